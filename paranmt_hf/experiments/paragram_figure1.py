@@ -8,12 +8,19 @@ from typing import Annotated, Literal
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.selection.run_filters import ReleaseRows
-from paranmt_hf.experiments import outcome
-from paranmt_hf.experiments.outcome import MAX_SAMPLED, ComparedSample, Comparison, Line, SampledPart
-from paranmt_hf.experiments.trials import ComparedModels
-from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Range
+from paranmt_hf.experiments.comparison import (
+    MAX_SAMPLED,
+    ComparedModels,
+    ComparedSample,
+    Comparison,
+    ComparisonRecord,
+    SampledPart,
+    Source,
+    Training,
+    compare_samples,
+)
+from paranmt_hf.experiments.pictures import Line
+from paranmt_hf.util.settings import Range
 from paranmt_hf.util.tables import percent
 
 
@@ -24,13 +31,12 @@ def paragram_figure1(
     *,
     sizes: Annotated[tuple[int, ...], Range(at_least=2, at_most=MAX_SAMPLED)] = (1_000, 10_000, 100_000),
     order: Literal["random", "given", "both"] = "random",
-    max_length: Count | None = None,
-    epochs: Count = 1,
     sts: Sequence[str] = (),
 ) -> Comparison:
     """Compare numbers of training pairs (PARAGRAM-PHRASE, section 6, figure 1).
 
-    The paper halves the pairs down to fewer than 10 and trains for 10 epochs.
+    The encoders are trained for one epoch unless `training` says otherwise. The paper halves the pairs down to fewer
+    than 10 and trains for 10 epochs.
 
     Args:
         release: A release.
@@ -39,43 +45,38 @@ def paragram_figure1(
         sizes: Numbers of pairs; one larger than the corpus is all of it.
         order: Which pairs: sampled at random (a smaller sample is a part of a larger one), the first ones of the
             corpus, as PPDB has its best pairs first, or one after the other.
-        max_length: Maximum number of word tokens on either side.
-        epochs: Passes over the pairs of each size.
         sts: STS data that the encoders are measured on too, and the figure shows: the mean over the sets.
     """
-    rows = outcome.rows_of(release)
+    source, training = Source(release), Training(models, {"epochs": 1}, sts, "max_pairs")
     orders = ("given", "random") if order == "both" else (order,)
-    settings = {"sizes": sizes, "order": order, "max_length": max_length}
-    identity = {"figure": 1, "files": outcome.files_of(release), **settings, **models.identity(sts, epochs=epochs)}
+    settings = {"figure": 1, "files": source.checksums, "sizes": sizes, "order": order}
 
     def samples(work: Path) -> Iterator[ComparedSample]:
-        part, first = read_pairs(rows, max(sizes), max_length)
+        part, first = read_pairs(source, training.sample(max(sizes)), max(sizes))
         part.check("the release")
         for one in orders:
             pairs = part.sample.table() if one == "random" else first
             for size in sorted({min(size, part.sample.seen) for size in sizes}):
-                trials = models.train(work, f"{one}-{size}", pairs.slice(0, size), sts, epochs=epochs)
+                trials = training.train(work, f"{one}-{size}", pairs.slice(0, size))
                 yield part.compared(one, str(size), trials)
 
     measured = "mean over STS sets" if sts else "on the development set"
     axes = {"xscale": "log", "xlabel": "training pairs", "ylabel": f"Pearson x 100, {measured}"}
-    return outcome.compare(out, identity, samples, _write, _lines, **axes)
+    return compare_samples(out, {**settings, **training.identity}, samples, _write, _lines, **axes)
 
 
-def read_pairs(rows: ReleaseRows, largest: int, max_length: int | None) -> tuple[SampledPart, pa.Table]:
-    """Sample the pairs of a release at random, and take the first ones; both up to `largest` pairs."""
-    part, first, taken = SampledPart(largest, max_length), list[pa.Table](), 0
-    with Progress("read", rows.rows, unit="pairs") as progress:
-        for place, table in rows.tables(outcome.SENTENCES):
-            pairs = part.add(table)
-            if taken < largest:
-                first.append(pairs.slice(0, largest - taken))
-                taken += first[-1].num_rows
-            progress.advance_to(place + table.num_rows)
+def read_pairs(source: Source, part: SampledPart, largest: int) -> tuple[SampledPart, pa.Table]:
+    """Sample the pairs of a release at random, and take the first ones, up to `largest` pairs."""
+    first, taken = list[pa.Table](), 0
+    for table in source.read("read"):
+        pairs = part.add(table)
+        if taken < largest:
+            first.append(pairs.slice(0, largest - taken))
+            taken += first[-1].num_rows
     return part, pa.concat_tables(first)
 
 
-def _write(record: outcome.ComparisonRecord) -> list[str]:
+def _write(record: ComparisonRecord) -> list[str]:
     measured = record.samples[0].sts is not None
     rows = []
     for part in record.samples:
@@ -83,10 +84,10 @@ def _write(record: outcome.ComparisonRecord) -> list[str]:
         rows.append([f"{part.pairs:,}", part.group, *sts, *part.cells])
     header = ["pairs", "order", *(f"STS {name}" for name in [*record.models, "mean"] if measured)]
     said = "Pearson's r times 100 on the development set, by the number of training pairs."
-    return [f"{said} STS: mean over the STS sets." if measured else said, outcome.model_table(record, header, rows)]
+    return [f"{said} STS: mean over the STS sets." if measured else said, record.table(header, rows)]
 
 
-def _lines(record: outcome.ComparisonRecord) -> list[Line]:
+def _lines(record: ComparisonRecord) -> list[Line]:
     """A line for each encoder and order: the mean over the STS sets if they were measured."""
     orders = list(dict.fromkeys(part.group for part in record.samples))
     lines = []

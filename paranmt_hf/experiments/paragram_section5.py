@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -16,8 +17,9 @@ from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.evaluation.word_averages import count_words
 from paranmt_hf.evaluation.word_weights import WordCounts
-from paranmt_hf.experiments.pictures import check_picture, draw_coverage
+from paranmt_hf.experiments.pictures import COLOURS, check_picture, new_figure, save_figure
 from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.util.settings import PythonOnly
 
 # Words that were seen fewer times are under-trained (section 5.1).
 UNDER_TRAINED_BELOW = 100
@@ -29,9 +31,9 @@ def paragram_section5(
     data: StsData,
     training: str,
     vectors: Sequence[str | Path] = (),
-    at_least: int = UNDER_TRAINED_BELOW,
     references: Path | None = None,
     picture: Path | None = None,
+    at_least: Annotated[int, PythonOnly] = UNDER_TRAINED_BELOW,
 ) -> Evaluation:
     """Measure which part of the tokens of each set training hardly saw, next to Pearson's r.
 
@@ -40,15 +42,13 @@ def paragram_section5(
         data: Folders with STS sets, TSV files, Hub ids.
         training: What the encoders were trained on: a release, a Parquet file, a text, or a list of words and counts.
         vectors: Files of word vectors whose averages are measured too.
-        at_least: Words that were seen fewer times are under-trained.
         references: Figures to compare with, such as the 75th percentile of a task's systems: set, tab, Pearson x 100.
         picture: PNG file for a picture (extra `plots`).
+        at_least: Words that were seen fewer times are under-trained.
     """
     check_picture(picture)
-    if at_least < 1:
-        raise InputError(f"at_least must be at least 1, was {at_least}", option="at_least")
     sets = sets_of(data)
-    compared = {} if references is None else read_references(references)
+    compared = {} if references is None else _references_of(references)
     counts = count_words(training)
     evaluated = evaluate(models, data=sets, vectors=vectors, bootstrap=0)
     found = Evaluation([measure_coverage(each, sets, counts, at_least, compared) for each in evaluated])
@@ -57,7 +57,7 @@ def paragram_section5(
     return found
 
 
-def read_references(path: Path) -> dict[str, float]:
+def _references_of(path: Path) -> dict[str, float]:
     """Read figures to compare with: set, tab, figure times 100."""
     references = {}
     for number, line in enumerate(read_lines(path), 1):
@@ -87,7 +87,7 @@ def measure_coverage(
         sets: The sets.
         counts: How often training saw each word.
         at_least: Words that were seen fewer times are under-trained.
-        references: Figures by the title of a set, in [-1, 1].
+        references: Pearson's r by the title of a set, in [-1, 1].
     """
     chosen = _independent(sets)
     titles = [each.title for each in chosen]
@@ -140,3 +140,26 @@ def _independent(sets: Sequence[StsSet]) -> list[StsSet]:
     if not any(each.year for each in sets):
         return list(sets)
     return [each for each in sets if each.year or not (each.name.startswith("STSB-") or each.name == DEVELOPMENT)]
+
+
+def draw_coverage(results: Sequence[Results], path: Path, at_least: int) -> None:
+    """Draw the share of under-trained tokens of each set, and next to it Pearson's r of each model.
+
+    If there are references: Pearson's r less the reference, of the sets that have one.
+    """
+    compared = [row for row in results[0].tables["Set"] if "reference" in row.values]
+    sets = sorted(compared or results[0].tables["Set"], key=lambda row: row["under_trained"])
+    figure = new_figure(9, 1.8 + 0.24 * len(sets))
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.5), sharey=True)
+    left.barh(range(len(sets)), [100 * row["under_trained"] for row in sets], color="#bbbbbb")
+    left.set_yticks(range(len(sets)), [row.name for row in sets])
+    left.set_xlabel(f"tokens whose word was seen < {at_least:,} times, %")
+    for number, each in enumerate(results):
+        rho = each.value("Correlation")
+        label = each.model if rho is None else f"{each.model} (Spearman {rho:.2f})"
+        values = [100 * ((each.value(row.name) or 0.0) - row.values.get("reference", 0.0)) for row in sets]
+        right.plot(values, range(len(sets)), "o", color=COLOURS[number % len(COLOURS)], label=label)
+    right.grid(axis="y", alpha=0.3)
+    right.set_xlabel("Pearson x 100 less the reference" if compared else "Pearson x 100")
+    figure.legend(frameon=False, loc="outside upper right")
+    save_figure(figure, path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 
@@ -16,10 +15,11 @@ from paranmt_hf.evaluation.word_averages import count_words, word_vectors
 from paranmt_hf.evaluation.word_weights import RANK, WordCounts, counts_by_rank
 from paranmt_hf.experiments.paragram_table8 import COMMON_WORDS, check_spaces
 from paranmt_hf.text.word_vectors import WordVectors
-from paranmt_hf.util.settings import Advanced
 
 # Words of a file whose norms are measured: those of GloVe 6B, about a gigabyte of vectors of 300 dimensions.
 FIRST_WORDS = 400_000
+# Words with the largest and the smallest norms that are named.
+NAMED_WORDS = 10
 ORDERS = {"l1": 1, "l2": 2}
 
 
@@ -32,13 +32,7 @@ class WordNorms:
     norms: dict[str, np.ndarray]
 
 
-def paragram_section6(
-    spaces: Sequence[str | Path],
-    *,
-    frequencies: str = RANK,
-    common: Annotated[int, Advanced] = COMMON_WORDS,
-    top: int = 10,
-) -> Evaluation:
+def paragram_section6(spaces: Sequence[str | Path], *, frequencies: str = RANK) -> Evaluation:
     """Measure how the norms of word vectors correlate with the frequency of the words.
 
     Of a file the first 400,000 words are read.
@@ -47,28 +41,24 @@ def paragram_section6(
         spaces: Encoders (folders, Hub ids, `embedded`) or files of word vectors.
         frequencies: How often words occur: rank (the order of each space, by Zipf's law), a list with a word and its
             count on each line, or what is counted: a text, a Parquet file, a release (both sides).
-        common: Number of the most common words that those with the largest and smallest norms are taken from.
-        top: Number of words with the largest and smallest norms.
     """
-    check_spaces(spaces, common, top)
-    return Evaluation([found for found, _ in norms_of_words(spaces, frequencies, common, top)])
+    return Evaluation([found for found, _ in norms_of_words(spaces, frequencies)])
 
 
-def norms_of_words(
-    spaces: Sequence[str | Path], frequencies: str, common: int, top: int
-) -> list[tuple[Results, WordNorms]]:
+def norms_of_words(spaces: Sequence[str | Path], frequencies: str) -> list[tuple[Results, WordNorms]]:
     """Measure the norms of the word vectors of each space; arguments as of `paragram_section6`."""
+    check_spaces(spaces)
     counted = None if frequencies == RANK else count_words(frequencies)
     found = []
     for space in spaces:
         vectors = word_vectors(space, limit=FIRST_WORDS)
         counts = counted or counts_by_rank(vectors.words, str(space))
-        found.append(measure_norms(str(space), vectors, counts, common, top))
+        found.append(measure_norms(str(space), vectors, counts))
     return found
 
 
 def measure_norms(
-    name: str, vectors: WordVectors, counts: WordCounts, common: int, top: int
+    name: str, vectors: WordVectors, counts: WordCounts, common: int = COMMON_WORDS, top: int = NAMED_WORDS
 ) -> tuple[Results, WordNorms]:
     """Measure how the norms of word vectors go with frequency; a word that was not seen counts 1.
 
@@ -76,8 +66,8 @@ def measure_norms(
         name: Name of the encoder or file.
         vectors: The word vectors.
         counts: How often words occur.
-        common: As of `paragram_section6`.
-        top: As of `paragram_section6`.
+        common: Number of the most common words that those with the largest and smallest norms are taken from.
+        top: Number of words with the largest and smallest norms.
 
     Returns:
         The figures, and the norms and relative frequencies of the words.

@@ -14,9 +14,9 @@ from paranmt_hf.evaluation.evaluate import StsData, evaluate, sets_of
 from paranmt_hf.evaluation.models import Models
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
-from paranmt_hf.experiments.pictures import check_picture, draw_lengths
+from paranmt_hf.experiments.pictures import COLOURS, check_picture, new_figure, save_figure
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.util.settings import Advanced
+from paranmt_hf.util.settings import PythonOnly
 
 # Longest sentences of the bins of table 7; the last bin has all longer ones.
 TABLE_7_LENGTHS = (4, 5, 6, 7, 8, 9)
@@ -27,9 +27,9 @@ def paragram_table7(
     *,
     data: StsData,
     vectors: Sequence[str | Path] = (),
-    up_to: Sequence[int] = TABLE_7_LENGTHS,
-    bootstrap: Annotated[int, Advanced] = RESAMPLES,
     picture: Path | None = None,
+    up_to: Annotated[Sequence[int], PythonOnly] = TABLE_7_LENGTHS,
+    bootstrap: Annotated[int, PythonOnly] = RESAMPLES,
 ) -> Evaluation:
     """Compute Pearson's r by the number of tokens of the longer sentence, over the pairs of all sets together.
 
@@ -39,9 +39,9 @@ def paragram_table7(
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
         data: Folders with STS sets, TSV files, Hub ids.
         vectors: Files of word vectors whose averages are analysed too.
+        picture: PNG file for a picture (extra `plots`).
         up_to: Maximum number of tokens of each bin but the last one.
         bootstrap: Resamples for 95 % intervals; 0 for none.
-        picture: PNG file for a picture (extra `plots`).
     """
     check_picture(picture)
     if not up_to or min(up_to) < 1 or list(up_to) != sorted(set(up_to)):
@@ -58,29 +58,19 @@ def paragram_table7(
     return found
 
 
-def pearson_by_length(
-    results: Results, sets: Sequence[StsSet], up_to: Sequence[int], bootstrap: int = 0, seed: int = 1
-) -> Results:
-    """Correlate similarities and gold scores in bins of the length of the longer sentence; see `paragram_table7`.
-
-    Args:
-        results: The results of a model on exactly these sets.
-        sets: The sets.
-        up_to: Maximum number of tokens of each bin but the last one.
-        bootstrap: Resamples for intervals; 0 for none.
-        seed: Of the resampling.
-    """
+def pearson_by_length(results: Results, sets: Sequence[StsSet], up_to: Sequence[int], bootstrap: int = 0) -> Results:
+    """Correlate the similarities of a model on exactly these sets with gold scores; see `paragram_table7`."""
     # The STS benchmark is drawn from the yearly sets and would count their pairs twice.
     chosen = [sts_set for sts_set in sets if sts_set.year] or list(sets)
     values = np.concatenate([results.similarities[sts_set.title] for sts_set in chosen])
     gold, lengths = np.concatenate([sts_set.gold for sts_set in chosen]), longer_side(chosen)
     lows, highs = [0, *(edge + 1 for edge in up_to)], [*up_to, lengths.max()]
     rows = [
-        _row(_label(low, high), (lengths >= low) & (lengths <= high), values, gold, bootstrap, seed)
+        _row(_label(low, high), (lengths >= low) & (lengths <= high), values, gold, bootstrap)
         for low, high in zip(lows, highs, strict=True)
     ]
     rows[-1] = Row(**{**vars(rows[-1]), "name": f">= {lows[-1]}"})
-    rows.append(_row("all", np.ones(len(gold), bool), values, gold, bootstrap, seed))
+    rows.append(_row("all", np.ones(len(gold), bool), values, gold, bootstrap))
     return Results(
         kind="lengths",
         model=results.model,
@@ -105,10 +95,33 @@ def _label(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _row(name: str, inside: np.ndarray, values: np.ndarray, gold: np.ndarray, bootstrap: int, seed: int) -> Row:
+def _row(name: str, inside: np.ndarray, values: np.ndarray, gold: np.ndarray, bootstrap: int) -> Row:
     """A bin; without figures if it has fewer than two pairs or one side is constant."""
     own, judged = values[inside], gold[inside]
     if len(own) < 2 or np.ptp(own) == 0 or np.ptp(judged) == 0:
         return Row(name=name, values={}, items=len(own))
-    interval = bootstrap_interval(own, judged, resamples=bootstrap, seed=seed) if bootstrap else None
+    interval = bootstrap_interval(own, judged, resamples=bootstrap) if bootstrap else None
     return Row(name=name, values={"pearson": pearson(own, judged)}, items=len(own), interval=interval)
+
+
+def draw_lengths(results: Sequence[Results], path: Path) -> None:
+    """Draw a line for each model over the lengths, with intervals if there are some."""
+    figure = new_figure(7, 4)
+    axes = figure.add_subplot()
+    # The last row is all pairs.
+    bins = [row.name for row in results[0].rows][:-1]
+    for number, each in enumerate(results):
+        shown = [(place, row) for place, row in enumerate(list(each.rows)[:-1]) if row.values]
+        places = np.array([place for place, _ in shown]) + 0.06 * (number - (len(results) - 1) / 2)
+        values = 100 * np.array([row.main for _, row in shown])
+        spread = None
+        if all(row.interval for _, row in shown):
+            bounds = 100 * np.array([row.interval for _, row in shown])
+            # Rounding may put a figure a little outside of its interval.
+            spread = np.maximum(np.stack([values - bounds[:, 0], bounds[:, 1] - values]), 0)
+        colour = COLOURS[number % len(COLOURS)]
+        axes.errorbar(places, values, yerr=spread, marker="o", capsize=3, color=colour, label=each.model)
+    axes.set_xticks(range(len(bins)), [f"{row.name}\n({row.items:,})" for row in list(results[0].rows)[:-1]])
+    axes.set(xlabel="tokens of the longer side (pairs)", ylabel="Pearson x 100")
+    axes.legend(frameon=False)
+    save_figure(figure, path)

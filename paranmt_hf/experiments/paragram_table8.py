@@ -14,7 +14,7 @@ from paranmt_hf.evaluation.word_averages import count_words, word_vectors, words
 from paranmt_hf.evaluation.word_weights import RANK, counts_by_rank
 from paranmt_hf.text.definitions import words as cut
 from paranmt_hf.text.word_vectors import WordVectors
-from paranmt_hf.util.settings import Advanced
+from paranmt_hf.util.settings import Count, PythonOnly
 from paranmt_hf.util.tables import aligned_table
 
 # The neighbours of table 8 are among the most common tokens.
@@ -26,8 +26,8 @@ def paragram_table8(
     *,
     words: Sequence[str],
     frequencies: str = RANK,
-    common: Annotated[int, Advanced] = COMMON_WORDS,
-    top: int = 10,
+    top: Count = 10,
+    common: Annotated[int, PythonOnly] = COMMON_WORDS,
 ) -> Evaluation:
     """Find the nearest neighbours of words by cosine among the most common words, in several spaces side by side.
 
@@ -38,10 +38,10 @@ def paragram_table8(
         words: Words whose neighbours are shown.
         frequencies: How often words occur: rank (the order of the first space, by Zipf's law), a list with a word and
             its count on each line, or what is counted: a text, a Parquet file, a release (both sides).
-        common: Number of the most common words that neighbours are taken from.
         top: Neighbours of each word.
+        common: Number of the most common words that neighbours are taken from.
     """
-    check_spaces(spaces, common, top)
+    check_spaces(spaces)
     asked = [_one_word(word) for word in words]
     if not asked:
         raise InputError("name the words whose neighbours are shown", option="words")
@@ -59,27 +59,16 @@ def _one_word(text: str) -> str:
     return tokens[0]
 
 
-def check_spaces(spaces: Sequence[str | Path], common: int, top: int) -> None:
-    """Refuse numbers below 1, and no spaces."""
+def check_spaces(spaces: Sequence[str | Path]) -> None:
+    """Refuse to compare no spaces."""
     if not spaces:
         raise InputError("name encoders or files of word vectors", option="spaces")
-    for name, value in (("common", common), ("top", top)):
-        if value < 1:
-            raise InputError(f"{name} must be at least 1, was {value}", option=name)
 
 
 def find_neighbours(
     spaces: Mapping[str, WordVectors], words: Sequence[str], frequent: Sequence[str], source: str, top: int
 ) -> Evaluation:
-    """Find the nearest neighbours of words in each space among the frequent words that all spaces have.
-
-    Args:
-        spaces: Word vectors by the name of the encoder or file.
-        words: The words, which need not be frequent.
-        frequent: Words that can be neighbours, most frequent first.
-        source: Where their frequencies come from.
-        top: Neighbours of each word.
-    """
+    """Find the nearest neighbours of words in each space among the frequent words that all spaces have."""
     known = [set(vectors.words) for vectors in spaces.values()]
     candidates = [word for word in frequent if all(word in own for own in known)]
     if not candidates:

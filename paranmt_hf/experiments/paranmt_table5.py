@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +11,18 @@ import pyarrow as pa
 from paranmt_hf.corpus.schema import COLUMNS
 from paranmt_hf.corpus.selection.filters import numbers
 from paranmt_hf.corpus.selection.ranks import Tenths
-from paranmt_hf.corpus.selection.run_filters import ReleaseRows
 from paranmt_hf.errors import InputError
-from paranmt_hf.experiments import outcome
-from paranmt_hf.experiments.outcome import MAX_SAMPLED, ComparedSample, Comparison, SampledPart
-from paranmt_hf.experiments.trials import ComparedModels
-from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Range
+from paranmt_hf.experiments.comparison import (
+    ComparedModels,
+    ComparedSample,
+    Comparison,
+    ComparisonRecord,
+    SampledPart,
+    Source,
+    Training,
+    compare_samples,
+)
+from paranmt_hf.experiments.pictures import Line
 from paranmt_hf.util.tables import markdown_table, percent
 
 FOLDS = 10
@@ -31,77 +35,69 @@ def paranmt_table5(
     models: ComparedModels,
     *,
     scores: tuple[str, ...] = SCORES,
-    sample: Annotated[int, Range(at_least=2, at_most=MAX_SAMPLED // FOLDS)] = 100_000,
-    max_length: Count | None = 30,
-    epochs: Count = 1,
 ) -> Comparison:
     """Compare tenths of a corpus by encoders trained on a sample of each (ParaNMT-50M, section 5.4, table 5).
 
     All rows are ranked by a score and cut into ten folds of equal size, of which fold 1 has the lowest scores; rows of
-    equal score are ranked by their ids, and rows without a score have no rank. The length limit applies afterwards.
+    equal score are ranked by their ids, and rows without a score have no rank. Afterwards rows with a side of over 30
+    tokens are dropped. 100,000 pairs of each fold train the encoders for one epoch, unless `training` says otherwise.
 
     Args:
         release: A release.
         out: Folder of the outcome.
         models: The encoders.
         scores: Columns by which the rows are ranked, one after the other.
-        sample: Number of pairs of each fold, sampled at random.
-        max_length: Maximum number of word tokens on either side.
-        epochs: Passes over each sample.
     """
-    rows = outcome.rows_of(release)
-    _check_scores(rows, scores, Path(release))
-    settings = {"scores": scores, "sample": sample, "max_length": max_length}
-    identity = {"table": 5, "files": outcome.files_of(release), **settings, **models.identity(epochs=epochs)}
+    source = Source(release)
+    _check_scores(source, scores)
+    training = Training(models, {"epochs": 1, "max_pairs": 100_000, "max_length": 30})
+    identity = {"table": 5, "files": source.checksums, "scores": scores, **training.identity}
 
     def samples(work: Path) -> Iterator[ComparedSample]:
         for score in scores:
-            folds = draw_folds(rows, score, [SampledPart(sample, max_length) for _ in range(FOLDS)])
+            folds = draw_folds(source, score, training.samples(FOLDS))
             for number, fold in enumerate(folds, 1):
                 fold.check(f"fold {number} by {score}")
             for number, fold in enumerate(folds, 1):
-                trials = models.train(work, f"{score}-{number}", fold.sample.table(), epochs=epochs)
+                trials = training.train(work, f"{score}-{number}", fold.sample.table())
                 yield fold.compared(score, str(number), trials)
 
     axes = {"xlabel": "fold, from the lowest scores to the highest", "ylabel": "Pearson x 100, mean of the encoders"}
-    return outcome.compare(out, identity, samples, _write, _lines, **axes)
+    return compare_samples(out, identity, samples, _write, _lines, **axes)
 
 
-def _check_scores(rows: ReleaseRows, scores: tuple[str, ...], folder: Path) -> None:
+def _check_scores(source: Source, scores: tuple[str, ...]) -> None:
     commands = {column.name: column.command for column in COLUMNS}
     for score in scores:
-        if score not in rows.schema.names:
-            made = f"`{commands[score]}` makes it" if score in commands else f"it has {', '.join(rows.schema.names)}"
-            raise InputError(f"{folder} has no column {score} to rank its rows by; {made}", option="scores")
-        kind = rows.schema.field(score).type
+        if score not in source.schema.names:
+            made = f"`{commands[score]}` makes it" if score in commands else f"it has {', '.join(source.schema.names)}"
+            raise InputError(f"{source.folder} has no column {score} to rank its rows by; {made}", option="scores")
+        kind = source.schema.field(score).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            raise InputError(f"the column {score} of {folder} must hold numbers, not {kind}", option="scores")
+            raise InputError(f"the column {score} of {source.folder} must hold numbers, not {kind}", option="scores")
     if len(set(scores)) != len(scores):
         raise InputError(f"scores must be different, were {' '.join(scores)}", option="scores")
 
 
-def draw_folds(rows: ReleaseRows, score: str, folds: list[SampledPart]) -> list[SampledPart]:
+def draw_folds(source: Source, score: str, folds: list[SampledPart]) -> list[SampledPart]:
     """Rank all rows by a score, and add each to its fold."""
     ranks = Tenths(score, [1], len(folds))
 
-    def ranked(columns: list[str]) -> Iterator[pa.Table]:
-        for _, table in rows.tables([score, *columns]):
-            yield table.filter(pa.array(numbers(table[score])[1]))
+    def ranked(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        return (table.filter(pa.array(numbers(table[score])[1])) for table in tables)
 
-    ranks.prepare(lambda: ranked([]), Path())
-    with Progress(f"folds by {score}", rows.rows, unit="pairs") as progress:
-        for table in ranked(outcome.SENTENCES):
-            values, parts = numbers(table[score])[0], ranks.part_of(table)
-            for number in np.unique(parts):
-                inside = parts == number
-                folds[number - 1].add(table.filter(pa.array(inside)), values[inside])
-            progress.advance_to(sum(fold.rows for fold in folds))
+    ranks.prepare(lambda: ranked(table for _, table in source.tables([score])), Path())
+    for table in ranked(source.read(f"folds by {score}", score)):
+        values, parts = numbers(table[score])[0], ranks.part_of(table)
+        for number in np.unique(parts):
+            inside = parts == number
+            folds[number - 1].add(table.filter(pa.array(inside)), values[inside])
     if not any(fold.rows for fold in folds):
         raise InputError(f"no row has a {score}, so none has a rank", option="scores")
     return folds
 
 
-def _write(record: outcome.ComparisonRecord) -> list[str]:
+def _write(record: ComparisonRecord) -> list[str]:
     scores = list(dict.fromkeys(part.group for part in record.samples))
     means = {(part.group, part.name): percent(part.mean) for part in record.samples}
     rows = [[str(fold), *(means[score, str(fold)] for score in scores)] for fold in range(1, FOLDS + 1)]
@@ -112,11 +108,11 @@ def _write(record: outcome.ComparisonRecord) -> list[str]:
     ]
     said = "Pearson's r times 100 on the development set, mean of the encoders; fold 1 has the lowest scores."
     header = ["score", "fold", "from", "to", "rows", "left", "pairs"]
-    return [said, markdown_table(["fold", *scores], rows), outcome.model_table(record, header, details)]
+    return [said, markdown_table(["fold", *scores], rows), record.table(header, details)]
 
 
-def _lines(record: outcome.ComparisonRecord) -> list[outcome.Line]:
+def _lines(record: ComparisonRecord) -> list[Line]:
     means: dict[str, list[float]] = {}
     for part in record.samples:
         means.setdefault(part.group, []).append(100 * part.mean)
-    return [outcome.Line(score, range(1, FOLDS + 1), values) for score, values in means.items()]
+    return [Line(score, range(1, FOLDS + 1), values) for score, values in means.items()]

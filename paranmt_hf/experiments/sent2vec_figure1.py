@@ -10,15 +10,12 @@ import numpy as np
 from paranmt_hf.evaluation.results import Evaluation
 from paranmt_hf.evaluation.word_weights import RANK, SIF_A
 from paranmt_hf.experiments.paragram_section6 import WordNorms, norms_of_words
-from paranmt_hf.experiments.paragram_table8 import COMMON_WORDS, check_spaces
 from paranmt_hf.experiments.pictures import COLOURS, check_picture, new_figure, save_figure
 
 # The line through the words is the median of each of these parts of the frequencies, equally wide in the logarithm.
 PARTS = 30
 # Words of each part that are drawn.
 DRAWN = 150
-# The a of SIF's weights a / (a + p).
-NAMED_WORDS = 10
 
 
 def sent2vec_figure1(spaces: Sequence[str | Path], *, picture: Path, frequencies: str = RANK) -> Evaluation:
@@ -31,8 +28,7 @@ def sent2vec_figure1(spaces: Sequence[str | Path], *, picture: Path, frequencies
             count on each line, or what is counted: a text, a Parquet file, a release (both sides).
     """
     check_picture(picture)
-    check_spaces(spaces, COMMON_WORDS, NAMED_WORDS)
-    found = norms_of_words(spaces, frequencies, COMMON_WORDS, NAMED_WORDS)
+    found = norms_of_words(spaces, frequencies)
     draw_norms([norms for _, norms in found], picture)
     return Evaluation([results for results, _ in found])
 

@@ -15,11 +15,18 @@ from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.experiments import outcome, paranmt_table4, paranmt_table5, trials
-from paranmt_hf.experiments.outcome import ComparedSample, ComparisonRecord, SampledPart
+from paranmt_hf.experiments import comparison, paranmt_table4, paranmt_table5
+from paranmt_hf.experiments.comparison import (
+    ComparedModels,
+    ComparedSample,
+    ComparisonRecord,
+    SampleConfig,
+    SampledPart,
+    Source,
+    Trial,
+)
 from paranmt_hf.experiments.paragram_figure1 import paragram_figure1, read_pairs
 from paranmt_hf.experiments.paranmt_table6 import paranmt_table6
-from paranmt_hf.experiments.trials import ComparedModels, Trial
 from paranmt_hf.util.records import made_with
 from tests.training.toys import synonyms
 
@@ -63,8 +70,8 @@ def development(tmp_path_factory):
     return str(path)
 
 
-def models(development, names=("word",)):
-    return ComparedModels(development, names, FAST)
+def models(development, names=("word",), **training):
+    return ComparedModels(development, names, {**FAST, **training})
 
 
 @pytest.fixture
@@ -74,8 +81,11 @@ def quarters(monkeypatch):
 
 
 def test_folds_are_exact_and_good_ones_win(corpus, development, tmp_path, quarters):
-    settings = {"scores": ("para_score",), "sample": 25, "epochs": 6}
-    found = table5(corpus, tmp_path / "out", models(development), **settings)
+    def run(**training):
+        chosen = models(development, max_pairs=25, epochs=6, **training)
+        return table5(corpus, tmp_path / "out", chosen, scores=("para_score",))
+
+    found = run()
     assert found.fresh
     samples = found.record.samples
     assert [(part.name, part.rows, part.left, part.pairs) for part in samples] == [(n, 30, 30, 25) for n in "1234"]
@@ -85,20 +95,20 @@ def test_folds_are_exact_and_good_ones_win(corpus, development, tmp_path, quarte
     bad, good = ([part.mean for part in samples if (part.low >= 0.5) == side] for side in (False, True))
     assert min(good) > 0.6 > max(bad)
     assert f"| 4 | {100 * samples[3].mean:.1f} |" in found.summary()
-    again = table5(corpus, tmp_path / "out", models(development), **settings)
+    again = run()
     assert (again.record, again.fresh) == (found.record, False)
     assert not (tmp_path / "out.work").exists()
-    with pytest.raises(InputError, match=r"was made with other settings: sample: was 25, now 26"):
-        table5(corpus, tmp_path / "out", models(development), **{**settings, "sample": 26})
+    with pytest.raises(InputError, match=r"sample.max_length: was 30, now 29"):
+        run(max_length=29)
 
 
 def test_samples_of_folds_equal_a_plain_reading(corpus):
-    rows = outcome.rows_of(corpus)
+    rows = Source(corpus)
     table = pa.concat_tables([table for _, table in rows.tables(["para_score"])])
     order = sorted(zip(table["para_score"].to_pylist(), table["id"].to_pylist(), strict=True))
     fold_of = {number: 7 * rank // ROWS for rank, (_, number) in enumerate(order)}
     sizes = Counter(fold_of.values())
-    folds = paranmt_table5.draw_folds(rows, "para_score", [SampledPart(10, None) for _ in range(7)])
+    folds = paranmt_table5.draw_folds(rows, "para_score", [SampledPart(SampleConfig(10)) for _ in range(7)])
     for index, fold in enumerate(folds):
         assert fold.rows == sizes[index]
         ids = fold.sample.table()["id"].to_pylist()
@@ -108,9 +118,9 @@ def test_samples_of_folds_equal_a_plain_reading(corpus):
 
 @pytest.mark.slow
 def test_an_interrupted_experiment_trains_no_model_twice(corpus, development, tmp_path, monkeypatch, quarters):
-    settings = {"scores": ("para_score",), "sample": 20}
-    expected = table5(corpus, tmp_path / "whole", models(development), **settings)
-    calls, train = [], trials.train
+    given, settings = models(development, max_pairs=20), {"scores": ("para_score",)}
+    expected = table5(corpus, tmp_path / "whole", given, **settings)
+    calls, train = [], comparison.train
 
     def stopping(sample, out, **options):
         calls.append(sample[0].name)
@@ -118,11 +128,11 @@ def test_an_interrupted_experiment_trains_no_model_twice(corpus, development, tm
             raise KeyboardInterrupt
         return train(sample, out, **options)
 
-    monkeypatch.setattr(trials, "train", stopping)
+    monkeypatch.setattr(comparison, "train", stopping)
     with pytest.raises(KeyboardInterrupt):
-        table5(corpus, tmp_path / "out", models(development), **settings)
+        table5(corpus, tmp_path / "out", given, **settings)
     assert (tmp_path / "out.work").exists() and not (tmp_path / "out").exists()
-    found = table5(corpus, tmp_path / "out", models(development), **settings)
+    found = table5(corpus, tmp_path / "out", given, **settings)
     assert len(calls) == 5 and calls[2] == calls[3]
 
     def figures(each):
@@ -134,7 +144,7 @@ def test_an_interrupted_experiment_trains_no_model_twice(corpus, development, tm
 
 
 def test_sources(corpus, development, tmp_path):
-    found = table4([corpus], tmp_path / "out", models(development), sample=40, by="origin", epochs=6)
+    found = table4([corpus], tmp_path / "out", models(development, max_pairs=40, epochs=6), by="origin")
     parts = {part.name: part for part in found.record.samples}
     assert {name: (part.rows, part.pairs) for name, part in parts.items()} == {"good": (60, 40), "bad": (60, 40)}
     assert parts["good"].mean > 0.6 > parts["bad"].mean
@@ -145,32 +155,33 @@ def test_sources(corpus, development, tmp_path):
 @pytest.mark.slow
 def test_releases_as_sources(corpus, development, tmp_path):
     other = write_corpus(tmp_path / "other", seed=2)
-    found = table4([corpus, other], tmp_path / "out", models(development), sample=500)
+    found = table4([corpus, other], tmp_path / "out", models(development, max_pairs=500))
     assert [(part.name, part.pairs) for part in found.record.samples] == [("corpus", ROWS), ("other", ROWS)]
 
 
 @pytest.mark.slow
 def test_sizes_of_mega_batches(corpus, development, tmp_path):
-    found = paranmt_table6(
-        corpus, tmp_path / "out", ComparedModels(development, ("word",), {"dimension": 16}), epochs=1
-    )
+    given = ComparedModels(development, ("word",), {"dimension": 16, "epochs": 1})
+    found = paranmt_table6(corpus, tmp_path / "out", given)
     assert [(part.name, part.pairs) for part in found.record.samples] == [("1", ROWS), ("20", ROWS), ("40", ROWS)]
-    assert [each.trials[0].settings["word"][1]["mega_batch"] for each in found.record.samples] == [1, 20, 40]
+    assert [each.trials[0].settings["settings"][1]["mega_batch"] for each in found.record.samples] == [1, 20, 40]
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("scores", "training", "option"),
     [
-        ({"scores": ("translation_score",)}, "has no column translation_score to rank its rows by; `paranmt build`"),
-        ({"scores": ("reference",)}, "the column reference of .* must hold numbers"),
-        ({"scores": ("para_score", "para_score")}, "scores must be different"),
-        ({"scores": ("para_score",), "max_length": 1}, "fold 1 by para_score has 0 pairs left of 12"),
+        (("translation_score",), {}, "scores"),
+        (("reference",), {}, "scores"),
+        (("para_score", "para_score"), {}, "scores"),
+        (("para_score",), {"max_length": 1}, None),
+        (("para_score",), {"max_pairs": 1_000_000}, "training"),
+        (("para_score",), {"batch": 1}, "training"),
     ],
 )
-def test_what_cannot_be_compared(corpus, development, tmp_path, settings, message):
-    with pytest.raises(InputError, match=message):
-        table5(corpus, tmp_path / "out", models(development), **settings)
-    assert not list(tmp_path.iterdir())
+def test_what_cannot_be_compared(corpus, development, tmp_path, scores, training, option):
+    with pytest.raises(InputError) as error:
+        table5(corpus, tmp_path / "out", models(development, **training), scores=scores)
+    assert error.value.option == option and not list(tmp_path.iterdir())
 
 
 def test_sources_that_cannot_be_compared(corpus, development, tmp_path):
@@ -185,8 +196,8 @@ def test_sources_that_cannot_be_compared(corpus, development, tmp_path):
         table4([corpus], out, models("nowhere"), by="origin")
     with pytest.raises(InputError, match="there is no file or folder nowhere"):
         paragram_figure1(corpus, out, models(development), sts=["nowhere"])
-    with pytest.raises(InputError, match="training names 'batch', which is not one of"):
-        table4([corpus], out, ComparedModels(development, training={"batch": 1}), by="origin")
+    with pytest.raises(InputError, match="training names 'mega_batch', which is not one of"):
+        paranmt_table6(corpus, out, models(development))
     with pytest.raises(InputError, match="models must be different"):
         models(development, ("word", "word"))
     assert not list(tmp_path.iterdir())
@@ -206,17 +217,12 @@ def test_files_that_are_cut_off(corpus, development, tmp_path):
 
 def test_the_command_and_its_figure(corpus, development, tmp_path, capsys, quarters):
     words = ["experiment", "paranmt-table5", str(corpus), "--development", development, "--out", str(tmp_path / "out")]
-    words += ["--scores", "para_score", "reference_length", "--sample", "10", "--models", "word"]
-    assert main([*words, "--training", "dimension=16,batch-size=5"]) == 0
+    words += ["--scores", "para_score", "reference_length", "--models", "word"]
+    assert main([*words, "--training", "dimension=16,batch-size=5,max-pairs=10"]) == 0
     assert "| fold | para_score | reference_length |" in capsys.readouterr().out
-    assert "training: dimension=16,batch-size=5" in (tmp_path / "out" / "paranmt.yaml").read_text()
+    assert "training: dimension=16,batch-size=5,max-pairs=10" in (tmp_path / "out" / "paranmt.yaml").read_text()
     pytest.importorskip("matplotlib")
-    picture = (tmp_path / "out" / "figure.png").read_bytes()
-    assert picture.startswith(b"\x89PNG")
-    record = ComparisonRecord.read(tmp_path / "out")
-    outcome.draw(paranmt_table5._lines(record), tmp_path / "again.png", xlabel="x")
-    outcome.draw(paranmt_table5._lines(record), tmp_path / "third.png", xlabel="x")
-    assert (tmp_path / "again.png").read_bytes() == (tmp_path / "third.png").read_bytes() != picture
+    assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_too_many_origins(corpus, development, tmp_path, monkeypatch):
@@ -244,13 +250,6 @@ def test_samples_that_no_table_can_show(change):
         ComparisonRecord.from_json(values, "FILE")
 
 
-def test_names_from_data_stay_in_their_folder():
-    names = ["../../etc/passwd", "a/b", "a b", "a-b", "", "x" * 300, "ü"]
-    made = [trials.file_name(name) for name in names]
-    assert len(set(made)) == len(names)
-    assert all("/" not in name and not name.startswith(".") and len(name) < 80 for name in made)
-
-
 def test_sizes(corpus, development, tmp_path):
     """The first pairs of the corpus, and sampled ones of which a smaller sample is a part of a larger one."""
     settings = {"sizes": (20, 5000), "order": "both"}
@@ -269,14 +268,16 @@ def test_sizes(corpus, development, tmp_path):
     pytest.importorskip("matplotlib")
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InputError, match="the release has 0 pairs left of 120, too few"):
-        paragram_figure1(corpus, tmp_path / "other", models(development), max_length=1)
+        paragram_figure1(corpus, tmp_path / "other", models(development, max_length=1))
 
 
 def test_the_pairs_of_sizes(corpus):
-    rows = outcome.rows_of(corpus)
-    part, first = read_pairs(rows, 30, None)
+    def pairs_of(largest):
+        return read_pairs(Source(corpus), SampledPart(SampleConfig(largest)), largest)
+
+    part, first = pairs_of(30)
     assert part.sample.seen == ROWS
     assert first["id"].to_pylist() == list(range(30))
     drawn = part.sample.table()["id"].to_pylist()
-    smaller = read_pairs(rows, 10, None)[0].sample.table()["id"].to_pylist()
+    smaller = pairs_of(10)[0].sample.table()["id"].to_pylist()
     assert drawn[:10] == smaller and len(set(drawn)) == 30 and drawn != sorted(drawn)

@@ -10,11 +10,10 @@ from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.word_weights import WordCounts, counts_by_rank
-from paranmt_hf.experiments.paragram_section5 import measure_coverage, read_references
+from paranmt_hf.experiments.paragram_section5 import draw_coverage, measure_coverage, paragram_section5
 from paranmt_hf.experiments.paragram_section6 import measure_norms
-from paranmt_hf.experiments.paragram_table7 import longer_side, paragram_table7, pearson_by_length
+from paranmt_hf.experiments.paragram_table7 import draw_lengths, longer_side, pearson_by_length
 from paranmt_hf.experiments.paragram_table8 import find_neighbours
-from paranmt_hf.experiments.pictures import draw_coverage, draw_lengths
 from paranmt_hf.experiments.sent2vec_figure1 import draw_norms
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.word_vectors import WordVectors
@@ -88,9 +87,6 @@ def test_lengths_by_hand():
         (0, False),
         (4, True),
     ]
-    for edges in ([], [0, 2], [3, 3], [4, 2]):
-        with pytest.raises(InputError, match="up_to must be ascending whole numbers from 1"):
-            paragram_table7(Seeded(1), data=[sts_set], up_to=edges)
 
 
 SPACE = WordVectors(
@@ -189,23 +185,23 @@ def test_coverage_against_a_loop(sets, results):
 def test_coverage_beside_references(sets, results, tmp_path):
     path = tmp_path / "references.tsv"
     path.write_text("STS12 one\t50.5\n\nSTS14 two\t20\nSTS15 x\t1\n")
-    references = read_references(path)
-    assert references == {"STS12 one": 0.505, "STS14 two": 0.2, "STS15 x": 0.01}
-    counts = WordCounts({"a": 150}, "a text")
-    found = measure_coverage(results[0], sets, counts, references=references)
+    (tmp_path / "counts.txt").write_text("a 150\nb 1\n")
+    given = {"data": sets, "training": str(tmp_path / "counts.txt"), "references": path}
+    (found,) = paragram_section5(Seeded(3), **given)
+    assert [row["reference"] for row in found.tables["Set"]] == [0.505, 0.2]
     rows = found.tables["Set"]
     gaps = [row["pearson"] - row["reference"] for row in rows]
     assert found.value("Correlation") == pytest.approx(spearman([row["under_trained"] for row in rows], gaps))
     assert "Reference" in found.text().split("\n")[0] and "50.5" in found.text()
     with pytest.raises(InputError, match="no reference is of one of the sets STS12 one, STS14 two; it has other"):
-        measure_coverage(results[0], sets, counts, references={"other": 0.5})
+        measure_coverage(results[0], sets, WordCounts({"a": 150}, ""), references={"other": 0.5})
     for text, message in (
         ("STS12 one 50\n", "line 1: expected a set such as"),
         ("a\tb\n", "line 1: expected Pearson"),
     ):
         path.write_text(text)
         with pytest.raises(InputError, match=message):
-            read_references(path)
+            paragram_section5(Seeded(3), **given)
 
 
 def test_sentences_without_words(results):

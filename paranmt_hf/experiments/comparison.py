@@ -1,0 +1,382 @@
+"""Experiments that train the same encoders on several samples of a corpus: a record, a table and a figure in a folder.
+
+Each trained encoder is a result of its own, so an interrupted experiment continues with the one that was training.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.release import read_record, release_files
+from paranmt_hf.corpus.sampling import Sample, numbered_pairs
+from paranmt_hf.corpus.selection.filters import LengthLimit
+from paranmt_hf.corpus.selection.run_filters import ReleaseRows
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.paper_tables import mean_over_sets
+from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
+from paranmt_hf.evaluation.sts import evaluate_sts
+from paranmt_hf.evaluation.sts_data import read_several
+from paranmt_hf.experiments.pictures import Line, draw_lines
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.train import train
+from paranmt_hf.util.files import checksum, replacing
+from paranmt_hf.util.optional import available
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import Record, as_json, made_with
+from paranmt_hf.util.run import Result, run
+from paranmt_hf.util.settings import Count, Range, check, values_for
+from paranmt_hf.util.tables import markdown_table, percent
+
+TABLE, FIGURE = "table.md", "figure.png"
+SENTENCES = ["reference", "translation", "reference_length", "translation_length"]
+# Pairs of all samples that are in memory together, about a gigabyte of text.
+MAX_SAMPLED = 3_000_000
+SAMPLE_SEED = 0
+
+
+@dataclass(frozen=True)
+class SampleConfig:
+    """Which pairs the encoders are trained on.
+
+    Attributes:
+        max_pairs: Number of pairs of a sample.
+        max_length: Maximum number of word tokens on either side.
+    """
+
+    max_pairs: Annotated[int, Range(at_least=2, at_most=MAX_SAMPLED)] = MAX_SAMPLED
+    max_length: Count | None = None
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class ComparedModels:
+    """Encoders that are trained on each sample, and what they are measured on.
+
+    Attributes:
+        development: Scored pairs that the encoders are measured on: a folder with STSBenchmark (its STS 2017 pairs, as
+            in the papers), a TSV or Parquet file, or the word sample for the pairs of this package.
+        models: Kinds of encoders.
+        training: Other options of `paranmt train`, such as `dimension=100,vectors=glove.txt,epochs=2`; `max_pairs` and
+            `max_length` are those of each sample.
+    """
+
+    development: str
+    models: tuple[str, ...] = ("word", "trigram", "lstm")
+    training: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        check(self)
+        if len(set(self.models)) != len(self.models):
+            raise InputError(f"models must be different, were {' '.join(self.models)}", option="models")
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the encoders of an experiment are trained and measured.
+
+    Attributes:
+        models: The encoders; their options replace the usual ones.
+        usual: Options of training, and of the samples, that the experiment chooses, such as `epochs`.
+        sts: STS data that the encoders are measured on too; nothing is chosen by it.
+        compared: The option that the experiment compares, which the models may not have.
+    """
+
+    models: ComparedModels
+    usual: Mapping[str, Any] = field(default_factory=dict)
+    sts: Sequence[str] = ()
+    compared: str | None = None
+
+    def sample(self, count: int | None = None) -> SampledPart:
+        """Start an empty sample of `max_pairs`, or of a number of pairs."""
+        config = SampleConfig(**self._values[2])
+        return SampledPart(config if count is None else replace(config, max_pairs=count))
+
+    def samples(self, count: int) -> list[SampledPart]:
+        """Start several samples that are in memory together."""
+        if SampleConfig(**self._values[2]).max_pairs > (most := MAX_SAMPLED // count):
+            raise InputError(
+                f"max_pairs of `training` must be at most {most:,} for {count} samples", option="training"
+            )
+        return [self.sample() for _ in range(count)]
+
+    @property
+    def _values(self) -> list[dict[str, Any]]:
+        """Values of settings for encoders, training and samples."""
+        kinds, fixed = (EncoderConfig, TrainConfig, SampleConfig), {"model", self.compared} - {None}
+        usual = values_for(kinds, self.usual, "training")
+        given = values_for(kinds, self.models.training, "training", without=sorted(map(str, fixed)))
+        return [{**one, **other} for one, other in zip(usual, given, strict=True)]
+
+    def settings(self, model: str, **more: Any) -> tuple[EncoderConfig, TrainConfig]:  # noqa: ANN401
+        """Give the settings of an encoder and its training, with `more` options of training."""
+        encoder, training, _ = self._values
+        config = EncoderConfig(model=model, **encoder)
+        return config if "word" in config.kinds else replace(config, vectors=None), TrainConfig(**training, **more)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the figures, apart from the corpus."""
+        models = {model: self._identity_of(*self.settings(model)) for model in self.models.models}
+        return as_json({**self._measured, "sample": SampleConfig(**self._values[2]), **models})
+
+    @property
+    def _measured(self) -> dict[str, Any]:
+        sts = [each.checksum for each in read_several(self.sts)] if self.sts else []
+        return {"development": read_scored_pairs(self.models.development).checksum, "sts": sts}
+
+    def _identity_of(self, encoder: EncoderConfig, config: TrainConfig) -> list[Any]:
+        vectors = Path(encoder.vectors).expanduser() if encoder.vectors else None
+        if vectors is not None and not vectors.is_file():
+            raise InputError(f"there is no file {vectors} of word vectors", option="training")
+        return [replace(encoder, vectors=checksum(vectors) if vectors else None), config]
+
+    def train(self, work: Path, name: str, pairs: pa.Table, **more: Any) -> list[Trial]:  # noqa: ANN401
+        """Train the encoders on a sample of a name, or find the figures of an interrupted run.
+
+        `more` are options of training for this sample alone.
+        """
+        sample = work / "samples" / f"{_file_name(name)}.parquet"
+        sample.parent.mkdir(exist_ok=True)
+        with replacing(sample) as aside:
+            columns = ["id", "reference", "translation"]
+            pq.write_table(pairs.sort_by("id").select(columns), aside, compression="zstd")
+        return [
+            self._trial(work / "trials" / _file_name(f"{name}-{model}"), sample, model, **more)
+            for model in self.models.models
+        ]
+
+    def _trial(self, folder: Path, sample: Path, model: str, **more: Any) -> Trial:  # noqa: ANN401
+        encoder, config = self.settings(model, **more)
+        development = self.models.development
+        settings = self._identity_of(encoder, config)
+        identity = as_json({"pairs": checksum(sample), **self._measured, "settings": settings})
+
+        def make(inner: Path, _: Path) -> Trial:
+            trained = train([sample], inner / "model", encoder=encoder, config=config, development=development)
+            record, mean = trained.record, None
+            assert record.development is not None
+            if self.sts:
+                mean = mean_over_sets(evaluate_sts(load(trained.folder), read_several(self.sts), bootstrap=0))
+            return Trial(
+                settings=identity,
+                model=model,
+                pairs=record.pairs,
+                pearson=record.development,
+                sts=mean,
+                seconds=record.history.seconds,
+                **made_with("torch"),
+            )
+
+        return run(
+            folder,
+            identity,
+            Trial,
+            make,
+            result=lambda _folder, record, _fresh: record,
+            command="experiment",
+            holds=lambda work: any(work.glob("model*")),
+        )
+
+
+def _file_name(text: str) -> str:
+    """Turn a name from data into that of a file."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial(Record):
+    """One encoder trained on one sample.
+
+    Attributes:
+        model: Kind of the encoder.
+        pairs: Number of training pairs.
+        pearson: Pearson's r on the development set, in [-1, 1].
+        sts: Mean Pearson's r over the STS sets, in [-1, 1], if they were measured.
+        seconds: Time of training.
+    """
+
+    FILE: ClassVar[str] = "trial.json"
+    KIND: ClassVar[str] = "an encoder of an experiment (`paranmt experiment`)"
+
+    model: str
+    pairs: int
+    pearson: float
+    sts: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ComparedSample:
+    """A part of a corpus, and the encoders trained on a sample of it.
+
+    Attributes:
+        group: What it is a part by, such as `para_score`; empty for a source.
+        name: Its name, such as the number of a fold.
+        rows: Number of its rows.
+        left: Rows within the length limit.
+        low: Lowest score of all its rows, if it is a part by a score.
+        high: Highest score.
+        trials: The encoders trained on a sample of the rows that are left.
+    """
+
+    group: str
+    name: str
+    rows: int
+    left: int
+    low: float | None
+    high: float | None
+    trials: list[Trial]
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs in the sample."""
+        return self.trials[0].pairs
+
+    @property
+    def mean(self) -> float:
+        """Mean Pearson's r of the encoders on the development set."""
+        return float(np.mean([trial.pearson for trial in self.trials]))
+
+    @property
+    def sts(self) -> float | None:
+        """Mean over the encoders of the mean over the STS sets; None if these were not measured."""
+        found = [trial.sts for trial in self.trials if trial.sts is not None]
+        return float(np.mean(found)) if found else None
+
+    @property
+    def cells(self) -> list[str]:
+        """Pearson's r of each encoder and their mean, times 100."""
+        return [*(percent(trial.pearson) for trial in self.trials), percent(self.mean)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonRecord(Record):
+    """The content of `experiment.json`.
+
+    Attributes:
+        samples: What was compared.
+    """
+
+    FILE: ClassVar[str] = "experiment.json"
+    KIND: ClassVar[str] = "an experiment (`paranmt experiment`)"
+
+    samples: list[ComparedSample]
+
+    def __post_init__(self) -> None:
+        # What the table has columns for.
+        kinds = [[(trial.model, trial.sts is None) for trial in sample.trials] for sample in self.samples]
+        if not kinds or not kinds[0] or any(kind != kinds[0] for kind in kinds):
+            raise InputError("its 'samples' or their 'trials' are missing, or differ in their models")
+
+    @property
+    def models(self) -> list[str]:
+        """Kinds of the encoders."""
+        return [trial.model for trial in self.samples[0].trials]
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+        """Write a table in Markdown whose last columns are the encoders and their mean."""
+        return markdown_table([*header, *self.models, "mean"], rows)
+
+
+class Comparison(Result[ComparisonRecord]):
+    """An experiment that compares samples, in a folder with a table and a figure."""
+
+    def summary(self) -> str:
+        """The table, in Markdown."""
+        return f"{(self.folder / TABLE).read_text(encoding='utf8')}\n{self.folder}: figures and settings"
+
+
+def compare_samples(
+    out: str | Path,
+    identity: Mapping[str, Any],
+    samples: Callable[[Path], Iterable[ComparedSample]],
+    write: Callable[[ComparisonRecord], Sequence[str]],
+    lines: Callable[[ComparisonRecord], Sequence[Line]] | None = None,
+    **axes: Any,  # noqa: ANN401
+) -> Comparison:
+    """Run an experiment, continue an interrupted one, or find the finished one.
+
+    Args:
+        out: Folder of the outcome.
+        identity: What determines it.
+        samples: Trains the encoders on each sample, given the folder of the work in progress.
+        write: Writes the paragraphs of the table.
+        lines: Gives the lines of the figure, which is drawn if matplotlib (extra `plots`) is installed.
+        axes: Labels and scales of the axes of the figure.
+    """
+
+    def make(work: Path, folder: Path) -> ComparisonRecord:
+        record = ComparisonRecord(settings=as_json(identity), samples=list(samples(work)), **made_with("torch"))
+        (folder / TABLE).write_text("\n\n".join(write(record)) + "\n", encoding="utf8")
+        if lines is not None and available("matplotlib"):
+            draw_lines(lines(record), folder / FIGURE, **axes)
+        return record
+
+    def holds(work: Path) -> bool:
+        return any(work.glob("trials/*"))
+
+    return run(out, identity, ComparisonRecord, make, result=Comparison, command="experiment", holds=holds)
+
+
+class SampledPart:
+    """A part of a corpus, counted and sampled while its rows are read."""
+
+    def __init__(self, config: SampleConfig) -> None:
+        self.rows, self.sample, self.low, self.high = 0, Sample(config.max_pairs, SAMPLE_SEED), np.inf, -np.inf
+        self._limit = LengthLimit(None, config.max_length) if config.max_length is not None else None
+
+    def add(self, table: pa.Table, scores: np.ndarray | None = None) -> pa.Table:
+        """Add rows with the columns of `SENTENCES`, and their scores [row], if any; returns the pairs left."""
+        self.rows += table.num_rows
+        if scores is not None and len(scores):
+            self.low, self.high = min(self.low, float(scores.min())), max(self.high, float(scores.max()))
+        if self._limit is not None and table.num_rows:
+            table = table.filter(pa.array(self._limit.judge(table).kept))
+        pairs = numbered_pairs(table)
+        self.sample.add(pairs)
+        return pairs
+
+    def check(self, what: str) -> None:
+        """Refuse a part of fewer than two pairs."""
+        if self.sample.seen < 2:
+            raise InputError(
+                f"{what} has {self.sample.seen} pairs left of {self.rows:,}, too few to train on; allow a larger "
+                "`max_length`, or leave it out"
+            )
+
+    def compared(self, group: str, name: str, trials: list[Trial]) -> ComparedSample:
+        """The part with the encoders trained on its sample."""
+        low, high = (self.low, self.high) if self.low <= self.high else (None, None)
+        return ComparedSample(group, name, self.rows, self.sample.seen, low, high, trials)
+
+
+class Source(ReleaseRows):
+    """The rows of a release."""
+
+    def __init__(self, release: str | Path) -> None:
+        self.folder = Path(release)
+        super().__init__(release_files(self.folder))
+
+    @property
+    def checksums(self) -> dict[str, Any]:
+        """Checksums of its files."""
+        return dict(read_record(self.folder, ["default"]).configs["default"].files)
+
+    def read(self, label: str, *columns: str) -> Iterator[pa.Table]:
+        """Read the columns of `SENTENCES` and others of all rows, with a progress bar."""
+        with Progress(label, self.rows, unit="pairs") as progress:
+            for place, table in self.tables([*SENTENCES, *columns]):
+                yield table
+                progress.advance_to(place + table.num_rows)
