@@ -27,7 +27,6 @@ import torch
 
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.hub.licenses import License
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.convert import ConvertConfig, convert_model
 
@@ -77,7 +76,7 @@ def main() -> None:
     tokens = cut(sentences)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        licence = License("unknown")
+        licence = "unknown"
         blanks = convert_model(
             chosen.model, folder / "blanks", license=licence, config=ConvertConfig(cut="blanks")
         ).folder

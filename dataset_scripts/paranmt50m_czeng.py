@@ -46,9 +46,7 @@ def main() -> None:
         translator=TranslatorConfig(name=arguments.translator, revision=arguments.translator_revision),
         scorer=ScorerConfig(name=arguments.scorer),
         # CzEng's terms are no licence that the Hub has a name for; the foreign side stays out of the release.
-        release=ReleaseConfig(
-            license="other", license_name="czeng-2.0", license_link="https://ufal.mff.cuni.cz/czeng/czeng20"
-        ),
+        release=ReleaseConfig(license="czeng-2.0 <https://ufal.mff.cuni.cz/czeng/czeng20>"),
         engine=EngineConfig(engine=arguments.engine, workers=arguments.workers),
     )
 

@@ -26,7 +26,6 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.evaluate import evaluate
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, read_sts
-from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import read_about
 from paranmt_hf.training.card import encoder_card, trained_values
 from paranmt_hf.training.record import TrainingRecord
@@ -54,7 +53,7 @@ def main() -> None:
     sets = read_sts(arguments.sts)
     encoder = load(arguments.model, device="cpu")
     (results,) = evaluate([arguments.model], data=sets, speed=True)
-    about = read_about(arguments.about, License(arguments.license))
+    about = read_about(arguments.about, arguments.license)
     record = trained_values(arguments.name, arguments.model, TrainingRecord.read(arguments.model), about, results)
     # The course of training stays with the weights.
     record["picture"] = None

@@ -21,7 +21,6 @@ _NAMES = {
     "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "Lexicon": "paranmt_hf.lexicon.lexicon",
     "LexiconConfig": "paranmt_hf.lexicon.lexicon",
-    "License": "paranmt_hf.hub.licenses",
     "MarginLoss": "paranmt_hf.training.mega_batch_miner",
     "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.search.mine",
@@ -107,7 +106,6 @@ __all__ = [
     "LanguageModelConfig",
     "Lexicon",
     "LexiconConfig",
-    "License",
     "MarginLoss",
     "MegaBatchMiner",
     "MineConfig",
@@ -218,7 +216,6 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.evaluation.word_weights import WordWeighting
-    from paranmt_hf.hub.licenses import License
     from paranmt_hf.hub.publish import About, publish
     from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
     from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig

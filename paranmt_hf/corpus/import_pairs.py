@@ -131,10 +131,4 @@ def with_terms(release: ReleaseConfig, preset: Preset) -> ReleaseConfig:
             option="license",
         )
     words = f"{preset.description} Its authors say of the licence: {preset.license_stated}."
-    terms = {} if release.license else {"license": preset.license}
-    if not release.license:
-        terms |= {
-            "license_name": release.license_name or preset.license_name,
-            "license_link": release.license_link or preset.license_link,
-        }
-    return replace(release, description=release.description or words, **terms)  # type: ignore[arg-type]
+    return replace(release, description=release.description or words, license=release.license or preset.license)

@@ -23,7 +23,7 @@ from paranmt_hf.util.optional import available
 from paranmt_hf.util.yaml_files import card_header
 
 
-def check_release(folder: Path, license: License | None = None) -> ReleaseRecord:
+def check_release(folder: Path, license: str | None = None) -> ReleaseRecord:
     """Check a release: its record, and that its files are what the record says.
 
     Args:
@@ -35,8 +35,7 @@ def check_release(folder: Path, license: License | None = None) -> ReleaseRecord
     """
     record = read_record(folder)
     if license is not None:
-        license.check()
-        record = record.with_license(license.id, license.name, license.link)
+        record = record.with_license(str(License.parse(license)))
     else:
         _check_license(folder, record)
     schema = arrow_schema(record.columns)
@@ -48,27 +47,24 @@ def check_release(folder: Path, license: License | None = None) -> ReleaseRecord
 
 def _check_license(folder: Path, record: ReleaseRecord) -> None:
     """Refuse a licence that was edited in one place, and one that the Hub does not take."""
-    stated = License(record.license, record.license_name, record.license_link)
-    settings = record.settings["release"]
+    stated = record.license
     card = card_header(folder / "README.md")
-    for place, values in ((f"{RELEASE_RECORD} under 'settings.release'", settings), ("README.md", card or settings)):
-        other = License(str(values.get("license") or ""), values.get("license_name"), values.get("license_link"))
+    others = {f"{RELEASE_RECORD} under 'settings.release'": str(record.settings["release"].get("license"))}
+    if card:
+        others["README.md"] = str(License.of_header(card))
+    for place, other in others.items():
         if other != stated:
             raise InputError(
-                f"{folder / RELEASE_RECORD} states the licence {_spelt(stated)} and {place} {_spelt(other)}, so one "
-                "was edited; undo that, or say which one holds with --license"
+                f"{folder / RELEASE_RECORD} states the licence {stated!r} and {place} {other!r}, so one was edited; "
+                "undo that, or give the one that holds as `license`",
+                option="license",
             )
     try:
-        stated.check()
+        License.parse(stated)
     except InputError as error:
         raise InputError(
-            f"{folder} is under the licence {stated.id!r}, which the Hub would not take: {error}; give the right one "
-            "with --license"
+            f"{folder} is under the licence {stated!r}, which the Hub does not accept: {error}", option="license"
         ) from None
-
-
-def _spelt(license: License) -> str:
-    return " ".join(repr(value) for value in (license.id, license.name, license.link) if value) or "none"
 
 
 def _check_rows(folder: Path, config: str, expected: int, schema: pa.Schema) -> None:
@@ -120,7 +116,8 @@ def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Dr
     if picture:
         files[HISTOGRAMS_PICTURE] = picture
 
-    def card(repository: str, version: str | None, notes: str) -> str:
+    def card(repository: str, version: str | None) -> str:
+        notes = about.notes or ""
         return release_card(record, picture=bool(picture), repository=repository, version=version, notes=notes)
 
     return Draft(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, get_args
 
 from paranmt_hf.corpus.schema import SCHEMA_VERSION, MadeBy
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.licenses import similar
+from paranmt_hf.hub.licenses import License
 from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.records import Identity, Record, from_json, read_json
 
@@ -151,9 +151,7 @@ class ReleaseRecord(Record):
     Attributes:
         name: Name of the corpus.
         schema_version: Version of the columns.
-        license: Licence id as the Hub has it.
-        license_name: Name of a licence whose id is `other`.
-        license_link: Address of its text.
+        license: Licence: an id that the Hub lists, or `NAME <LINK>`.
         title: What the card is headed with, if not the name.
         description: What the card says of the corpus in the words of who made it.
         settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `columns`,
@@ -172,8 +170,6 @@ class ReleaseRecord(Record):
     name: str
     schema_version: str
     license: str
-    license_name: str | None = None
-    license_link: str | None = None
     title: str | None = None
     description: str | None = None
     settings: dict[str, dict[str, Any]]
@@ -228,9 +224,11 @@ class ReleaseRecord(Record):
             values: Parsed JSON.
             where: The file, for the error.
         """
-        if isinstance(values, Mapping) and "license" in values:
-            check_license(values["license"])
         record = super().from_json(values, where)
+        try:
+            License.parse(record.license, listed=False)
+        except InputError as error:
+            raise InputError(f"{where} is damaged: {error}") from None
         for part, key in PARTS.items():
             if part == "translator" and part not in record.settings:
                 continue
@@ -280,13 +278,13 @@ class ReleaseRecord(Record):
         made_by: MadeBy = self.settings.get("pairs", {}).get("made_by", "unknown")
         return made_by if made_by in get_args(MadeBy) else "unknown"
 
-    def with_license(self, license: str, name: str | None = None, link: str | None = None) -> ReleaseRecord:
+    def with_license(self, license: str) -> ReleaseRecord:
         """The same record of a release under another licence."""
-        entries = {"license": license, "license_name": name, "license_link": link}
-        kept = {key: value for key, value in self.settings["release"].items() if key not in entries}
-        stated = {key: value for key, value in entries.items() if value is not None}
-        settings = {**self.settings, "release": {**stated, **kept}}
-        return replace(self, license=license, license_name=name, license_link=link, settings=settings)
+        return replace(
+            self,
+            license=license,
+            settings={**self.settings, "release": {**self.settings["release"], "license": license}},
+        )
 
 
 def identity_of(settings: Mapping[str, Any]) -> Identity:
@@ -300,17 +298,6 @@ def identity_of(settings: Mapping[str, Any]) -> Identity:
         filters = [{**one, "dropped": 0} for one in selection.get("filters", [])]
         found["selection"] = {**selection, "release": "", "filters": filters}
     return found
-
-
-def check_license(license: object) -> None:
-    """Check that a corpus has a licence; whether the Hub lists it is checked where one is chosen."""
-    text = license if isinstance(license, str) else ""
-    if not text or not all(character.isalnum() or character in "-.+" for character in text) or text != text.lower():
-        examples = ", ".join(similar(text) or ["cc-by-4.0", "cc0-1.0", "other"])
-        raise InputError(
-            "a corpus needs a licence, so that its users know what they may do: give a Hub licence id "
-            f"with --license ({examples}, ...), not {license!r}"
-        )
 
 
 def _check_selection(config: str, selection: Mapping[str, Any]) -> None:

@@ -50,6 +50,7 @@ def release_card(
     }
     values = {
         **vars(record),
+        "license": License.parse(record.license, listed=False),
         "kind": pair_kind(record),
         "made_by": record.made_by,
         "language": record.language,
@@ -95,7 +96,7 @@ def _header(record: ReleaseRecord, columns: Sequence[Mapping[str, str]]) -> dict
     features = [{"name": column["name"], "dtype": column["type"]} for column in columns]
     header: dict[str, Any] = {
         "pretty_name": " ".join((record.title or record.name).split()),
-        **License(record.license, record.license_name, record.license_link).header,
+        **License.parse(record.license, listed=False).header,
         "language": [record.language],
         "multilinguality": ["monolingual"],
         "language_creators": creators,

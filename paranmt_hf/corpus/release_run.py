@@ -23,7 +23,7 @@ from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage, write_shard
 from paranmt_hf.corpus.jobs.stages import TranslateStage
 from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
-from paranmt_hf.corpus.record import WORDING, HeldOut, ReleaseRecord, check_license, identity_of
+from paranmt_hf.corpus.record import WORDING, HeldOut, ReleaseRecord, identity_of
 from paranmt_hf.corpus.release import Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, release_card
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
 # What a release says of itself, where it was given.
-STATED = ("license_name", "license_link", "title", "description")
+STATED = ("title", "description")
 # Parts of an identity that say what is done to the input, and not what it is; stages answer for them.
 STAGES = ("pivot", "translator", "paraphraser", "scorer", "columns")
 # Packages that decide the last digits of the scores and the bytes of the files.
@@ -54,9 +54,8 @@ class ReleaseConfig:
     """Licence and form of a release.
 
     Attributes:
-        license: Licence of the corpus, a Hub licence id such as cc-by-4.0; every release needs one.
-        license_name: With the licence `other`: its name, such as my-license-1.0.
-        license_link: With the licence `other`: the address of its text.
+        license: Licence of the corpus: a Hub licence id such as cc-by-4.0, or a name with a link such as
+            `My Terms <https://example.org/terms>`; every release needs one.
         language: Language of both sides, an ISO 639-1 code: it decides what a word is.
         title: Title of the card; the name of the folder if left out.
         description: A sentence or two on the corpus, for the card.
@@ -67,8 +66,6 @@ class ReleaseConfig:
     """
 
     license: str | None = None
-    license_name: Annotated[str | None, Advanced] = None
-    license_link: Annotated[str | None, Advanced] = None
     language: str = "en"
     title: Annotated[str | None, Advanced] = None
     description: Annotated[str | None, Advanced] = None
@@ -85,14 +82,14 @@ class ReleaseConfig:
     def identity(self) -> dict[str, Any]:
         """What determines the release beyond the scored rows."""
         said = {name: getattr(self, name) for name in STATED}
-        kept = {name: getattr(self, name) for name in ("license", "keep_source", "seed")}
+        license = None if self.license is None else str(License.parse(self.license, listed=False))
+        kept = {"license": license, "keep_source": self.keep_source, "seed": self.seed}
         other = {} if self.language == ENGLISH else {"language": self.language}
         return kept | other | {name: value for name, value in said.items() if value is not None}
 
     def check_license(self) -> None:
         """Check the licence against the Hub's list, before work that takes hours."""
-        check_license(self.license)
-        License(self.license or "", self.license_name, self.license_link).check()
+        License.parse(self.license)
 
 
 class Built(Result[ReleaseRecord]):

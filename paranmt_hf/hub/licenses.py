@@ -1,10 +1,12 @@
-"""Licences by the identifiers that the Hub takes in the header of a card."""
+"""Licences: an identifier that the Hub lists, or a name with a link for other terms."""
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from paranmt_hf.errors import InputError
 
@@ -24,12 +26,9 @@ IDS = frozenset(
     """.split()
 )
 OTHER = "other"
-NAMED_OTHERWISE = "for a licence that the Hub does not list give `other` with `license_name` and `license_link`"
-
-
-def similar(id: str) -> list[str]:
-    """List the identifiers that are spelt nearly like another text, at most three, the nearest first."""
-    return difflib.get_close_matches(id.lower().replace(" ", "-").replace("_", "-"), sorted(IDS), 3, 0.6)
+ID = re.compile(r"[a-z0-9][a-z0-9.+-]*")
+LINK = re.compile(r"https?://[^\s<>()\"'`|\\]+")
+EXPECTED = "for other terms give a name with a link, such as `My Terms <https://example.org/terms>`"
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ class License:
     """A licence, as the header of a card states it.
 
     Attributes:
-        id: Identifier that the Hub lists, such as `cc-by-4.0`.
-        name: Name of a licence that it does not list, whose id is `other`: lower case with hyphens, as `czeng-2.0`.
+        id: Identifier that the Hub lists, such as `cc-by-4.0`; `other` for a licence that it does not list.
+        name: Name of such a licence, in lower case with hyphens: `czeng-2.0`.
         link: Address of its text.
     """
 
@@ -46,41 +45,51 @@ class License:
     name: str | None = None
     link: str | None = None
 
+    @classmethod
+    def parse(cls, text: str | None, *, listed: bool = True) -> License:
+        """Read a licence: `cc-by-4.0`, or `My Terms <https://example.org/terms>`.
+
+        Args:
+            text: The licence; None is refused as a missing one.
+            listed: Whether the Hub must list an identifier (a record may be newer than the list).
+        """
+        name, bracket, rest = (text or "").partition("<")
+        if bracket:
+            license = cls(OTHER, "-".join(name.lower().replace("_", " ").split()), rest.strip().removesuffix(">"))
+            if not ID.fullmatch(license.name or "") or not LINK.fullmatch(license.link or ""):
+                raise InputError(
+                    f"{text!r} is not a licence: a name must have letters, digits, '.' and '-', and a link must begin "
+                    f"with https://; {EXPECTED}",
+                    option="license",
+                )
+            return license
+        if text is not None and (text in IDS - {OTHER} if listed else ID.fullmatch(text)):
+            return cls(text)
+        if not text:
+            raise InputError(
+                "a license is needed, so that users know what they may do: give a licence id of the Hub, such as "
+                f"cc-by-4.0; {EXPECTED}",
+                option="license",
+            )
+        plain = text.lower().replace(" ", "-").replace("_", "-")
+        near = difflib.get_close_matches(plain, sorted(IDS - {OTHER}), 3, 0.6)
+        meant = f"did you mean {' or '.join(near)}? If not, " if near else ""
+        raise InputError(
+            f"{text!r} is not a licence id of the Hub (its list of {AS_OF}): {meant}{EXPECTED}", option="license"
+        )
+
+    @classmethod
+    def of_header(cls, header: Mapping[str, Any]) -> License | None:
+        """Read the entries of a card's header; None if it states no licence."""
+        id, name, link = (header.get(key) for key in ("license", "license_name", "license_link"))
+        return cls(str(id), name and str(name), link and str(link)) if id else None
+
+    def __str__(self) -> str:
+        """The licence as `parse` reads it."""
+        return f"{self.name} <{self.link}>" if self.link else self.id
+
     @property
     def header(self) -> dict[str, str]:
         """The entries of a card's header."""
         entries = {"license": self.id, "license_name": self.name, "license_link": self.link}
         return {key: value for key, value in entries.items() if value}
-
-    def check(self) -> None:
-        """Check it against what the Hub takes, so that a mistake shows before the work and not after it."""
-        if self.id not in IDS:
-            near = similar(self.id)
-            meant = f"did you mean {' or '.join(near)}? If not, " if near else ""
-            raise InputError(
-                f"{self.id!r} is not a licence id of the Hub (its list of {AS_OF}): {meant}{NAMED_OTHERWISE}",
-                option="license",
-            )
-        if self.id != OTHER:
-            if self.name or self.link:
-                raise InputError(
-                    f"license_name and license_link are for the license 'other', not for {self.id!r}; leave them out",
-                    option="license_name",
-                )
-            return
-        if not (self.name and self.link):
-            raise InputError(
-                "license other needs `license_name` (such as my-license-1.0) and `license_link` (the address of its "
-                "text), so that its users know what they may do",
-                option="license",
-            )
-        if not re.fullmatch(r"[a-z0-9][a-z0-9.+-]*", self.name):
-            raise InputError(
-                f"license_name must be lower-case letters, digits, '.' and '-', such as my-license-1.0, was "
-                f"{self.name!r}",
-                option="license_name",
-            )
-        if not re.fullmatch(r"https?://[^\s<>()\"'`|\\]+", self.link):
-            raise InputError(
-                f"license_link must be an address that begins with https://, was {self.link!r}", option="license_link"
-            )

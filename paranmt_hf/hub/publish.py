@@ -17,7 +17,6 @@ from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import PICKLES
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, stage, upload
-from paranmt_hf.util.files import read_text
 from paranmt_hf.util.records import from_json
 from paranmt_hf.util.yaml_files import read_yaml
 
@@ -38,6 +37,7 @@ class About:
 
     Attributes:
         license: Licence of the model, or another licence for a release; that of the record if left out.
+        notes: A section of your own for the card, in Markdown.
         license_text: Why this licence, in a sentence.
         summary: What the model is, in a sentence; made from its settings if left out.
         data: What it was trained on; made from its settings if left out.
@@ -45,7 +45,8 @@ class About:
         datasets: Ids of datasets on the Hub that it was trained on.
     """
 
-    license: License | None = None
+    license: str | None = None
+    notes: str | None = None
     license_text: str | None = None
     summary: str | None = None
     data: str | None = None
@@ -54,29 +55,22 @@ class About:
 
     def __post_init__(self) -> None:
         if self.license is not None:
-            self.license.check()
+            License.parse(self.license)
         if wrong := [name for name in self.datasets if not is_id(name)]:
             raise InputError(f"datasets names {wrong[0]!r}, which is not an id on the Hub: expected ORGANISATION/NAME")
 
     @property
     def values(self) -> dict[str, Any]:
-        """Values of a card: the licence as in its header, and what else is stated."""
-        said = {name: value for name, value in vars(self).items() if value and name != "license"}
-        return {**(self.license.header if self.license else {}), **said}
+        """Values of a card that are stated."""
+        return {name: value for name, value in vars(self).items() if value and name != "notes"}
 
-    def required(self, recorded: License | None = None) -> About:
+    def required(self, recorded: str | None = None) -> About:
         """Add the licence of the record if none is stated; a model needs one."""
-        if self.license is None and recorded is None:
-            raise InputError(
-                "a model needs a license, so that its users know what they may do: give a licence id of the Hub "
-                "(cc-by-4.0, mit, other, ...)",
-                option="license",
-            )
-        return self if self.license is not None else replace(self, license=recorded)
+        return replace(self, license=str(License.parse(self.license or recorded)))
 
 
-def read_about(path: str | Path, license: License | None = None) -> About:
-    """Read a YAML file with `license_text`, `summary`, `data`, `commands` and `datasets`, each if wanted."""
+def read_about(path: str | Path, license: str | None = None) -> About:
+    """Read a YAML file with any of `notes`, `license_text`, `summary`, `data`, `commands` and `datasets`."""
     path = Path(path).expanduser()
     known = [name for name in About.__dataclass_fields__ if name != "license"]
     values = read_yaml(path, f"{', '.join(known[:-1])} or {known[-1]}")
@@ -91,7 +85,7 @@ class Draft:
 
     Attributes:
         files: Path in the repository and content of each file, all but the card.
-        card: Renders the card for the id, the version (None for a branch without one) and the notes.
+        card: Renders the card for the id and the version, None for a branch without one.
         own_card: The card that this package wrote into the folder.
         message: Message of the commit.
         missing: What a reader of the card would miss, in sentences.
@@ -100,7 +94,7 @@ class Draft:
     """
 
     files: Mapping[str, Content]
-    card: Callable[[str, str | None, str], str]
+    card: Callable[[str, str | None], str]
     own_card: str
     message: str
     missing: list[str] = field(default_factory=list)
@@ -191,11 +185,8 @@ def publish(
     name: str,
     *,
     license: str | None = None,
-    license_name: str | None = None,
-    license_link: str | None = None,
     about: About | str | Path | None = None,
     results: str | Path | Sequence[Any] = (),
-    notes: str | Path | None = None,
     private: bool = False,
     revision: str = "main",
     tag: str | None = None,
@@ -209,13 +200,10 @@ def publish(
     Args:
         folder: Folder of a release, an encoder or a paraphraser.
         name: Where to: ORGANISATION/NAME or USER/NAME.
-        license: Licence id of the Hub, such as cc-by-4.0; that of the record if left out, if it states one.
-        license_name: With the license `other`: its name, such as my-license-1.0.
-        license_link: With the license `other`: the address of its text.
-        about: Of a model, a YAML file with your own words for the card: license_text, summary, data, commands and
-            datasets.
+        license: Licence id of the Hub, or a name with a link; that of the record if left out, if it states one.
+        about: YAML file with your own words for the card: `notes` in Markdown, and of a model license_text, summary,
+            data, commands and datasets.
         results: Of an encoder, files that `paranmt evaluate sts --json` wrote for its weights, or results themselves.
-        notes: Markdown file with your own section for the card.
         private: Make a new repository private.
         revision: Branch that gets the files.
         tag: Name of this version; the next of v1, v2, ... on the main branch if left out.
@@ -236,11 +224,10 @@ def publish(
     given = [results] if isinstance(results, str | Path) else list(results)
     if given and not kind.takes_results:
         raise InputError(f"results are shown for encoders, and {folder} is {kind.title}", option="results")
-    own_words = _read_notes(notes)
     refuse_unsafe(folder, kind.code())
-    draft = kind.draft(folder, _about(about, license, license_name, license_link), given)
+    draft = kind.draft(folder, _about(about, license), given)
     version = tag or ("v1" if revision == "main" else None)
-    card = draft.card(name, version, own_words)
+    card = draft.card(name, version)
     parcel = Parcel({**draft.files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
     with tempfile.TemporaryDirectory() as staged:
         stage(parcel, Path(staged))
@@ -251,14 +238,10 @@ def publish(
     return planned if dry_run else planned.send()
 
 
-def _about(about: About | str | Path | None, license: str | None, name: str | None, link: str | None) -> About:
-    if license is None and (name or link):
-        raise InputError("license_name and license_link go with the license 'other'", option="license_name")
-    stated = None if license is None else License(license, name, link)
+def _about(about: About | str | Path | None, license: str | None) -> About:
     if isinstance(about, str | Path):
-        return read_about(about, stated)
-    about = about or About()
-    return about if stated is None else replace(about, license=stated)
+        return read_about(about, license)
+    return replace(about or About(), license=license or (about.license if about else None))
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
@@ -296,13 +279,5 @@ def left_here(folder: Path, published: Collection[str], own_card: str) -> list[s
     paths = [path for path in files_of(folder) if path not in published and path != "README.md"]
     card = folder / "README.md"
     if card.exists() and card.read_text(encoding="utf8", errors="replace") != own_card:
-        paths.append("README.md (the card is rendered from records; `--notes FILE` adds to it)")
+        paths.append("README.md (the card is rendered from records; `notes` of `about` adds to it)")
     return paths
-
-
-def _read_notes(path: str | Path | None) -> str:
-    try:
-        return "" if path is None else read_text(Path(path).expanduser())
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise InputError(f"cannot read {path}: {reason}; expected a Markdown file in UTF-8", option="notes") from None

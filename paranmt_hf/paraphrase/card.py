@@ -23,7 +23,7 @@ from paranmt_hf.training.card import data_options, hub_datasets
 # As many templates as the paper's network was asked for (Iyyer et al. 2018, section 3.3).
 TEMPLATES_SHOWN = 20
 # Values that the card of a paraphraser may not have.
-MAY_BE_ABSENT = ("figures", "templates", "parses", "license", "license_name", "license_link", "license_text")
+MAY_BE_ABSENT = ("figures", "templates", "parses", "license_text")
 DIRECTIONS = {
     "to-reference": "Translations are the sources and references the targets",
     "to-translation": "References are the sources and translations the targets",
@@ -52,7 +52,7 @@ def card_values(
     """
     said = (about or About()).values
     data, best = record.settings.data, record.course.best
-    values = {key: said[key] for key in ("license", "license_name", "license_link") if said.get(key)}
+    values: dict[str, Any] = {"license": said["license"]} if "license" in said else {}
     if spoken := languages(data):
         values["languages"] = spoken
     values |= {
@@ -82,17 +82,23 @@ def paraphraser_card(values: Mapping[str, Any], repository: str | None = None, n
         repository: Id on the Hub, if it has one.
         notes: The publisher's own section, in Markdown.
     """
-    license = License(values.get("license") or "", values.get("license_name"), values.get("license_link"))
+    license = License.parse(values["license"], listed=False) if values.get("license") else None
     header: dict[str, Any] = {
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
         "language": list(values.get("languages") or ["en"]),
-        **license.header,
+        **(license.header if license else {}),
         "tags": ["paraphrase", "paraphrase-generation", "paranmt"],
     }
     if values.get("datasets"):
         header["datasets"] = list(values["datasets"])
-    shown = {**dict.fromkeys(MAY_BE_ABSENT), **values, "repository": repository, "notes": notes.strip()}
+    shown = {
+        **dict.fromkeys(MAY_BE_ABSENT),
+        **values,
+        "license": license,
+        "repository": repository,
+        "notes": notes.strip(),
+    }
     return render("paraphraser", header, shown)
 
 

@@ -124,9 +124,9 @@ def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -
     model = load_checked(folder, record)
     templates = getattr(model, "templates", None)
 
-    def card(repository: str, version: str | None, notes: str) -> str:
+    def card(repository: str, version: str | None) -> str:
         values = card_values(repository.split("/")[1], record, templates, about)
-        return paraphraser_card(values, repository, notes)
+        return paraphraser_card(values, repository, about.notes or "")
 
     def verify(staged: Path) -> None:
         sent = _read(Model(folder.name, staged, ""), controlled=record.parses is not None)

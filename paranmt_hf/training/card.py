@@ -81,9 +81,11 @@ def encoder_card(values: Mapping[str, Any], repository: str | None = None, notes
     if results is not None and {DEVELOPMENT, "STSB-test"} <= {row.name for row in results.tables["Set"]}:
         results = replace(results, notes=[*results.notes, HALVES])
     speed = None if results is None else results.speed
+    license = License.parse(values["license"], listed=False) if values.get("license") else None
     shown = {
-        **dict.fromkeys(("summary", "data", "license", "license_name", "license_link", "license_text")),
+        **dict.fromkeys(("summary", "data", "license_text")),
         **values,
+        "license": license,
         "repository": repository,
         "notes": notes.strip(),
         "results": results,
@@ -97,17 +99,16 @@ def encoder_card(values: Mapping[str, Any], repository: str | None = None, notes
         "speed": None if speed is None or None in (speed.cores, speed.load) else speed,
         "rate": 0 if speed is None else round(float(f"{speed.sentences_per_second:.2g}")),
     }
-    return render(values["made"], _header(values, results), shown)
+    return render(values["made"], _header(values, license, results), shown)
 
 
-def _header(values: Mapping[str, Any], results: Results | None) -> dict[str, Any]:
+def _header(values: Mapping[str, Any], license: License | None, results: Results | None) -> dict[str, Any]:
     languages = ["en"] if values["languages"] is None else list(values["languages"])
-    license = License(values.get("license") or "", values.get("license_name"), values.get("license_link"))
     header: dict[str, Any] = {
         "library_name": "sentence-transformers",
         "pipeline_tag": "sentence-similarity",
         **({"language": languages} if languages else {}),
-        **license.header,
+        **(license.header if license else {}),
         "tags": ["sentence-transformers", "sentence-similarity", "feature-extraction", "paranmt", "paraphrase"],
     }
     if values["datasets"]:

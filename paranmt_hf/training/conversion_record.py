@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.sent2vec_bin import Sent2VecBinSettings
 from paranmt_hf.evaluation.results import Results
-from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
 from paranmt_hf.training.card import encoder_card, encoder_values
 from paranmt_hf.util.records import Record
@@ -51,12 +50,12 @@ class ConversionSettings:
     Attributes:
         config: What is kept of the model.
         text: The identity of `config.text`, with its checksum.
-        license: The licence of the model.
+        license: The licence of the model, as `License` reads it.
     """
 
     config: ConvertConfig
     text: dict[str, Any] | None
-    license: License
+    license: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +92,7 @@ class ConversionRecord(Record):
     unreachable: int
 
     @property
-    def license(self) -> License:
+    def license(self) -> str:
         """The licence of the model."""
         return self.settings.license
 
@@ -131,7 +130,7 @@ def write_conversion_card(folder: Path, name: str, conversion: ConversionRecord)
 def _command(conversion: ConversionRecord) -> str:
     settings, config = conversion.settings, conversion.settings.config
     words = ["paranmt encoder convert", shlex.quote(" ".join(conversion.source.split())), "--out FOLDER"]
-    words.append(f"--license {settings.license.id}")
+    words.append(f"--license {shlex.quote(settings.license)}")
     if conversion.order != conversion.trained.wordNgrams:
         words.append(f"--order {conversion.order}")
     words += [f"--cut {config.cut}"] if config.cut != "words" else []

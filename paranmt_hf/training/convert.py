@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Prefixed
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
@@ -136,7 +135,7 @@ def convert_model(
     model: str | Path,
     out: str | Path,
     *,
-    license: Annotated[License, Prefixed],
+    license: str,
     config: ConvertConfig | None = None,
 ) -> Converted:
     """Convert a `.bin` model of the authors' Sent2Vec program into an encoder.
@@ -147,13 +146,13 @@ def convert_model(
         model: The file, plain or compressed by gzip; `-` reads standard input.
         out: Folder of the encoder: a stock `StaticEmbedding` if it has only words and cuts text as WORD does, else
             the family `sent2vec`.
-        license: The licence under which the model was published; its authors decide that.
+        license: Licence under which the model was published: a Hub licence id, or a name with a link; its authors
+            decide that.
         config: The settings.
     """
     out, config = result_folder(out, ConversionRecord), config or ConvertConfig()
-    license.check()
     text = as_json(SentenceFile(config.text).identity) if config.text is not None else None
-    settings = ConversionSettings(config, text, license)
+    settings = ConversionSettings(config, text, str(License.parse(license)))
     made = run(
         out,
         settings,

@@ -68,9 +68,9 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
     if (entries := eval_results(figures)) is not None:
         files[RESULTS_FILE] = entries.encode()
 
-    def card(repository: str, version: str | None, notes: str) -> str:
+    def card(repository: str, version: str | None) -> str:
         values = origin.values(repository.split("/")[1], folder, record, about, figures)
-        return encoder_card(values, repository, notes)
+        return encoder_card(values, repository, about.notes or "")
 
     def verify(staged: Path) -> None:
         # Links to files that were checked where they are.

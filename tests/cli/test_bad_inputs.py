@@ -240,8 +240,6 @@ def test_pipes_are_not_waited_for(pairs, encoder, release, capsys, tmp_path):
     fails(capsys, ["import", "pairs.txt", "--scorer-vectors", "pipe", *IMPORT], "vectors pipe")
     fails(capsys, ["encoder", "distill", "embedded", "--vocabulary", "pipe", "--out", "v.txt"], message)
     fails(capsys, ["evaluate", "sts", "embedded", "--data", "pipe"], message)
-    publish = ["publish", "release", "org/corpus", "--dry-run"]
-    fails(capsys, [*publish, "--notes", "pipe.md"], message)
     model = ["publish", "encoder", "org/m", "--dry-run", "--license", "mit"]
     fails(capsys, [*model, "--about", "pipe"], message)
     fails(capsys, [*model, "--results", "pipe"], message)

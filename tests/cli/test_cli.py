@@ -62,7 +62,7 @@ def test_import_parquet_with_mapped_columns(folder):
 
 def test_missing_licence(folder, capsys):
     (folder / "pairs.txt").write_text("a\tb\n")
-    fails(capsys, ["import", "pairs.txt", "--out", "out"], "needs a licence", "cc-by-4.0")
+    fails(capsys, ["import", "pairs.txt", "--out", "out"], "a license is needed", "cc-by-4.0")
 
 
 @pytest.mark.parametrize(

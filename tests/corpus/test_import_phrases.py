@@ -18,7 +18,7 @@ def test_ppdb_becomes_a_release(tmp_path, capsys, caplog):
     words += ["--scorer-vectors", str(tmp_path / "vectors.txt"), "--workers", "1", "--threads", "1"]
     words += ["--ppdb-score", "PPDB2.0Score"]
     assert main(words) == 1
-    assert "a corpus needs a licence" in capsys.readouterr().err
+    assert "a license is needed" in capsys.readouterr().err
     assert main([*words, "--license", "cc-by-4.0"]) == 0
     assert "dropped: 1 syntactic rules" in caplog.text
     table = pq.read_table(tmp_path / "out" / "data")

@@ -56,7 +56,7 @@ def test_picture_and_licence_where_there_are_any(record):
     card = encoder_card({**record, "picture": "training.png"})
     assert "\n\n![Loss and development score over the steps](training.png)\n\n## Limits" in card
     named = {"license": "other", "license_name": "mine-1.0", "license_link": "https://a.org"}
-    header = yaml.safe_load(encoder_card({**record, **named}).split("---\n")[1])
+    header = yaml.safe_load(encoder_card({**record, "license": "Mine 1.0 <https://a.org>"}).split("---\n")[1])
     assert {name: header[name] for name in named} == named
     del record["license"]
     assert "license" not in yaml.safe_load(encoder_card(record).split("---\n")[1])

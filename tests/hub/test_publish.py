@@ -163,7 +163,7 @@ def test_the_card_in_the_folder_of_a_model(model):
     assert "training.png" in plan.parcel.files, "needs matplotlib, as the other tests of pictures"
     (model / "README.md").write_text(card + "mine")
     assert publish(model, MODEL, license="mit", dry_run=True).left_here == [
-        "README.md (the card is rendered from records; `--notes FILE` adds to it)"
+        "README.md (the card is rendered from records; `notes` of `about` adds to it)"
     ]
 
 
@@ -331,6 +331,13 @@ def test_results_of_other_weights_are_refused(model, results, tmp_path):
         publish(model, MODEL, license="mit", results=tmp_path / "none.json", dry_run=True)
 
 
+@pytest.mark.parametrize("text", ["- a list", "summary: [a]", "unknown: 1", "commands: one", "a: ]"])
+def test_words_that_are_refused(text, release, tmp_path):
+    (tmp_path / "about.yaml").write_text(text)
+    with pytest.raises(InputError, match="about.yaml"):
+        publish(release, DATASET, about=tmp_path / "about.yaml", dry_run=True)
+
+
 def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
     monkeypatch.setattr("huggingface_hub.get_token", lambda: pytest.fail("a dry run asks for no login"))
     assert main(["publish", str(release), "org/corpus", "--private", "--dry-run"]) == 0
@@ -354,14 +361,12 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["RELEASE", "org/corpus", "--tag", "a b"], "--tag 'a b' is not a valid git name"),
         (["RELEASE", "org/corpus", "--revision", "../x"], "--revision '../x' is not a valid git name"),
         (["RELEASE", "org/corpus", "--license", "cc-by-4"], "did you mean cc-by-"),
-        (["RELEASE", "org/corpus", "--license-name", "x"], "go with the license"),
-        (["RELEASE", "org/corpus", "--license", "other"], "--license other needs"),
+        (["RELEASE", "org/corpus", "--license", "other"], "'other' is not a licence id"),
         (["RELEASE", "org/corpus", "--results", "x.json"], "results are shown for encoders, and"),
         (["MODEL", "org/word", "--license", "apache"], "'apache' is not a licence id of the Hub"),
-        (["MODEL", "org/word"], "a model needs a license"),
+        (["MODEL", "org/word"], "a license is needed"),
         (["MODEL", "org/word", "--license", "mit", "--about", "NOWHERE"], "cannot read"),
         (["NOWHERE", "org/corpus"], "there is no folder"),
-        (["RELEASE", "org/corpus", "--notes", "NOWHERE"], "expected a Markdown file in UTF-8"),
     ],
 )
 def test_arguments_that_are_refused(arguments, message, release, model, tmp_path, capsys):
@@ -372,14 +377,14 @@ def test_arguments_that_are_refused(arguments, message, release, model, tmp_path
 
 
 def test_notes_and_an_edited_card(release, model, tmp_path):
-    (tmp_path / "notes.md").write_text("Made for **tests**.\n")
-    plan = publish(release, DATASET, notes=tmp_path / "notes.md", dry_run=True)
+    (tmp_path / "about.yaml").write_text("notes: |\n  Made for **tests**.\n")
+    plan = publish(release, DATASET, about=tmp_path / "about.yaml", dry_run=True)
     assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card and plan.left_here == []
-    plan = publish(model, MODEL, license="mit", notes=tmp_path / "notes.md", dry_run=True)
+    plan = publish(model, MODEL, license="mit", about=About(notes="Made for **tests**."), dry_run=True)
     assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card
     (release / "README.md").write_text((release / "README.md").read_text() + "\nMine.\n")
     assert publish(release, DATASET, dry_run=True).left_here == [
-        "README.md (the card is rendered from records; `--notes FILE` adds to it)"
+        "README.md (the card is rendered from records; `notes` of `about` adds to it)"
     ]
 
 

@@ -141,17 +141,8 @@ def test_an_edited_record_is_damaged(model, key, value, match):
 
 
 def test_the_command(model, capsys, tmp_path):
-    (tmp_path / "notes.md").write_text("For *news*.")
-    words = [
-        "publish",
-        str(model),
-        NAME,
-        "--dry-run",
-        "--license",
-        "mit",
-        "--notes",
-        str(tmp_path / "notes.md"),
-    ]
+    (tmp_path / "about.yaml").write_text("notes: For *news*.")
+    words = ["publish", str(model), NAME, "--dry-run", "--license", "mit", "--about", str(tmp_path / "about.yaml")]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "## Notes\n\nFor *news*.\n\n## Citation" in printed and "dry run: nothing was sent" in printed

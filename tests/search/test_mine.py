@@ -181,7 +181,7 @@ def test_a_release(corpus):  # noqa: F811
 def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
     monkeypatch.chdir(corpus)
     words = ["search", "mine", "text.txt", "--encoder-vectors", "vectors.txt", "--out", "out"]
-    fails(capsys, words, "a corpus needs a licence")
+    fails(capsys, words, "a license is needed")
     fails(capsys, [*words, "--license", "mit", "--min-margin", "1"], "min_margin needs the margin ratio or distance")
     fails(
         capsys,

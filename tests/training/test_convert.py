@@ -17,14 +17,11 @@ import paranmt_hf
 from paranmt_hf import cli
 from paranmt_hf.encoders.modules.paranmt_tables import store
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import publish
 from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.conversion_record import ConvertConfig
 from paranmt_hf.training.convert import Converted, convert_model
 from tests.encoders.sent2vec_files import TEXTS, WORDS, BinFile, vector
-
-MIT = License("mit")
 
 
 @pytest.fixture
@@ -35,7 +32,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def convert(source: str | Path, out: Path, **settings: object) -> Converted:
-    return convert_model(source, out, license=MIT, config=ConvertConfig(**settings))  # type: ignore[arg-type]
+    return convert_model(source, out, license="mit", config=ConvertConfig(**settings))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])

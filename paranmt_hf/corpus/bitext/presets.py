@@ -81,9 +81,7 @@ class Preset:
         made_by: Who wrote the second sentences.
         description: Where its pairs come from, for the card.
         layouts: Its layouts.
-        license: Identifier of the licence on the Hub; None where the authors state none.
-        license_name: Name of one that the Hub does not list.
-        license_link: Address of its text.
+        license: The licence, as `license` of a release; None where the authors state none.
         labels: Which label means a paraphrase (1) and which means none (0); any other means neither.
         label_meaning: What the column `label` means, for the card.
         score: The feature of PPDB that becomes a column.
@@ -99,8 +97,6 @@ class Preset:
     description: str
     layouts: Sequence[Layout]
     license: str | None = None
-    license_name: str | None = None
-    license_link: str | None = None
     labels: Mapping[float, int] = field(default_factory=dict)
     label_meaning: str | None = None
     score: str | None = None

@@ -18,7 +18,6 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About, publish
 from paranmt_hf.training.checkpoint import write_checkpoint
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
@@ -269,7 +268,7 @@ def test_damaged_record(pairs_of_words, tmp_path):
 
 
 def test_published_with_a_card_that_is_true(pairs_of_words):
-    about = About(License("mit"), summary="A sentence.")
+    about = About("mit", summary="A sentence.")
     plan = publish(pairs_of_words.folder, "you/sent2vec", about=about, dry_run=True)
     text = plan.card
     assert "A sentence." in text
