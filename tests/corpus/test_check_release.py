@@ -34,10 +34,7 @@ def test_release_that_is_refused(release, spoil, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            lambda record: record.update(license=None),
-            "a corpus needs a licence, so that its users know",
-        ),
+        (lambda record: record.update(license="CC BY"), "is damaged: 'CC BY' is not a licence id"),
         (lambda record: record.update(schema_version="2.0.0"), "has schema version 2.0.0, this program knows 1.0.0"),
         (lambda record: record["configs"]["default"].update(rows=59), "'default' has 60 rows, its record says 59"),
         (lambda record: record["columns"].append("origin"), "has other columns than the schema of a release"),
