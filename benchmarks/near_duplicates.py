@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
 from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch, unit_vectors
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.protocols import Encoder
 
@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
-    sentences, encoder = read(arguments.pairs, arguments.sentences), ScorerConfig().load()
+    sentences, encoder = read(arguments.pairs, arguments.sentences), NamedEncoder().load()
     of_sets, of_vectors = truth_of_sets(sentences), truth_of_vectors(sentences, encoder)
     exhaustive = Likeness(exhaustive=True)
     systems: dict[str, tuple[Callable[[], set[int]], set[int]]] = {

@@ -22,7 +22,7 @@ import argparse
 import logging
 from pathlib import Path
 
-from paranmt_hf import EngineConfig, ReleaseConfig, ScorerConfig, TextInput, TranslatorConfig, build
+from paranmt_hf import EngineConfig, ReleaseConfig, TextInput, TranslatorConfig, build
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
         TextInput(data=tuple(map(str, arguments.files)), columns=columns),
         arguments.out,
         translator=TranslatorConfig(name=arguments.translator, revision=arguments.translator_revision),
-        scorer=ScorerConfig(name=arguments.scorer),
+        scorer=arguments.scorer,
         # CzEng's terms are no licence that the Hub has a name for; the foreign side stays out of the release.
         release=ReleaseConfig(license="czeng-2.0 <https://ufal.mff.cuni.cz/czeng/czeng20>"),
         engine=EngineConfig(engine=arguments.engine, workers=arguments.workers),

@@ -20,7 +20,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from paranmt_hf import EngineConfig, ReleaseConfig, ScorerConfig, TextInput, TranslatorConfig, build
+from paranmt_hf import EngineConfig, ReleaseConfig, TextInput, TranslatorConfig, build
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def main() -> None:
         ),
         arguments.out,
         translator=TranslatorConfig(name=arguments.translator, revision=arguments.translator_revision),
-        scorer=ScorerConfig(name=arguments.scorer),
+        scorer=arguments.scorer,
         release=ReleaseConfig(license=chosen.license, keep_source=arguments.keep_source),
         engine=EngineConfig(engine=arguments.engine, workers=arguments.workers),
     )

@@ -34,7 +34,6 @@ _NAMES = {
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
     "EvaluationText": "paranmt_hf.corpus.selection.decontamination",
     "TextInput": "paranmt_hf.corpus.bitext.inputs",
-    "ScorerConfig": "paranmt_hf.encoders.scorer",
     "RotateConfig": "paranmt_hf.training.rotate",
     "ReleaseFilter": "paranmt_hf.corpus.selection.release_filter",
     "PairSelection": "paranmt_hf.corpus.pairs",
@@ -117,7 +116,6 @@ __all__ = [
     "ParaphraserConfig",
     "ParaphraserTraining",
     "ReleaseConfig",
-    "ScorerConfig",
     "EvaluationText",
     "TextInput",
     "RotateConfig",
@@ -207,7 +205,6 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.config import EncoderConfig
     from paranmt_hf.encoders.export.export import export_encoder
     from paranmt_hf.encoders.loading import load
-    from paranmt_hf.encoders.scorer import ScorerConfig
     from paranmt_hf.encoders.static_encoder import StaticEncoder
     from paranmt_hf.errors import InputError
     from paranmt_hf.evaluation.contrast import evaluate_contrast

@@ -13,7 +13,7 @@ from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.train import train
@@ -49,7 +49,7 @@ def bitext(tmp_path):
 
 
 def imported(data, out, vectors):
-    scorer = ScorerConfig(vectors=str(vectors))
+    scorer = vectors
     return import_pairs(ParquetFiles([data], COLUMNS), out, scorer=scorer, release=RELEASE, engine=LOCAL)
 
 
@@ -78,7 +78,7 @@ def test_import_leaves_the_checkpoints_of_training(tmp_path, vectors, monkeypatc
 def test_scoring_leaves_the_work_that_was_kept(tmp_path, bitext, vectors):
     make(bitext, tmp_path / "out", vectors, release=replace(RELEASE, keep_work=True))
     before = bytes_of(tmp_path / "out.work")
-    other = ScorerConfig(vectors=str(tmp_path / "other.txt"))
+    other = tmp_path / "other.txt"
     with pytest.raises(
         InputError, match="out.work holds work of `paranmt build`, unfinished or kept; .* move it away"
     ):
@@ -93,7 +93,7 @@ def test_scoring_leaves_the_work_that_was_kept(tmp_path, bitext, vectors):
 def test_another_scorer_after_a_kill(tmp_path, bitext, vectors, monkeypatch, moment):
     out, work = tmp_path / "out", tmp_path / "out.work"
     make(bitext, out, vectors)
-    other, third = ScorerConfig(vectors=str(tmp_path / "other.txt")), ScorerConfig()
+    other, third = tmp_path / "other.txt", None
     with monkeypatch.context() as patch, pytest.raises(Killed):
         if moment == "before the swap":
             patch.setattr(release_run, "write_card", kill)
@@ -110,13 +110,13 @@ def test_another_scorer_after_a_kill(tmp_path, bitext, vectors, monkeypatch, mom
         assert rescore(out, scorer=other, engine=LOCAL).fresh
     else:
         # The scores that were finished have their name by now.
-        assert rescore(out, scorer=third, engine=LOCAL).record.settings["scorer"] == third.identity
+        assert rescore(out, scorer=third, engine=LOCAL).record.settings["scorer"] == NamedEncoder().identity
     assert not work.exists()
 
 
 def test_building_again_leaves_the_work_of_scoring(tmp_path, bitext, vectors, monkeypatch):
     make(bitext, tmp_path / "out", vectors)
-    other = ScorerConfig(vectors=str(tmp_path / "other.txt"))
+    other = tmp_path / "other.txt"
     with monkeypatch.context() as patch, pytest.raises(Killed):
         patch.setattr(release_run, "write_card", kill)
         rescore(tmp_path / "out", scorer=other, engine=LOCAL)

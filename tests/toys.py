@@ -14,7 +14,6 @@ from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
-from paranmt_hf.encoders.scorer import ScorerConfig
 
 RELEASE = ReleaseConfig(license="cc-by-4.0", rows_per_shard=10, keep_source=True)
 LOCAL = EngineConfig("local", 1, 1)
@@ -60,7 +59,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 def make(bitext, out, vectors, **changes):
     arguments = {
         "translator": FakeTranslatorConfig(),
-        "scorer": ScorerConfig(vectors=str(vectors)),
+        "scorer": vectors,
         "release": RELEASE,
         "engine": LOCAL,
         **changes,

@@ -10,7 +10,7 @@ from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, EMBEDDED
 from paranmt_hf.text.protocols import Encoder
@@ -54,7 +54,6 @@ def _build(folder: Path) -> Iterator[str]:
         folder,
         # The engine that every install has, so that an extra installed later does not make this another corpus.
         translator=TranslatorConfig(name="embedded", backend="transformers"),
-        scorer=ScorerConfig(),
         # The sample and its translations are the project's own: MIT.
         release=ReleaseConfig(license="mit", keep_source=True, rows_per_shard=250),
     )
@@ -93,7 +92,7 @@ def _train(corpus: Path, out: Path) -> Iterator[str]:
     losses = [loss for _, loss in record.history.losses]
     yield f"  the loss went from {losses[0]:.2f} to {losses[-1]:.2f}; at 0 no other sentence comes as near as a pair's"
     yield "how well cosines agree with people, on 40 pairs of sentences (Pearson times 100; 100 is perfect):"
-    yield f"  {_score(ScorerConfig(vectors=str(vectors)).load())}  before training: the mean of the words' vectors"
+    yield f"  {_score(NamedEncoder(str(vectors)).load())}  before training: the mean of the words' vectors"
     yield f"  {_score(trained.load())}  after training on these few pairs: {folder}"
     yield f"  {_score(load())}  the encoder that the package carries: from much text and a larger model"
     yield f"SentenceTransformer({str(folder)!r}) loads it; no flag and no package of ours is needed"

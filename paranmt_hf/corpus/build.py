@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
 
 from paranmt_hf.corpus.bitext.inputs import TextInput
 from paranmt_hf.corpus.bitext.readers import AlignedText, Report
@@ -19,10 +18,10 @@ from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.schema import AddedColumn
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import Count, Prefixed
+from paranmt_hf.util.settings import Count
 from paranmt_hf.util.yaml_files import settings_of
 
 
@@ -34,7 +33,7 @@ def build(
     hypotheses: Count | None = None,
     pivot: str | TranslatorConfig | None = None,
     language_model: str | Path | LanguageModelConfig | None = None,
-    scorer: Annotated[ScorerConfig | None, Prefixed] = None,
+    scorer: str | Path | None = None,
     release: ReleaseConfig | None = None,
     add: Sequence[AddedColumn] = (),
     engine: EngineConfig | None = None,
@@ -53,12 +52,13 @@ def build(
         pivot: Of text alone: translation model into another language, from which `translator` translates back.
         language_model: Language model behind an OpenAI-compatible server in place of `translator`: its name, or a YAML
             file with its settings (docs/language-models.md). Its key is read from OPENAI_API_KEY.
-        scorer: The encoder of the paraphrase score.
+        scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
+            the small encoder of this package if left out.
         release: Licence and form of the release.
         add: More columns.
         engine: Where translation and scoring run.
     """
-    release, scorer = release or ReleaseConfig(), scorer or ScorerConfig()
+    release, encoder = release or ReleaseConfig(), NamedEncoder.of(scorer)
     opened = text.open() if isinstance(text, TextInput) else text
     is_bitext = "source" in opened.columns
     if (translator is None) == (language_model is None):
@@ -76,9 +76,9 @@ def build(
     out = result_folder(out)
     release.check_license()
     engine = (engine or EngineConfig()).resolved()
-    scorer.check_language(release.language)
+    encoder.check_language(release.language)
     # A missing package and a scorer that cannot be read are reported before the translation, which takes long.
-    scorer.load()
+    encoder.load()
     stages: list[Stage] = []
     if translating is not None:
         _check_device(translating, engine)
@@ -89,7 +89,7 @@ def build(
     elif asked is not None:
         asked.check_installed()
         stages.append(AskStage(asked, "translate" if is_bitext else "paraphrase"))
-    stages += [ScoreStage(scorer, language=release.language), *column_stages(add, release.language)]
+    stages += [ScoreStage(encoder, language=release.language), *column_stages(add, release.language)]
     identity = {"bitext" if is_bitext else "text": opened.identity}
     if asked is not None and not is_bitext:
         identity = {"pairs": {**opened.identity, "paraphrased": True, "made_by": "machine"}}

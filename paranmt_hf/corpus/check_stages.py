@@ -15,7 +15,7 @@ from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.meaning.columns import MISMATCHES
 from paranmt_hf.corpus.release import read_tables
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import usual_score
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
@@ -27,7 +27,7 @@ MISFIT = 0.4
 def check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
     """Refuse a scorer that knows nothing of the text, before hours of translation."""
     for stage in stages:
-        if isinstance(stage, ScoreStage) and isinstance(stage.config, ScorerConfig):
+        if isinstance(stage, ScoreStage) and isinstance(stage.config, NamedEncoder):
             first = pq.read_table(manifest.paths()[0], columns=["reference"])
             stage.config.check_knows(first["reference"].to_pylist(), word_tokenizer_for(stage.language))
 
@@ -35,7 +35,7 @@ def check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
 def check_stages(stages: Sequence[Stage], language: str) -> None:
     """Refuse stages that are for another language."""
     for stage in stages:
-        if isinstance(stage, ScoreStage) and isinstance(stage.config, ScorerConfig):
+        if isinstance(stage, ScoreStage) and isinstance(stage.config, NamedEncoder):
             stage.config.check_language(language)
         if isinstance(stage, ColumnStage) and language != ENGLISH:
             if rules := [name for name in stage.names if name in MISMATCHES]:

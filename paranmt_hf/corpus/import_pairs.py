@@ -18,10 +18,10 @@ from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.schema import AddedColumn, MadeBy
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import Advanced, Count, Prefixed
+from paranmt_hf.util.settings import Advanced, Count
 
 
 def import_pairs(
@@ -35,7 +35,7 @@ def import_pairs(
     ppdb_score: Annotated[str | None, Advanced] = None,
     made_by: MadeBy | None = None,
     max_characters: Annotated[Count, Advanced] = MAX_CHARACTERS,
-    scorer: Annotated[ScorerConfig | None, Prefixed] = None,
+    scorer: str | Path | None = None,
     release: ReleaseConfig | None = None,
     add: Sequence[AddedColumn] = (),
     engine: EngineConfig | None = None,
@@ -54,7 +54,8 @@ def import_pairs(
         made_by: Who wrote the second sentences: a machine that translated, or people (default: that of the preset,
             else unknown).
         max_characters: Maximum length of a sentence; rows with a longer one are dropped.
-        scorer: The encoder of the paraphrase score.
+        scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
+            the small encoder of this package if left out.
         release: Licence and form of the release.
         add: More columns.
         engine: Where scoring runs.
@@ -65,7 +66,6 @@ def import_pairs(
         release, made_by = with_terms(release, known), made_by or known.made_by
     if made_by not in (None, *get_args(MadeBy)):
         raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}", option="made_by")
-    chosen = scorer is not None and (scorer.name or scorer.vectors)
     if isinstance(data, str | Path | Sequence):
         files = [Path(one).expanduser() for one in ([data] if isinstance(data, str | Path) else data)]
         if known is not None:
@@ -83,11 +83,11 @@ def import_pairs(
         elif ppdb_score:
             raise InputError("`ppdb_score` is for files of PPDB; give `format` phrases", option="ppdb_score")
         else:
-            data = _open_table(files, dict(columns or {}), max_characters, scored=not chosen)
+            data = _open_table(files, dict(columns or {}), max_characters, scored=scorer is None)
     release.check_license()
-    keep = "para_score" in data.columns and not chosen
+    keep = "para_score" in data.columns and scorer is None
     stages: list[Stage] = [
-        ScoreStage(None if keep else scorer or ScorerConfig(), language=release.language),
+        ScoreStage(None if keep else NamedEncoder.of(scorer), language=release.language),
         *column_stages(add, release.language),
     ]
     stated = {} if made_by in (None, "unknown") else {"made_by": made_by}

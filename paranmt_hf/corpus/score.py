@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,11 +22,10 @@ from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.release_card import RELEASE_FILES
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, write_rows
 from paranmt_hf.corpus.schema import ADDED, AddedColumn
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.run import finish_replacing, remove_leftover, replace_result
-from paranmt_hf.util.settings import Prefixed
 
 COMMAND = "score"
 
@@ -35,7 +34,7 @@ def rescore(
     release: str | Path,
     *,
     add: Sequence[AddedColumn] = (),
-    scorer: Annotated[ScorerConfig | None, Prefixed] = None,
+    scorer: str | Path | None = None,
     engine: EngineConfig | None = None,
 ) -> Built:
     """Score a release again with another scorer, or give it more columns; other columns stay as they are.
@@ -45,18 +44,18 @@ def rescore(
     Args:
         release: Folder of the release.
         add: Columns that the release gets, unless it has them; para_score stays unless a `scorer` is given.
-        scorer: The encoder of the paraphrase score.
+        scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
+            the small encoder of this package if left out.
         engine: Where scoring runs.
     """
-    if scorer is None or not (scorer.name or scorer.vectors):
-        scorer = None if add else scorer or ScorerConfig()
+    encoder = None if add and scorer is None else NamedEncoder.of(scorer)
     columns = ColumnStage(added_columns(add), AuthorshipConfig())
     folder = Path(release).resolve()
     finish_replacing(folder, COMMAND)
     record, files = read_record(folder), release_files(folder)
     parts = {name: value for name, value in record.settings.items() if name != "release"}
     settings = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
-    stages = _stages(parts, scorer, columns, settings.language)
+    stages = _stages(parts, encoder, columns, settings.language)
     check_stages(stages, settings.language)
     if not stages:
         remove_leftover(folder, COMMAND)
@@ -95,7 +94,7 @@ def rescore(
     return replace_result(folder, identity, ReleaseRecord, make, result=Built, command=COMMAND, holds=holds_shards)
 
 
-def _stages(parts: dict[str, Any], scorer: ScorerConfig | None, columns: ColumnStage, language: str) -> list[Stage]:
+def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnStage, language: str) -> list[Stage]:
     """What is to be done to a release made with these settings; what it has already is left out."""
     stages: list[Stage] = []
     if scorer is not None and parts["scorer"] != (stage := ScoreStage(scorer, language=language)).identity["scorer"]:

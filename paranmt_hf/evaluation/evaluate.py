@@ -19,7 +19,7 @@ from paranmt_hf.evaluation.transfer.data import TaskName, read_tasks
 from paranmt_hf.evaluation.transfer.heads import TransferConfig
 from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
 from paranmt_hf.evaluation.word_weights import WordWeighting
-from paranmt_hf.util.settings import Advanced
+from paranmt_hf.util.settings import PythonOnly
 
 StsData = str | Path | Sequence[str | Path | StsSet]
 
@@ -32,7 +32,7 @@ def evaluate(
     vectors: Sequence[str | Path] = (),
     averages: WordWeighting | None = None,
     tables: Sequence[PaperTable] = (),
-    bootstrap: Annotated[int, Advanced] = RESAMPLES,
+    bootstrap: Annotated[int, PythonOnly] = RESAMPLES,
     speed: bool = False,
 ) -> Evaluation:
     """Evaluate models on sets of sentence pairs with gold similarities.

@@ -19,7 +19,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.settings import Advanced, Count, check
+from paranmt_hf.util.settings import Count, PythonOnly, check
 
 Weighting = Literal["average", "sif", "blacklist", "inverse-frequency", "norms"]
 # The names of the weightings in results.
@@ -47,7 +47,7 @@ class WordWeighting:
 
     Attributes:
         weighting: Averages of `vectors`: average (each word alike), sif (Arora et al. 2017), blacklist (without the
-            most frequent words), inverse-frequency, norms (by the L1 norms of `norms_of`).
+            25 most frequent words), inverse-frequency, norms (by the L1 norms of `norms_of`).
         frequencies: How often words occur: rank (the order of the file of `vectors`, by Zipf's law), a list with a
             word and its count on each line, or what is counted: a text, a Parquet file, a release (both sides).
         blacklist: Number of the most frequent words that blacklist leaves out.
@@ -56,7 +56,7 @@ class WordWeighting:
 
     weighting: tuple[Weighting, ...] = ("average",)
     frequencies: str = RANK
-    blacklist: Annotated[Count, Advanced] = 25
+    blacklist: Annotated[Count, PythonOnly] = 25
     norms_of: str | None = None
 
     def __post_init__(self) -> None:

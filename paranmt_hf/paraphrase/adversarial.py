@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import kind_of
 from paranmt_hf.hub.repository import Model, locate
@@ -26,7 +26,6 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     ParaphraseStage,
     cut_shards,
     holds_shards,
-    scorer_of,
     without_lines,
 )
 from paranmt_hf.training.supervised.config import SupervisedRecord
@@ -133,7 +132,7 @@ def find_adversarial(
     text: str = "text",
     label: str = "label",
     search: str | ParaphraseConfig | None = None,
-    scorer: Annotated[str | ScorerConfig | None, Advanced] = None,
+    scorer: Annotated[str | Path | None, Advanced] = None,
     engine: Annotated[EngineConfig | None, Advanced] = None,
 ) -> Adversarial:
     """Find paraphrases that change a classifier's label, of sentences that it gets right.
@@ -161,7 +160,7 @@ def find_adversarial(
     source = LabelledFile(file, text, label, out=out)
     judge = find_classifier(classifier)
     engine = (engine or EngineConfig()).resolved()
-    stage = ParaphraseStage(str(model), search, scorer_of(scorer), engine.threads)
+    stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
     identity = as_json({"input": source.identity, "classifier": judge.identity, **stage.identity})
 
     def make(work: Path, path: Path) -> AdversarialRecord:

@@ -17,7 +17,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.corpus.pairs import plain
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraseConfig, settings_of
 from paranmt_hf.paraphrase.labelled_file import LABELLED_SUFFIXES, LabelledFile, TableWriter, with_text
@@ -27,7 +27,6 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     ParaphraseStage,
     cut_shards,
     holds_shards,
-    scorer_of,
     without_lines,
 )
 from paranmt_hf.util.files import result_file
@@ -99,7 +98,7 @@ def augment(
     model: str | Path,
     config: AugmentConfig | None = None,
     search: str | ParaphraseConfig | None = None,
-    scorer: Annotated[str | ScorerConfig | None, Advanced] = None,
+    scorer: Annotated[str | Path | None, Advanced] = None,
     engine: Annotated[EngineConfig | None, Advanced] = None,
 ) -> AugmentedFile:
     """Add paraphrases to labelled sentences.
@@ -126,7 +125,7 @@ def augment(
     if taken := {config.text, config.label} & {"original", "index", "score"}:
         raise InputError(f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it")
     engine = (engine or EngineConfig()).resolved()
-    stage = ParaphraseStage(str(model), search, scorer_of(scorer), engine.threads)
+    stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
     identity = as_json({"input": source.identity, "augment": config, **stage.identity})
 
     def make(work: Path, path: Path) -> AugmentedFileRecord:

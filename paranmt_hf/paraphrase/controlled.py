@@ -11,9 +11,8 @@ import torch
 
 from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, open_parser
 from paranmt_hf.corpus.parsing.tree_file import IndexedFile, TreeFile
-from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder, read_network
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser, apart, by_score, check_names
@@ -64,7 +63,8 @@ class ControlledParaphraser(Paraphraser):
         config: How it searches, unless a call overrides it; `n` is the number of paraphrases for each template.
         syntax: Gives the trees of sentences, best by the parser whose trees the network was trained on.
         templates: Which templates, unless a call overrides it; or how many of the most frequent ones.
-        scorer: Gives the paraphrase score; by default the small encoder of this package. None: no score.
+        scorer: Gives the paraphrase score: an encoder, or folder, Hub id or file of word vectors; by default the small
+            encoder of this package. None: no score.
         revision: Branch, tag or commit on the Hub.
     """
 
@@ -75,7 +75,7 @@ class ControlledParaphraser(Paraphraser):
         *,
         syntax: Syntax,
         templates: Sequence[str] | int = 1,
-        scorer: Encoder | ScorerConfig | None = ScorerConfig(),  # noqa: B008 - settings do not change
+        scorer: Encoder | str | Path | None = EMBEDDED,
         revision: str | None = None,
     ) -> None:
         super().__init__(model, config, scorer=scorer, revision=revision)

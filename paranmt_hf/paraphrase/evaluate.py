@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.meaning.columns import MismatchReader
 from paranmt_hf.corpus.pairs import PairSelection
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.hub.repository import Model, locate, plain_name, weights_checksum
@@ -41,7 +41,6 @@ from paranmt_hf.paraphrase.items import (
     sampled_rows,
 )
 from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
-from paranmt_hf.paraphrase.paraphrase_file import scorer_of
 from paranmt_hf.paraphrase.results import (
     CANONICAL_NOTE,
     COPIED,
@@ -81,7 +80,7 @@ def evaluate_paraphrases(
     decodings: Sequence[str] = DECODINGS,
     search: str | ParaphraseConfig | None = None,
     selection: Annotated[str | PairSelection | None, Advanced] = None,
-    scorer: Annotated[str | ScorerConfig | None, Advanced] = None,
+    scorer: Annotated[str | Path | None, Advanced] = None,
     template_parser: Annotated[str | None, Advanced] = None,
 ) -> Evaluation:
     """Evaluate paraphrasers over decodings, and files of paraphrases.
@@ -102,7 +101,7 @@ def evaluate_paraphrases(
     """
     models, data = _several(models), _several(data)
     items, selection = items or ParaphraseEvaluationData(), settings_of(selection, PairSelection())
-    scorer, asked = scorer_of(scorer), settings_of(search, ParaphraseConfig())
+    encoder, asked = NamedEncoder.of(scorer), settings_of(search, ParaphraseConfig())
     # Copies are measured too.
     base = replace(asked, seed=items.items_seed, keep_copies=True)
     if not models:
@@ -118,7 +117,7 @@ def evaluate_paraphrases(
     ):
         raise InputError("template_parser needs files with a column template, and there are none")
     found = read_items(data, items, selection, own) if data else None
-    measures = ParaphraseMeasures(scorer.load(), _count_errors, _matching(template_parser))
+    measures = ParaphraseMeasures(encoder.load(), _count_errors, _matching(template_parser))
     command = _command("evaluate", models, data, items, selection, asked, decodings if own else ())
     results = []
     for name, model in located.items():
@@ -126,7 +125,7 @@ def evaluate_paraphrases(
             measured, rows, examples = _of_file(Path(name), outputs[name], found, measures)
         else:
             assert found is not None
-            measured, rows, examples = found, *_of_model(model, found, ways, measures, scorer)
+            measured, rows, examples = found, *_of_model(model, found, ways, measures, encoder)
         results.append(
             Results(
                 kind="paraphrases",
@@ -136,7 +135,7 @@ def evaluate_paraphrases(
                 settings={
                     **_settings(items, selection, base),
                     "references": sum(map(len, measured.references)),
-                    "variants": {**measures.variants, "scorer": scorer.identity},
+                    "variants": {**measures.variants, "scorer": encoder.identity},
                     "command": command,
                 },
                 tables={"Decoding": [*rows, *_baselines(measured, measures)]},
@@ -230,14 +229,14 @@ def _baselines(items: Items, measures: ParaphraseMeasures) -> list[Row]:
 
 
 def _of_model(
-    model: Model, items: Items, decodings: Sequence[Decoding], measures: ParaphraseMeasures, scorer: ScorerConfig
+    model: Model, items: Items, decodings: Sequence[Decoding], measures: ParaphraseMeasures, scorer: NamedEncoder
 ) -> tuple[list[Row], list[dict[str, Any]]]:
     """Search with each decoding, and measure."""
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
     # The time is that of the search alone, so nothing is scored unless a decoding chooses by scores.
     scored = any(decoding.config.scored_for for decoding in decodings)
-    paraphraser = Paraphraser(model, decodings[0].config, scorer=scorer if scored else None)
+    paraphraser = Paraphraser(model, decodings[0].config, scorer=scorer.load() if scored else None)
     paraphraser.paraphrase(items.sources[:1], decodings[0].config)
     rows, examples = [], _examples(items)
     for decoding in decodings:

@@ -17,7 +17,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.corpus.sentences import SentenceFile
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
@@ -83,13 +83,6 @@ class ParaphrasedFile(Result[ParaphrasedFileRecord]):
         return "\n".join([*lines, *without_lines(record.notes)])
 
 
-def scorer_of(scorer: str | ScorerConfig | None) -> ScorerConfig:
-    """Settings of the scorer with a name: a folder or Hub id, or a file of word vectors."""
-    if isinstance(scorer, str):
-        return ScorerConfig(vectors=scorer) if Path(scorer).is_file() else ScorerConfig(scorer)
-    return scorer or ScorerConfig()
-
-
 def without_lines(notes: dict[str, int]) -> list[str]:
     """Lines of a summary about sentences without a paraphrase."""
     return [f"  without  {count:>12,} {note}" for note, count in notes.items() if count]
@@ -102,7 +95,7 @@ def paraphrase_file(
     model: str | Path,
     config: ParaphraseConfig | None = None,
     column: str | None = None,
-    scorer: Annotated[str | ScorerConfig | None, Advanced] = None,
+    scorer: Annotated[str | Path | None, Advanced] = None,
     engine: Annotated[EngineConfig | None, Advanced] = None,
     templates: Sequence[str] | int | None = None,
     parser: Annotated[str | Path, Advanced] = DEFAULT_PARSER,
@@ -133,7 +126,7 @@ def paraphrase_file(
     engine = (engine or EngineConfig()).resolved()
     control = control_of(model, templates, parser, work_folder(out) / "trees")
     stage = ParaphraseStage(
-        str(model), config or ParaphraseConfig(), scorer_of(scorer), engine.threads, control=control
+        str(model), config or ParaphraseConfig(), NamedEncoder.of(scorer), engine.threads, control=control
     )
     identity = as_json({"input": source.identity, **stage.identity})
 
@@ -207,7 +200,7 @@ class ParaphraseStage:
 
     model: str
     config: ParaphraseConfig
-    scorer: ScorerConfig
+    scorer: NamedEncoder
     threads: int | None = None
     label: str = "paraphrase"
     unit: str = "sentences"
@@ -238,11 +231,11 @@ class ParaphraseStage:
         if self.control is None:
             from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
-            return Paraphraser(files, self.config, scorer=self.scorer)
+            return Paraphraser(files, self.config, scorer=self.scorer.load())
         from paranmt_hf.paraphrase.controlled import ControlledParaphraser
 
         trees, templates = self.control.trees.load(), self.control.templates
-        return ControlledParaphraser(files, self.config, syntax=trees, templates=templates, scorer=self.scorer)
+        return ControlledParaphraser(files, self.config, syntax=trees, templates=templates, scorer=self.scorer.load())
 
     def load(self) -> Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]:
         """Load the paraphraser; the function that is returned paraphrases a shard."""

@@ -12,9 +12,9 @@ import pyarrow as pa
 import torch
 
 from paranmt_hf.corpus.translation.device import default_batch_tokens, resolve_device
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder, read_model
 from paranmt_hf.paraphrase.templates import check_control
@@ -64,7 +64,8 @@ class Paraphraser:
     Args:
         model: Folder or Hub id, of a model of `paranmt paraphrase train` or another encoder-decoder.
         config: How it searches, unless a call overrides it.
-        scorer: Gives the paraphrase score; by default the small encoder of this package. None: no score.
+        scorer: Gives the paraphrase score: an encoder, or folder, Hub id or file of word vectors; by default the small
+            encoder of this package. None: no score.
         revision: Branch, tag or commit on the Hub.
     """
 
@@ -73,14 +74,14 @@ class Paraphraser:
         model: str | Path | Model,
         config: ParaphraseConfig | None = None,
         *,
-        scorer: Encoder | ScorerConfig | None = ScorerConfig(),  # noqa: B008 - settings do not change
+        scorer: Encoder | str | Path | None = EMBEDDED,
         revision: str | None = None,
     ) -> None:
         self.config = config or ParaphraseConfig()
         self.files = locate(model, revision)
         self.device = resolve_device(self.config.device)
         self._own = self._read(resolve_dtype(self.config, self.device))
-        self._scorer = scorer.load() if isinstance(scorer, ScorerConfig) else scorer
+        self._scorer = NamedEncoder.of(scorer).load() if isinstance(scorer, str | Path) else scorer
         self._guard = MemoryGuard("lower beams, n or max_length, or take a smaller dtype or model")
 
     def _read(self, dtype: torch.dtype) -> EncoderDecoder:

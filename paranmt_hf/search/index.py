@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
 from paranmt_hf.corpus.sentences import SentenceFile
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, encoded, holds_vectors, prepare
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Advanced, Count, Prefixed, Range
+from paranmt_hf.util.settings import Advanced, Count, Range
 
 # Up to this many sentences, a query is compared with all of them, which takes a fraction of a second.
 MAX_EXACT_SENTENCES = 1_000_000
@@ -54,7 +54,7 @@ class IndexRecord(Record):
     KIND: ClassVar[str] = "an index (`paranmt search index`)"
 
     settings: IndexSettings
-    load: ScorerConfig
+    load: NamedEncoder
     sentences: int
     lines: int
     dropped: dict[str, int] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def build_index(
     corpus: str | Path,
     out: str | Path,
     *,
-    encoder: Annotated[ScorerConfig | None, Prefixed] = None,
+    encoder: str | Path | None = None,
     column: str | None = None,
     config: IndexConfig | None = None,
 ) -> Indexed:
@@ -94,23 +94,24 @@ def build_index(
     Args:
         corpus: Text file with one sentence on a line (plain, .gz, .xz, .zst), Parquet file, or folder of a release.
         out: Folder of the index.
-        encoder: The encoder; the small encoder of this package if left out.
+        encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
+            package if left out.
         column: Column of a Parquet file, or side of a release.
         config: How the sentences are stored and searched.
     """
     out = result_folder(out, IndexRecord, sources=[corpus])
-    encoder, config = encoder or ScorerConfig(), config or IndexConfig()
+    named, config = NamedEncoder.of(encoder), config or IndexConfig()
     source = SentenceFile(corpus, column)
-    settings = IndexSettings(source.identity, encoder.identity, config)
+    settings = IndexSettings(source.identity, named.identity, config)
 
     def make(work: Path, folder: Path) -> IndexRecord:
-        counted = prepare(folder, source, encoder, config, max_exact=MAX_EXACT_SENTENCES).counted
+        counted = prepare(folder, source, named, config, max_exact=MAX_EXACT_SENTENCES).counted
         # A kill just before the folder gets its name leaves the record too.
         present = sorted(path for path in folder.iterdir() if path.name != IndexRecord.FILE)
         files = {path.name: path.stat().st_size for path in present}
         return IndexRecord(
             settings=settings,
-            load=_absolute(encoder),
+            load=named.found_anywhere,
             sentences=counted.items,
             lines=counted.lines,
             dropped=counted.dropped,
@@ -128,15 +129,6 @@ def build_index(
         holds=holds_vectors,
         keep_result=True,
     )
-
-
-def _absolute(encoder: ScorerConfig) -> ScorerConfig:
-    """An encoder as it is found from any folder: its files by their whole paths."""
-
-    def absolute(value: str | None) -> str | None:
-        return str(Path(value).expanduser().resolve()) if value and Path(value).expanduser().exists() else value
-
-    return replace(encoder, name=absolute(encoder.name), vectors=absolute(encoder.vectors), device=None)
 
 
 @dataclass(frozen=True)
@@ -162,13 +154,12 @@ class SentenceIndex:
         encoder: Encodes the queries; the encoder that made the index if none is named.
     """
 
-    def __init__(self, folder: str | Path, *, encoder: ScorerConfig | None = None) -> None:
+    def __init__(self, folder: str | Path, *, encoder: str | Path | None = None) -> None:
         self.folder = Path(folder).expanduser()
         self.record = IndexRecord.read(self.folder)
         made, chosen = self.record.settings.encoder, self.record.load
         if encoder is not None:
-            named = encoder.name or encoder.vectors
-            chosen = encoder if named else replace(chosen, device=encoder.device)
+            chosen = NamedEncoder.of(encoder)
         if chosen.identity["revision"] != made["revision"]:
             names = [
                 f"{each['name']} ({str(each['revision'])[:REVISION_CHARACTERS]})" for each in (made, chosen.identity)
@@ -246,7 +237,7 @@ def search(
     *,
     top: Count = 10,
     probes: Annotated[int, Range(at_least=1), Advanced] = PROBES,
-    encoder: Annotated[ScorerConfig | None, Prefixed] = None,
+    encoder: str | Path | None = None,
 ) -> SearchResults:
     """Find the sentences of an index nearest to queries.
 
@@ -255,7 +246,8 @@ def search(
         queries: Sentences; `-` reads them from standard input, one on a line.
         top: Number of hits for each query.
         probes: Number of lists that are searched, if the index has lists; more find more, and take longer.
-        encoder: The encoder; the one that made the index if none is named.
+        encoder: The encoder that made the index, if it is not found where it was: folder, Hub id, or file of word
+            vectors.
     """
     wanted: list[str] = []
     try:

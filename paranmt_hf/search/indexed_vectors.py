@@ -16,7 +16,7 @@ import numpy as np
 
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceFile
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.storage import (
     VECTORS,
@@ -102,7 +102,7 @@ def _counted(folder: Path) -> Counted:
 def prepare(
     folder: Path,
     source: SentenceFile,
-    encoder: ScorerConfig,
+    encoder: NamedEncoder,
     config: IndexConfig,
     *,
     max_exact: int,
@@ -141,7 +141,7 @@ def prepare(
     return IndexedVectors(folder)
 
 
-def _write_vectors(folder: Path, items: int, encoder: ScorerConfig, precision: Precision) -> Vectors:
+def _write_vectors(folder: Path, items: int, encoder: NamedEncoder, precision: Precision) -> Vectors:
     """Write the vectors of the sentences that have none yet."""
     sentences, loaded = Sentences(folder), None
 

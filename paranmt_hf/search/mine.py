@@ -20,14 +20,14 @@ from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, make_release
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.corpus.sentences import SentenceFile
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, holds_vectors, prepare
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run, work_folder
-from paranmt_hf.util.settings import Advanced, Count, Prefixed, PythonOnly, Range, check
+from paranmt_hf.util.settings import Advanced, Count, PythonOnly, Range, check
 
 if TYPE_CHECKING:
     # Both import torch, which the help of the command does not need.
@@ -113,7 +113,7 @@ def mine(
     second: str | Path | None = None,
     column: str | None = None,
     second_column: Annotated[str | None, Advanced] = None,
-    encoder: Annotated[ScorerConfig | None, Prefixed] = None,
+    encoder: str | Path | None = None,
     config: MineConfig | None = None,
     made_by: MadeBy = "unknown",
     release: ReleaseConfig | None = None,
@@ -127,7 +127,8 @@ def mine(
         second: Another corpus, for pairs between the two.
         column: Column of a Parquet file, or side of a release.
         second_column: The same of the second corpus.
-        encoder: The encoder, which is also the scorer; the small encoder of this package if left out.
+        encoder: Encoder, also the scorer of a release: folder, Hub id (ID@REVISION for a revision), or file of word
+            vectors; the small encoder of this package if left out.
         config: Which pairs are mined.
         made_by: Who wrote the sentences; the card says so.
         release: Licence and form of the release.
@@ -138,7 +139,7 @@ def mine(
         sources.append(SentenceFile(second, second_column))
     elif second_column is not None:
         raise InputError("second_column needs a second corpus", option="second_column")
-    mining = Mining(sources, encoder or ScorerConfig(), config or MineConfig())
+    mining = Mining(sources, NamedEncoder.of(encoder), config or MineConfig())
     if Path(out).suffix == ".parquet":
         return mining.run(Path(out))
     return _release(mining, Path(out), release or ReleaseConfig(), engine, made_by)
@@ -187,7 +188,7 @@ class Mining:
         config: Which pairs are mined.
     """
 
-    def __init__(self, sources: list[SentenceFile], encoder: ScorerConfig, config: MineConfig) -> None:
+    def __init__(self, sources: list[SentenceFile], encoder: NamedEncoder, config: MineConfig) -> None:
         self.encoder, self.config, self._sources = encoder, config, sources
 
     @property

@@ -45,16 +45,16 @@ def test_import_tsv_with_its_own_score(folder, capsys):
 
 def test_import_with_vectors_scores_anew(folder, capsys):
     (folder / "pairs.tsv").write_text("a b\ta\t0.9\n")
-    assert main(["import", "pairs.tsv", "--scorer-vectors", "vectors.txt", *IMPORT]) == 0
+    assert main(["import", "pairs.tsv", "--scorer", "vectors.txt", *IMPORT]) == 0
     assert pq.read_table(folder / "out" / "data")["para_score"].to_pylist() == [pytest.approx(0.5**0.5)]
-    assert main(["score", "out", "--workers", "1", "--scorer-vectors", "vectors.txt"]) == 0
+    assert main(["score", "out", "--workers", "1", "--scorer", "vectors.txt"]) == 0
     assert "was built already" in capsys.readouterr().out
 
 
 def test_import_parquet_with_mapped_columns(folder):
     pq.write_table(pa.table({"en": ["a", "b"], "mt": ["a", "a"], "set": ["x", "y"]}), folder / "p.parquet")
     columns = "reference=en,translation=mt,origin=set"
-    assert main(["import", "p.parquet", "--columns", columns, "--scorer-vectors", "vectors.txt", *IMPORT]) == 0
+    assert main(["import", "p.parquet", "--columns", columns, "--scorer", "vectors.txt", *IMPORT]) == 0
     table = pq.read_table(folder / "out" / "data")
     assert table["para_score"].to_pylist() == [1.0, 0.0]
     assert table["origin"].to_pylist() == ["x", "y"]
@@ -117,7 +117,7 @@ def test_wrong_columns(folder, capsys):
 )
 def test_bad_bitext(capsys, arguments, message, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    rest = ["--translator", "embedded", "--out", "out", "--license", "mit", "--scorer-vectors", "vectors.txt"]
+    rest = ["--translator", "embedded", "--out", "out", "--license", "mit", "--scorer", "vectors.txt"]
     fails(capsys, ["build", *arguments, *rest], message)
 
 
@@ -125,7 +125,7 @@ def test_misaligned_files(folder, capsys):
     (folder / "a").write_text("1\n2\n")
     (folder / "b").write_text("1\n2\n3\n")
     arguments = ["--source", "a", "--reference", "b", "--translator", "embedded", "--out", "out", "--license", "mit"]
-    fails(capsys, ["build", *arguments, "--scorer-vectors", "vectors.txt"], "a has 2, b has 3")
+    fails(capsys, ["build", *arguments, "--scorer", "vectors.txt"], "a has 2, b has 3")
     assert not (folder / "out").exists()
 
 
@@ -136,14 +136,13 @@ def test_misaligned_files(folder, capsys):
 def test_bad_vectors(folder, capsys, content, message):
     (folder / "pairs.txt").write_text("a\tb\n")
     (folder / "v.txt").write_text(content)
-    fails(capsys, ["import", "pairs.txt", "--scorer-vectors", "v.txt", *IMPORT], message)
-    fails(capsys, ["import", "pairs.txt", "--scorer-vectors", "none.txt", *IMPORT], "no such file")
+    fails(capsys, ["import", "pairs.txt", "--scorer", "v.txt", *IMPORT], message)
+    fails(capsys, ["import", "pairs.txt", "--scorer", "none.txt", *IMPORT], "no encoder 'none.txt'")
 
 
 def test_bad_scorer_and_release(folder, capsys):
     (folder / "pairs.txt").write_text("a\tb\n")
-    fails(capsys, ["import", "pairs.txt", "--scorer", "x", "--scorer-vectors", "y", *IMPORT], "not both")
-    fails(capsys, ["import", "pairs.txt", "--scorer", "./none", *IMPORT], "no model './none'")
+    fails(capsys, ["import", "pairs.txt", "--scorer", "./none", *IMPORT], "no encoder './none'")
     (folder / "model").mkdir()
     (folder / "model" / "model.safetensors").write_bytes(b"broken")
     fails(
@@ -152,13 +151,13 @@ def test_bad_scorer_and_release(folder, capsys):
         "model is not a sentence encoder",
         "modules.json",
     )
-    fails(capsys, ["score", "nothing", "--scorer-vectors", "vectors.txt"], "nothing is not a finished release")
+    fails(capsys, ["score", "nothing", "--scorer", "vectors.txt"], "nothing is not a finished release")
 
 
 def test_unwritable_output(folder, capsys):
     (folder / "pairs.txt").write_text("a\tb\n")
     (folder / "file").write_text("")
-    arguments = ["import", "pairs.txt", "--scorer-vectors", "vectors.txt", "--license", "mit", "--workers", "1"]
+    arguments = ["import", "pairs.txt", "--scorer", "vectors.txt", "--license", "mit", "--workers", "1"]
     fails(capsys, [*arguments, "--out", "file/out"], "is below the file")
 
 
@@ -175,7 +174,7 @@ with FileLock("out.work/lock"):
 """
     holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=folder)
     holder.stdout.readline()
-    command = ["import", "pairs.txt", *IMPORT, "--scorer-vectors", "vectors.txt"]
+    command = ["import", "pairs.txt", *IMPORT, "--scorer", "vectors.txt"]
     fails(capsys, command, "another process is working in")
     holder.kill()
     holder.wait()
@@ -211,7 +210,7 @@ def test_out_may_be_the_current_folder_or_a_link(folder, capsys, monkeypatch):
     (folder / "link").symlink_to(folder / "empty")
     assert main(["import", "t.tsv", "--out", "link", "--license", "mit", "--workers", "1"]) == 0
     monkeypatch.chdir(folder / "empty")
-    assert main(["score", ".", "--scorer-vectors", str(folder / "vectors.txt"), "--workers", "1"]) == 0
+    assert main(["score", ".", "--scorer", str(folder / "vectors.txt"), "--workers", "1"]) == 0
     assert "empty: 1 pairs" in capsys.readouterr().out
 
 

@@ -56,11 +56,11 @@ def test_positions_and_columns(folder):
     assert options["columns"] == "reference=2,translation=1,para_score=3"
     assert options["data"] == ["pairs.tsv"] and "workers" not in options
     # Scored again, it still says how it was made, and how it was scored.
-    assert main(["score", "corpus", "--scorer-vectors", "vectors.txt", "--workers", "1"]) == 0
+    assert main(["score", "corpus", "--scorer", "vectors.txt", "--workers", "1"]) == 0
     assert yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text()) == options
     assert yaml.safe_load((folder / "corpus" / "paranmt-score.yaml").read_text()) == {
         "release": "corpus",
-        "scorer-vectors": "vectors.txt",
+        "scorer": "vectors.txt",
     }
     assert main(["import", "--config", "corpus/paranmt.yaml", "--out", "again", "--workers", "1"]) == 0
 
@@ -80,15 +80,15 @@ def test_options_of_an_encoder_are_not_published(encoder, capsys):
 
 def test_beside_a_file(encoder, folder):
     (folder / "sts.tsv").write_text("5\ta\ta\n3\ta\tb\n0\ta\tc d\n")
-    options = ["--data", "sts.tsv", "--bootstrap", "0", "--json", "r.json"]
+    options = ["--data", "sts.tsv", "--json", "r.json"]
     assert main(["evaluate", "sts", "encoder", *options]) == 0
     kept = yaml.safe_load((folder / "r.json.paranmt.yaml").read_text())
-    assert kept == {"models": ["encoder"], "data": ["sts.tsv"], "speed": False, "bootstrap": 0} | AVERAGE
+    assert kept == {"models": ["encoder"], "data": ["sts.tsv"], "speed": False} | AVERAGE
     assert main(["evaluate", "sts", "--config", "r.json.paranmt.yaml"]) == 0
 
 
 # What averages of word vectors have when there are none.
-AVERAGE = {"weighting": ["average"], "frequencies": "rank", "blacklist": 25}
+AVERAGE = {"weighting": ["average"], "frequencies": "rank"}
 
 BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
 

@@ -66,7 +66,7 @@ def test_commands_are_found():
     )
     assert list(in_blocks(text)) == [["train", "--data", "x"]]
     assert list(in_sentences(text)) == [["publish"], ["score", "X", "--scorer", "Y"]]
-    assert "--bootstrap" in flags(["evaluate", "sts", "X"]) and "--bootstrap" not in flags(["evaluate"])
+    assert "--speed" in flags(["evaluate", "sts", "X"]) and "--speed" not in flags(["evaluate"])
     assert sum(len(list(in_blocks(guide.read_text(encoding="utf8")))) for guide in GUIDES) >= 30
 
 

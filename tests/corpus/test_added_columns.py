@@ -19,7 +19,6 @@ from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.schema import ADDED, describe_missing
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.corpus.stream import stream
-from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from tests.toys import LOCAL, bytes_of
 
@@ -92,7 +91,7 @@ def test_settings_of_the_release_are_checked(release):
 def test_another_score_keeps_the_columns(release, monkeypatch):
     rescore(release, **ADD)
     before, record = table_of(release), check_release(release)
-    built = rescore(release, scorer=ScorerConfig(), engine=LOCAL)
+    built = rescore(release, engine=LOCAL)
     after = table_of(release)
     assert after.drop("para_score").equals(before.drop("para_score"))
     assert not after["para_score"].equals(before["para_score"])

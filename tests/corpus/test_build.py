@@ -18,7 +18,6 @@ from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, make, rows_of
 
@@ -107,7 +106,7 @@ def test_text_cannot_break_out_of_the_card(vectors, tmp_path):
     worse = "`a` <img src=x onerror=alert(1)> `b`"
     pq.write_table(pa.table({"reference": [evil, worse], "translation": [evil, worse]}), tmp_path / "p.parquet")
     pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
-    import_pairs(pairs, tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), release=RELEASE, engine=LOCAL)
+    import_pairs(pairs, tmp_path / "corpus", scorer=vectors, release=RELEASE, engine=LOCAL)
     card = (tmp_path / "corpus" / "README.md").read_text()
     assert not re.search(r"(?<!\\)<(script|img)", card)
     assert r"\`a\` \<img src=x onerror=alert(1)\> \`b\`" in card
@@ -170,7 +169,7 @@ def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
     # The same again is there already, and scoring anew keeps the licence.
     assert not make(bitext, tmp_path / "out", vectors, release=ReleaseConfig(license=licence)).fresh
     (tmp_path / "other.txt").write_text("word 1 0\n")
-    again = rescore(tmp_path / "out", scorer=ScorerConfig(vectors=str(tmp_path / "other.txt")), engine=LOCAL)
+    again = rescore(tmp_path / "out", scorer=tmp_path / "other.txt", engine=LOCAL)
     assert again.record.license == record.license
 
 
@@ -221,7 +220,7 @@ def test_import_keeps_awkward_text(tmp_path):
         [tmp_path / "p.parquet"], {"reference": "ref", "translation": "mt", "origin": "from"}, optional={"origin"}
     )
     (tmp_path / "he.txt").write_text("he 1 0\n")
-    scorer = ScorerConfig(vectors=str(tmp_path / "he.txt"))
+    scorer = tmp_path / "he.txt"
     import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
     rows = rows_of(tmp_path / "corpus")
     assert [row["reference"] for row in rows] == [
@@ -239,7 +238,7 @@ def test_rescoring_changes_one_column(bitext, vectors, tmp_path):
     other.write_text("word 1 0\nwort 1 0\nc 0 1\n")
     (folder / "notes").mkdir()
     (folder / "notes" / "mine.md").write_text("mine")
-    built = rescore(folder, scorer=ScorerConfig(vectors=str(other)), engine=LOCAL)
+    built = rescore(folder, scorer=other, engine=LOCAL)
     after = rows_of(folder)
     assert built.record.settings["scorer"]["name"] == "average of other.txt"
     assert built.record.dropped == {"empty": 1, "source over 6 pieces": 1, "empty translation": 1}
@@ -250,7 +249,7 @@ def test_rescoring_changes_one_column(bitext, vectors, tmp_path):
         del row["para_score"]
     assert before == after
     assert sorted(path.name for path in tmp_path.iterdir() if "corpus" in path.name) == ["corpus"]
-    assert not rescore(folder, scorer=ScorerConfig(vectors=str(other)), engine=LOCAL).fresh
+    assert not rescore(folder, scorer=other, engine=LOCAL).fresh
     # What a person put beside the release stays.
     assert (folder / "notes" / "mine.md").read_text() == "mine"
 
@@ -264,7 +263,7 @@ def test_rescoring_killed_between_the_two_renames(bitext, vectors, tmp_path):
     (work / "run.json").write_text('{"command": "score", "resumable": true, "identity": {}}')
     (work / "old").mkdir()
     folder.rename(work / "result")
-    rescore(folder, scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)
+    rescore(folder, scorer=vectors, engine=LOCAL)
     assert bytes_of(folder) == want
 
 
@@ -273,7 +272,7 @@ def test_release_of_another_schema_is_refused(bitext, vectors, tmp_path):
     path = tmp_path / "corpus" / "build.json"
     path.write_text(path.read_text().replace(f'"schema_version": "{SCHEMA_VERSION}"', '"schema_version": "9.0.0"'))
     with pytest.raises(InputError, match="schema version 9.0.0, this program knows"):
-        rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)
+        rescore(tmp_path / "corpus", scorer=vectors, engine=LOCAL)
 
 
 def test_every_line_dropped(vectors, tmp_path):
@@ -290,9 +289,9 @@ def test_folders_of_others_beside_the_release_are_left_alone(bitext, vectors, tm
         (tmp_path / name).mkdir()
         (tmp_path / name / "thesis.txt").write_text("mine")
     make(bitext, tmp_path / "corpus", vectors)
-    rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL)
+    rescore(tmp_path / "corpus", scorer=vectors, engine=LOCAL)
     (tmp_path / "other.txt").write_text("word 1 0\nwort 1 0\n")
-    rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(tmp_path / "other.txt")), engine=LOCAL)
+    rescore(tmp_path / "corpus", scorer=tmp_path / "other.txt", engine=LOCAL)
     assert [(tmp_path / name / "thesis.txt").read_text() for name in ("corpus.old", "corpus.rescored")] == ["mine"] * 2
     (tmp_path / "second.work").mkdir()
     (tmp_path / "second.work" / "thesis.txt").write_text("mine")
@@ -344,14 +343,14 @@ def test_builder_sees_a_new_score(bitext, vectors, tmp_path):
         builder.download_and_prepare()
         built = builder.as_dataset(split="train")["para_score"][:]
         assert list(built) == [row["para_score"] for row in rows_of(tmp_path / "corpus")]
-        rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(tmp_path / "other.txt")), engine=LOCAL)
+        rescore(tmp_path / "corpus", scorer=tmp_path / "other.txt", engine=LOCAL)
 
 
 def test_all_pairs_too_long_for_the_filter(vectors, tmp_path):
     long = " ".join(["a"] * 40)
     pq.write_table(pa.table({"reference": [long], "translation": [long]}), tmp_path / "p.parquet")
     pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
-    scorer = ScorerConfig(vectors=str(vectors))
+    scorer = vectors
     built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
     assert list(built.record.configs) == ["default", "sample"]
     assert "config_name: filtered" not in (tmp_path / "corpus" / "README.md").read_text()
@@ -375,7 +374,7 @@ def test_damaged_release_is_not_taken_for_built(bitext, vectors, tmp_path):
     path.write_bytes(b"")
     for again in (
         lambda: make(bitext, tmp_path / "corpus", vectors),
-        lambda: rescore(tmp_path / "corpus", scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL),
+        lambda: rescore(tmp_path / "corpus", scorer=vectors, engine=LOCAL),
     ):
         with pytest.raises(InputError, match="train-00000-of-00001.parquet is missing or not"):
             again()

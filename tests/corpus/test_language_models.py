@@ -17,7 +17,6 @@ from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.language_models import requests
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
 from paranmt_hf.corpus.release_run import ReleaseConfig
-from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from tests.corpus.language_models.chat_server import KEY, Reply, failure, serving
 from tests.toys import LOCAL, RELEASE, bytes_of, rows_of
@@ -58,9 +57,7 @@ def bitext(tmp_path):
 def make(bitext, out, vectors, server, **settings):
     release = settings.pop("release", RELEASE)
     config = LanguageModelConfig("small", base_url=server.url, source_language="cs", **settings)
-    return build(
-        bitext, out, language_model=config, scorer=ScorerConfig(vectors=str(vectors)), release=release, engine=LOCAL
-    )
+    return build(bitext, out, language_model=config, scorer=vectors, release=release, engine=LOCAL)
 
 
 def test_build_by_hand(bitext, vectors, tmp_path):
@@ -189,7 +186,7 @@ def paraphrase(text, out, vectors, server, **settings):
         LineFiles({"reference": text}),
         out,
         language_model=LanguageModelConfig("small", base_url=server.url, **settings),
-        scorer=ScorerConfig(vectors=str(vectors)),
+        scorer=vectors,
         release=ReleaseConfig(license="cc-by-4.0", rows_per_shard=10),
         engine=LOCAL,
     )
@@ -237,7 +234,7 @@ def words(tmp_path, vectors, url, *more, **settings):
     (tmp_path / "model.yaml").write_text("".join(lines))
     files = ["--source", str(tmp_path / "text.cs"), "--reference", str(tmp_path / "text.en")]
     model = ["--language-model", str(tmp_path / "model.yaml"), "--out", str(tmp_path / "corpus")]
-    release = ["--scorer-vectors", str(vectors), "--license", "mit", "--rows-per-shard", "10"]
+    release = ["--scorer", str(vectors), "--license", "mit", "--rows-per-shard", "10"]
     return ["build", *files, *model, *release, *more]
 
 

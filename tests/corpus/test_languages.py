@@ -21,7 +21,7 @@ from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.build import build_lexicon
 from paranmt_hf.lexicon.lexicon import LexiconConfig
@@ -82,7 +82,7 @@ def test_word_vectors_know_the_words_of_the_language(tmp_path, pairs, vectors):
     with vectors.open("a") as more:
         more.write("geht 9 9 9 9 9 9 9 9\n's 9 9 9 9 9 9 9 9\n")
     config = ReleaseConfig(license="mit", language="de")
-    import_pairs(pairs, tmp_path / "out", scorer=ScorerConfig(vectors=str(vectors)), release=config, engine=LOCAL)
+    import_pairs(pairs, tmp_path / "out", scorer=vectors, release=config, engine=LOCAL)
     table = {}
     for line in vectors.read_text().splitlines():
         word, *numbers = line.split()
@@ -103,7 +103,7 @@ def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path)
     folder = tmp_path / "encoder"
     save(encoder_of(synonyms(20), dimension=8), folder)
     (folder / "README.md").write_text("---\nlanguage: [cs, de]\n---\n# Encoder\n")
-    scorer = ScorerConfig(name=str(folder))
+    scorer = folder
     release = ReleaseConfig(license="mit", language="de")
     texts = ["left1's right2 left3", "left1's left4"]
     pq.write_table(pa.table({"reference": texts, "translation": ["right1 left2", "s right3"]}), tmp_path / "p.parquet")
@@ -113,7 +113,7 @@ def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path)
         config = replace(release, language=code)
         import_pairs(pairs, tmp_path / code, scorer=scorer, release=config, engine=LOCAL)
         found.append([row["para_score"] for row in rows_of(tmp_path / code)])
-    encoder = scorer.load()
+    encoder = NamedEncoder(str(scorer)).load()
     vectors = encoder.encode([*texts, "right1 left2", "s right3"])
     expected = [
         vectors[row] @ vectors[row + 2] / np.linalg.norm(vectors[row]) / np.linalg.norm(vectors[row + 2])
@@ -124,7 +124,7 @@ def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path)
     assert abs(expected[0]) > 1e-3
     (folder / "README.md").write_text("---\nlanguage: en\n---\n# Encoder\n")
     with pytest.raises(InputError, match="is for en, as its card says, and not for de: give a scorer"):
-        import_pairs(pairs, tmp_path / "other", scorer=ScorerConfig(name=str(folder)), release=release, engine=LOCAL)
+        import_pairs(pairs, tmp_path / "other", scorer=folder, release=release, engine=LOCAL)
     assert not (tmp_path / "other").exists()
     assert not (tmp_path / "other.work").exists()
 
@@ -132,12 +132,12 @@ def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path)
 def test_what_is_for_english_is_refused(tmp_path, pairs, vectors):
     release = ReleaseConfig(license="mit", language="de")
     with pytest.raises(InputError, match="encoder of this package is for English, not for language de.*multilingual"):
-        import_pairs(pairs, tmp_path / "out", scorer=ScorerConfig(), release=release, engine=LOCAL)
+        import_pairs(pairs, tmp_path / "out", release=release, engine=LOCAL)
     with pytest.raises(InputError, match="negation_mismatch is made by rules for English, not for language de"):
         import_pairs(
             pairs,
             tmp_path / "out",
-            scorer=ScorerConfig(vectors=str(vectors)),
+            scorer=vectors,
             release=release,
             engine=LOCAL,
             add=["negation_mismatch"],
@@ -150,14 +150,14 @@ def test_what_is_for_english_is_refused(tmp_path, pairs, vectors):
 
 def test_scoring_again_keeps_the_language(tmp_path, pairs, vectors):
     release = ReleaseConfig(license="mit", language="de")
-    first = ScorerConfig(vectors=str(vectors))
+    first = vectors
     import_pairs(pairs, tmp_path / "out", scorer=first, release=release, engine=LOCAL)
-    assert not rescore(tmp_path / "out", scorer=ScorerConfig(vectors=str(vectors)), engine=LOCAL).fresh
+    assert not rescore(tmp_path / "out", scorer=vectors, engine=LOCAL).fresh
     with pytest.raises(InputError, match="is for English, not for language de"):
-        rescore(tmp_path / "out", scorer=ScorerConfig(), engine=LOCAL)
+        rescore(tmp_path / "out", engine=LOCAL)
     other = tmp_path / "other.txt"
     shutil.copy(vectors, other)
-    made = rescore(tmp_path / "out", scorer=ScorerConfig(vectors=str(other)), engine=LOCAL)
+    made = rescore(tmp_path / "out", scorer=other, engine=LOCAL)
     assert made.fresh
     assert [row["reference_length"] for row in rows_of(tmp_path / "out")] == [5, 7, 4]
     assert header_of(tmp_path / "out")["language"] == ["de"]
@@ -178,7 +178,7 @@ def test_from_english_captions(shared_data, tmp_path, monkeypatch, code):
         LineFiles({"source": tmp_path / "text.en", "reference": tmp_path / f"text.{code}"}),
         tmp_path / "corpus",
         translator=TranslatorConfig(str(tmp_path / "model"), backend="transformers", beam=2, max_target_tokens=8),
-        scorer=ScorerConfig(vectors=str(vectors_of(tmp_path, lines[code]))),
+        scorer=vectors_of(tmp_path, lines[code]),
         release=ReleaseConfig(license="mit", language=code, keep_source=True),
         engine=LOCAL,
     )
@@ -193,7 +193,7 @@ def test_the_card_of_a_model_names_the_languages_that_it_learned(tmp_path, pairs
     folders = []
     for language in ("de", "en"):
         release = replace(RELEASE, language=language)
-        import_pairs(pairs, tmp_path / language, scorer=ScorerConfig(vectors=str(vectors)), release=release)
+        import_pairs(pairs, tmp_path / language, scorer=vectors, release=release)
         folders.append(tmp_path / language)
     training = TrainConfig(epochs=1, batch_size=2)
     made = {
@@ -221,7 +221,7 @@ def chinese(tmp_path):
     lines = (f"{character} {' '.join(f'{x:.3f}' for x in random.normal(size=8))}\n" for character in characters)
     (tmp_path / "characters.txt").write_text("".join(lines))
     columns = ParquetFiles([path], {"reference": "reference", "translation": "translation"})
-    scorer = ScorerConfig(vectors=str(tmp_path / "characters.txt"))
+    scorer = tmp_path / "characters.txt"
     release = replace(RELEASE, language="zh")
     return import_pairs(columns, tmp_path / "chinese", scorer=scorer, release=release, engine=LOCAL).folder
 

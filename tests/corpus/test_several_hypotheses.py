@@ -26,7 +26,6 @@ from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
-from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.mega_batch import excluded
 from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, rows_of
@@ -77,7 +76,7 @@ def make(folder: Path, name: str = "corpus"):
             bitext,
             folder / name,
             translator=FakeTranslatorConfig(),
-            scorer=ScorerConfig(vectors=str(folder / "vectors.txt")),
+            scorer=folder / "vectors.txt",
             release=replace(RELEASE, rows_per_shard=50),
             engine=LOCAL,
         )
@@ -200,7 +199,7 @@ def test_another_score_keeps_the_ranks(corpus, tmp_path):
     make_folder = tmp_path / "corpus"
     shutil.copytree(corpus.folder, make_folder)
     before = table_of(make_folder)
-    rescore(make_folder, scorer=ScorerConfig(), add=["number_mismatch"], engine=LOCAL)
+    rescore(make_folder, add=["number_mismatch"], engine=LOCAL)
     after = table_of(make_folder)
     assert after.drop(["para_score", "number_mismatch"]).equals(before.drop("para_score"))
     assert check_release(make_folder).statistics.sentences == LINES

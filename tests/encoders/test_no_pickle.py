@@ -17,7 +17,7 @@ from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 from paranmt_hf.corpus.translation.engines import load_translator
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from tests.corpus.translation.tiny_models import make_marian
@@ -88,7 +88,7 @@ def test_configuration_asks_for_a_pickle(transformer, asked):
     before = locate(folder).revision
     set_keys(folder / "sentence_bert_config.json", **asked)
     assert locate(folder).revision != before, "a configuration counts"
-    for read in (lambda: load(folder, device="cpu"), ScorerConfig(name=str(folder), device="cpu").load):
+    for read in (lambda: load(folder, device="cpu"), NamedEncoder(str(folder)).load):
         try:
             np.testing.assert_array_equal(read().encode(SENTENCES), expected)
         except InputError as error:

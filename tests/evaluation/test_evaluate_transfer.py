@@ -75,14 +75,16 @@ def test_what_is_left_out_is_named(folder, capsys):
 
 
 def test_weighted_averages(folder, capsys):
-    (folder / "counts.txt").write_text("of 50\nzero 5\none 5\n")
+    (folder / "counts.txt").write_text(
+        "".join(f"word{number} 60\n" for number in range(24)) + "of 50\nzero 5\none 5\n"
+    )
     command = ["evaluate", "transfer", "--vectors", "v.txt", "--data", "senteval", *OPTIONS]
-    weighted = ["--weighting", "sif", "blacklist", "--blacklist", "1", "--frequencies", "counts.txt"]
+    weighted = ["--weighting", "sif", "blacklist", "--frequencies", "counts.txt"]
     assert main([*command, *weighted, "--json", "r.json"]) == 0
     records = json.loads((folder / "r.json").read_text())
     assert [record["model"] for record in records] == ["SIF of v.txt", "blacklist of v.txt"]
     assert "first principal component of the sentences of each data set" in " ".join(records[0]["notes"])
-    assert "without the 1 most frequent words. Frequencies of words: counts.txt." in " ".join(records[1]["notes"])
+    assert "without the 25 most frequent words. Frequencies of words: counts.txt." in " ".join(records[1]["notes"])
     capsys.readouterr()
     fails(capsys, [*command, "--weighting", "sif", "--frequencies", "no.txt"], "no.txt")
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from paranmt_hf.encoders.scorer import word_table
+from paranmt_hf.encoders.named_encoder import word_table
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import similarities

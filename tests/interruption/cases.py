@@ -64,7 +64,7 @@ def _release(root: Path) -> None:
 
     pairs(root)
     _vectors(root / "vectors.txt")
-    if main([*_import(root), "--scorer-vectors", f"{root}/vectors.txt"]):
+    if main([*_import(root), "--scorer", f"{root}/vectors.txt"]):
         raise RuntimeError("there is no release")
 
 

@@ -19,7 +19,7 @@ def mined(folder, out="pairs.parquet", first="text.txt", second=None, **settings
     options = {name: settings.pop(name) for name in ("release", "made_by") if name in settings}
     config = MineConfig(**{"min_score": 0.0, **settings})
     other = None if second is None else folder / second
-    return mine(folder / first, folder / out, second=other, encoder=scorer(folder), config=config, **options)
+    return mine(folder / first, folder / out, second=other, encoder=scorer(folder).name, config=config, **options)
 
 
 def rows_of(path):
@@ -180,7 +180,7 @@ def test_a_release(corpus):  # noqa: F811
 
 def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
     monkeypatch.chdir(corpus)
-    words = ["search", "mine", "text.txt", "--encoder-vectors", "vectors.txt", "--out", "out"]
+    words = ["search", "mine", "text.txt", "--encoder", "vectors.txt", "--out", "out"]
     fails(capsys, words, "a license is needed")
     fails(capsys, [*words, "--license", "mit", "--min-margin", "1"], "min_margin needs the margin ratio or distance")
     fails(

@@ -9,7 +9,6 @@ from paranmt_hf.corpus.build import ReleaseConfig
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.scorer import ScorerConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import resolve
@@ -75,9 +74,7 @@ def test_an_edited_release_is_refused(tmp_path):
     data = write_data(tmp_path / "pairs.parquet", synonyms(60))
     columns = {name: name for name in ("reference", "translation")}
     pairs = ParquetFiles([data], columns)
-    folder = import_pairs(
-        pairs, tmp_path / "corpus", scorer=ScorerConfig(), release=ReleaseConfig(license="mit")
-    ).folder
+    folder = import_pairs(pairs, tmp_path / "corpus", release=ReleaseConfig(license="mit")).folder
     train(folder, tmp_path / "out", **small(epochs=1))
     (path,) = (folder / "data").glob("*.parquet")
     table = pq.read_table(path)

@@ -26,7 +26,7 @@ from paranmt_hf.corpus.selection.filters import (
 )
 from paranmt_hf.corpus.selection.near_duplicates import FirstOfLike, Likeness
 from paranmt_hf.corpus.selection.ranks import Sample, Tenths, parse_parts
-from paranmt_hf.encoders.scorer import ScorerConfig
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.text.word_rules import ENGLISH
@@ -166,7 +166,7 @@ class ReleaseFilter:
         if self.near_encoder is None:
             similarity = self.near_similarity or Likeness.similarity
             return FirstOfLike(compared, Likeness(similarity=similarity, language=language))
-        scorer = ScorerConfig(name=self.near_encoder)
+        scorer = NamedEncoder(self.near_encoder)
         cosine = self.near_similarity or Likeness.cosine
         likeness = Likeness(cosine=cosine, exhaustive=self.near_exhaustive, language=language)
         return FirstOfLike(compared, likeness, scorer.load, scorer.identity)

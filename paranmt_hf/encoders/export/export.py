@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Advanced
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.composition import Composition
@@ -111,23 +110,21 @@ def export_encoder(
     out: str | Path,
     *,
     format: Literal["static", "tokenizers", "model2vec", "onnx", "transformers.js"] = "static",
-    revision: Annotated[str | None, Advanced] = None,
 ) -> Exported:
     """Write an encoder for another library, and check that it gives the same vectors there.
 
     Args:
-        model: Folder or Hub id of the encoder; `embedded` is the one in the package.
+        model: Folder or Hub id of the encoder (ID@REVISION for a revision); `embedded` is the one in the package.
         out: Folder to write: new, empty, or with this export.
         format: static: WORD for plain sentence-transformers; tokenizers: TRIGRAM for the same; model2vec: WORD or
             TRIGRAM; onnx: each encoder; transformers.js: each, for JavaScript.
-        revision: Branch, tag or commit on the Hub.
     """
     if format not in formats():
         raise InputError(f"format must be one of {', '.join(formats())}, was {format!r}", option="format")
     chosen = formats()[format]
     if chosen.package is not None:
         require(chosen.package, chosen.package)
-    source = locate(str(model), revision)
+    source = locate(str(model))
     out = result_folder(out, ExportRecord, sources=[source.folder])
     settings = ExportSettings(format, source.name, source.revision)
     return run(

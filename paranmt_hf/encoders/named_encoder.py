@@ -1,24 +1,23 @@
-"""Which encoder gives the paraphrase score, by name."""
+"""An encoder by its name: a folder, an id on the Hub, or a file of word vectors."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import is_id, nearest, split_revision
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, knows_any, read_vectors
 from paranmt_hf.util.files import checksum
-from paranmt_hf.util.settings import Advanced, check
 from paranmt_hf.util.yaml_files import card_header
 
 if TYPE_CHECKING:
@@ -26,50 +25,52 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ScorerConfig:
-    """The encoder behind `para_score`.
+class NamedEncoder:
+    """An encoder by its name, such as the one behind `para_score`; its files are found when they are needed.
 
     Attributes:
-        name: Folder or Hub id of an encoder (default: the small encoder of this package).
-        revision: Revision of an encoder on the Hub.
-        vectors: Text file of word vectors (GloVe, word2vec, PARAGRAM), whose average is the encoder.
-        device: cpu, cuda, cuda:N or mps.
+        name: Folder; Hub id, which `@` and a revision may follow; or text file of word vectors (GloVe, word2vec,
+            PARAGRAM), whose average is the encoder. `embedded` is the small encoder of this package.
     """
 
-    name: str | None = None
-    revision: Annotated[str | None, Advanced] = None
-    vectors: str | None = None
-    device: Annotated[str | None, Advanced] = None
+    name: str = EMBEDDED
 
-    def __post_init__(self) -> None:
-        check(self)
-        if self.device is not None and not re.fullmatch(r"cpu|mps|cuda(:\d+)?", self.device):
-            raise InputError(f"device must be cpu, cuda, cuda:N or mps, was {self.device!r}")
-        if self.name and self.vectors:
-            raise InputError("give either the `name` of an encoder or `vectors`, not both")
+    @classmethod
+    def of(cls, name: str | Path | None) -> NamedEncoder:
+        """Make an encoder of the name that a caller gave; None is `embedded`."""
+        return cls(EMBEDDED if name is None else str(name))
 
-    @property
-    def _name(self) -> str:
-        return self.name or EMBEDDED
+    @cached_property
+    def vectors(self) -> Path | None:
+        """The file of word vectors; None if the encoder is something else."""
+        path = Path(self.name).expanduser()
+        return path if self.name != EMBEDDED and path.is_file() else None
 
     @cached_property
     def model(self) -> Model:
-        """The scorer's files."""
-        return locate(self._name, self.revision)
+        """The files of an encoder that is not a file of word vectors."""
+        path = Path(self.name).expanduser()
+        if self.name != EMBEDDED and not path.exists() and not is_id(split_revision(self.name)[0]):
+            near = f" ({str(path.with_name(there))!r} is there)" if (there := nearest(path)) else ""
+            raise InputError(
+                f"no encoder {self.name!r}{near}: expected a folder or a file of word vectors that exists, or a Hub "
+                "id like 'organisation/name'"
+            )
+        return locate(self.name)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What determines the scores, as JSON values."""
+        """What determines the vectors, as JSON values."""
         if self.vectors:
-            if not Path(self.vectors).is_file():
-                raise InputError(f"vectors {self.vectors}: no such file; expected a text file of word vectors")
-            return {
-                "name": f"average of {Path(self.vectors).name}",
-                "revision": f"sha256:{checksum(Path(self.vectors))}",
-            }
-        if self._name == EMBEDDED:
-            return {"name": f"{self.model.name} (the encoder of paranmt-hf)", "revision": self.model.revision}
-        return {"name": self.model.name, "revision": self.model.revision}
+            return {"name": f"average of {self.vectors.name}", "revision": f"sha256:{checksum(self.vectors)}"}
+        suffix = " (the encoder of paranmt-hf)" if self.name == EMBEDDED else ""
+        return {"name": f"{self.model.name}{suffix}", "revision": self.model.revision}
+
+    @property
+    def found_anywhere(self) -> NamedEncoder:
+        """The same encoder by a name that does not depend on the current folder."""
+        path = Path(self.name).expanduser()
+        return NamedEncoder(str(path.resolve())) if self.name != EMBEDDED and path.exists() else self
 
     def check_language(self, language: str) -> None:
         """Refuse an encoder of another language.
@@ -83,7 +84,7 @@ class ScorerConfig:
         )
         if self.vectors or language == "en":
             return
-        if self._name == EMBEDDED:
+        if self.name == EMBEDDED:
             raise InputError(
                 f"the small encoder of this package is for English, not for language {language}: {advice}"
             )
@@ -109,42 +110,26 @@ class ScorerConfig:
             read_vectors(self.vectors, limit=1)
             shown = ", ".join(map(repr, table.vocabulary[:3]))
             raise InputError(
-                f"--vectors {self.vectors} knows none of the {len(table.vocabulary):,} words of the first "
+                f"the word vectors {self.vectors} know none of the {len(table.vocabulary):,} words of the first "
                 f"{len(sentences):,} references, such as {shown}; expected vectors of words of their language"
             )
 
     def load(self) -> Encoder:
-        """Load the encoder."""
-        _check_device(self.device)
+        """Load the encoder: averages on the CPU, others on the best device that torch sees."""
         if self.vectors:
             return StaticEncoder([word_table(read_vectors(self.vectors))])
-        if self.device in (None, "cpu"):
-            static = StaticEncoder.read(self.model)
-            if static is not None and static.splits_words and not static.settings.get("default_prompt_name"):
-                return static
+        static = StaticEncoder.read(self.model)
+        if static is not None and static.splits_words and not static.settings.get("default_prompt_name"):
+            return static
         from paranmt_hf.encoders.loading import load
 
-        return BatchScorer(load(self.model, device=self.device))
+        return LargeBatches(load(self.model))
 
 
 def _stated_languages(card: Path) -> set[str]:
     """Languages that the header of a model's card names; none where it names none."""
     stated = card_header(card).get("language") or []
     return {str(code) for code in (stated if isinstance(stated, list) else [stated])}
-
-
-def _check_device(device: str | None) -> None:
-    """Refuse a device that is not there."""
-    if device is None or device == "cpu":
-        return
-    import torch
-
-    number = int(device.partition(":")[2] or 0)
-    there = torch.backends.mps.is_available() if device == "mps" else number < torch.cuda.device_count()
-    if not there:
-        raise InputError(
-            f"--scorer-device {device}: torch sees {torch.cuda.device_count()} GPUs here; leave it out, or give cpu"
-        )
 
 
 def word_table(vectors: WordVectors) -> AverageTable:
@@ -162,8 +147,8 @@ def word_table(vectors: WordVectors) -> AverageTable:
     return AverageTable(Vocabulary("word", units), weight)
 
 
-class BatchScorer:
-    """An encoder of sentence-transformers with the batch size of a scorer."""
+class LargeBatches:
+    """An encoder of sentence-transformers with the batch size for a corpus."""
 
     def __init__(self, encoder: SentenceEncoder) -> None:
         self._encoder = encoder

@@ -9,8 +9,8 @@ from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.scores import cosines, paraphrase_scores, score_pairs
 from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.named_encoder import NamedEncoder, word_table
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.scorer import ScorerConfig, word_table
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.errors import InputError
@@ -26,7 +26,7 @@ VECTORS = "a 1 0\ncat 0 2\n[UNK] 9 9\nsat 2 2\ndog 0 -1\n"
 @pytest.fixture
 def average(tmp_path):
     (tmp_path / "v.txt").write_text(VECTORS)
-    return ScorerConfig(vectors=str(tmp_path / "v.txt")).load()
+    return NamedEncoder(str(tmp_path / "v.txt")).load()
 
 
 def test_average_of_vectors_leaves_unknown_words_out(average):
@@ -42,7 +42,7 @@ def test_average_of_vectors_leaves_unknown_words_out(average):
 
 def test_unknown_words_share_the_vector_that_the_file_has_for_them(tmp_path):
     (tmp_path / "v.txt").write_text("a 1 0\ncat 0 2\nUUUNKKK 0 -4\n")
-    average = ScorerConfig(vectors=str(tmp_path / "v.txt")).load()
+    average = NamedEncoder(str(tmp_path / "v.txt")).load()
     found = average.encode(["a cat", "a zebra", "zebra lion", "", "UUUNKKK"])
     np.testing.assert_allclose(found, [[0.5, 1], [0.5, -2], [0, -4], [0, 0], [0, -4]], atol=1e-6)
     scores = paraphrase_scores(pa.array(["zebra"]), pa.array(["lion"]), average).to_pylist()
@@ -53,8 +53,8 @@ def test_vectors_of_another_language_are_refused(tmp_path):
     (tmp_path / "v.txt").write_text("kočka 1 0\npes 0 1\n")
     pq.write_table(pa.table({"reference": ["a cat.", "dogs"], "translation": ["pes", "pes"]}), tmp_path / "p.parquet")
     pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
-    message = "v.txt knows none of the 4 words of the first 2 references, such as 'a', 'cat', '.'; expected vectors"
-    scorer = ScorerConfig(vectors=str(tmp_path / "v.txt"))
+    message = "v.txt know none of the 4 words of the first 2 references, such as 'a', 'cat', '.'; expected vectors"
+    scorer = tmp_path / "v.txt"
     with pytest.raises(InputError, match=message):
         import_pairs(pairs, tmp_path / "out", scorer=scorer, release=RELEASE, engine=LOCAL)
     assert not (tmp_path / "out").exists()
@@ -88,7 +88,7 @@ def test_changed_vectors_are_read_anew(tmp_path):
     for number, (content, score) in enumerate((("a 1 0\nb 0 1\n", 0.0), ("a 1 0\nb 1 0\n", 1.0))):
         path.write_text(content)
         out = tmp_path / f"corpus{number}"
-        import_pairs(pairs, out, scorer=ScorerConfig(vectors=str(path)), release=RELEASE, engine=LOCAL)
+        import_pairs(pairs, out, scorer=path, release=RELEASE, engine=LOCAL)
         assert rows_of(out)[0]["para_score"] == score
 
 
@@ -109,7 +109,7 @@ def sentence_transformer(tmp_path):
 def test_any_sentence_transformer_scores(sentence_transformer, tmp_path):
     pq.write_table(pa.table({"reference": ["a", "a b"], "translation": ["b", "a b"]}), tmp_path / "p.parquet")
     pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
-    scorer = ScorerConfig(name=str(sentence_transformer))
+    scorer = sentence_transformer
     built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
     assert [row["para_score"] for row in rows_of(tmp_path / "corpus")] == [pytest.approx(0.5**0.5), pytest.approx(1)]
     assert built.record.settings["scorer"]["name"] == "encoder"
@@ -120,19 +120,41 @@ def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
     modules = sentence_transformer / "modules.json"
     modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
     with pytest.raises(InputError, match="encoder needs the module .*evil.*code of the model and does not run"):
-        ScorerConfig(name=str(sentence_transformer)).load()
+        NamedEncoder(str(sentence_transformer)).load()
     modules.unlink()
     with pytest.raises(InputError, match="expected a readable modules.json"):
-        ScorerConfig(name=str(sentence_transformer)).load()
+        NamedEncoder(str(sentence_transformer)).load()
 
 
-def test_two_scorers_are_refused():
-    with pytest.raises(InputError, match="not both"):
-        ScorerConfig(name="embedded", vectors="v.txt")
+def test_names(tmp_path, monkeypatch):
+    """A file is one of word vectors, and a folder stays a folder, whatever characters its name has."""
+    folder = tmp_path / "a@b"
+    save(encoder("word"), folder)
+    monkeypatch.chdir(tmp_path)
+    assert NamedEncoder(str(folder)).identity["name"] == "a@b"
+    assert NamedEncoder("a@b").found_anywhere == NamedEncoder(str(folder))
+    (tmp_path / "embedded").write_text(VECTORS)
+    assert NamedEncoder().vectors is None and NamedEncoder("./embedded").vectors
+    for name in ("none.txt", "./none"):
+        with pytest.raises(InputError, match=f"no encoder '{name}'"):
+            NamedEncoder(name).identity  # noqa: B018
+
+
+def test_a_revision_of_the_hub(tmp_path, monkeypatch):
+    asked = []
+
+    def fetch(name, revision, **kwargs):
+        asked.append((name, revision))
+        return str(tmp_path / "abc")
+
+    save(encoder("word"), tmp_path / "abc")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    assert NamedEncoder("you/model@v1").identity == {"name": "you/model", "revision": "abc"}
+    assert asked == [("you/model", "v1")]
 
 
 def test_default_scorer_is_the_encoder_of_the_package():
-    unnamed, named = ScorerConfig(), ScorerConfig(name="embedded")
+    unnamed, named = NamedEncoder.of(None), NamedEncoder("embedded")
     assert unnamed.identity == named.identity
     assert unnamed.identity["name"] == "word-trigram-small (the encoder of paranmt-hf)"
     near, far = (np.dot(*unnamed.load().encode(pair)) for pair in (["a dog", "the dog"], ["a dog", "my tax"]))
@@ -140,7 +162,7 @@ def test_default_scorer_is_the_encoder_of_the_package():
 
 
 def test_averages_are_scored_without_torch_and_others_with_it():
-    static = ScorerConfig().load()
+    static = NamedEncoder().load()
     assert isinstance(static, StaticEncoder)
     sentences = ["A man's dog, 3.5 m long, isn\u2019t here.", "", "zzzz qqqq", "Žluťoučký kůň"]
     np.testing.assert_array_equal(static.encode(sentences), load().encode(sentences))
@@ -150,7 +172,7 @@ def test_a_scorer_truncates_as_its_model_says(tmp_path):
     """From text and from tokens."""
     model = SentenceEncoder(modules=list(encoder("word,trigram")), device="cpu", truncate_dim=3)
     save(model, tmp_path / "model")
-    scorer = ScorerConfig(name=str(tmp_path / "model")).load()
+    scorer = NamedEncoder(str(tmp_path / "model")).load()
     np.testing.assert_array_equal(scorer.encode(SENTENCES), model.encode(SENTENCES))
     tokens = WordTokenizer().tables(SENTENCES)[0]
     np.testing.assert_array_equal(scorer.encode_tokens(tokens), model.encode(SENTENCES))
