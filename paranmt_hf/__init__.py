@@ -13,7 +13,6 @@ _NAMES = {
     "AnnotationConfig": "paranmt_hf.apps.annotate.sample",
     "AugmentConfig": "paranmt_hf.paraphrase.augment",
     "WordWeighting": "paranmt_hf.evaluation.word_weights",
-    "ControlledParaphraser": "paranmt_hf.paraphrase.controlled",
     "ConvertConfig": "paranmt_hf.training.convert",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
@@ -69,7 +68,6 @@ _NAMES = {
     "import_annotation": "paranmt_hf.apps.annotate.annotate",
     "import_pairs": "paranmt_hf.corpus.import_pairs",
     "load": "paranmt_hf.encoders.loading",
-    "load_paraphraser": "paranmt_hf.paraphrase.controlled",
     "load_supervised": "paranmt_hf.training.supervised.model",
     "mine": "paranmt_hf.search.mine",
     "mined_negatives": "paranmt_hf.training.negatives",
@@ -97,7 +95,6 @@ __all__ = [
     "AnnotationConfig",
     "AugmentConfig",
     "WordWeighting",
-    "ControlledParaphraser",
     "ConvertConfig",
     "EncoderConfig",
     "EngineConfig",
@@ -154,7 +151,6 @@ __all__ = [
     "import_annotation",
     "import_pairs",
     "load",
-    "load_paraphraser",
     "load_supervised",
     "mine",
     "mined_negatives",
@@ -224,7 +220,6 @@ if TYPE_CHECKING:
         ParaphraserConfig,
         ParaphraserTraining,
     )
-    from paranmt_hf.paraphrase.controlled import ControlledParaphraser, load_paraphraser
     from paranmt_hf.paraphrase.evaluate import evaluate_canonical, evaluate_paraphrases
     from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
     from paranmt_hf.paraphrase.paraphraser import Paraphraser

@@ -19,8 +19,14 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import kind_of
 from paranmt_hf.hub.repository import Model, locate
-from paranmt_hf.paraphrase.config import ParaphraseConfig, settings_of
-from paranmt_hf.paraphrase.labelled_file import LABELLED_SUFFIXES, LabelledFile, TableWriter, with_text
+from paranmt_hf.paraphrase.config import Beams, Cosine, ParaphraseConfig
+from paranmt_hf.paraphrase.labelled_file import (
+    LABELLED_SUFFIXES,
+    LabelledColumns,
+    LabelledFile,
+    TableWriter,
+    with_text,
+)
 from paranmt_hf.paraphrase.paraphrase_file import (
     PACKAGES,
     ParaphraseStage,
@@ -32,14 +38,25 @@ from paranmt_hf.training.supervised.config import SupervisedRecord
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Advanced
+from paranmt_hf.util.settings import Advanced, Group
 
 # Gives the label of each sentence.
 Function = Callable[[list[str]], Sequence[Any]]
 # Sentences that are classified at once.
 CLASSIFIER_BATCH = 64
-# Below this score a paraphrase may mean something else.
-ADVERSARIAL_SEARCH = ParaphraseConfig(n=10, min_score=0.7)
+
+
+@dataclass(frozen=True)
+class AdversarialSearch(ParaphraseConfig):
+    """How paraphrases are searched, how many are tried, and which are close enough.
+
+    Attributes:
+        n: Maximum number of paraphrases of a sentence.
+        min_score: Smallest paraphrase score; below it a paraphrase may mean something else.
+    """
+
+    n: Beams = 10
+    min_score: Cosine | None = 0.7
 
 
 @dataclass
@@ -129,9 +146,8 @@ def find_adversarial(
     *,
     model: str | Path,
     classifier: str | Path | Function,
-    text: str = "text",
-    label: str = "label",
-    search: str | ParaphraseConfig | None = None,
+    columns: Annotated[LabelledColumns | None, Group()] = None,
+    search: Annotated[AdversarialSearch | None, Group()] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
     engine: Annotated[EngineConfig | None, Advanced] = None,
 ) -> Adversarial:
@@ -146,18 +162,15 @@ def find_adversarial(
         model: Folder or Hub id of an encoder-decoder.
         classifier: Folder or Hub id of a model of `paranmt supervise` or of a text classifier of transformers; in
             Python also a function from sentences to labels.
-        text: Column of the sentences.
-        label: Column of the labels.
-        search: How paraphrases are searched, how many are tried, and which are close enough: settings of
-            `paranmt paraphrase text` such as `n=20,sample`. Others than these are `n=10,min_score=0.7`; below such a
-            score a paraphrase may mean something else.
+        columns: Names of the columns.
+        search: How paraphrases are searched, how many are tried, and which are close enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
         engine: Where the work runs.
     """
-    search = settings_of(search, ADVERSARIAL_SEARCH)
+    search = search or AdversarialSearch()
     out = result_file(out, LABELLED_SUFFIXES)
-    source = LabelledFile(file, text, label, out=out)
+    source = LabelledFile(file, columns, out=out)
     judge = find_classifier(classifier)
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)

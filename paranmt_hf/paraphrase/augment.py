@@ -19,8 +19,14 @@ from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.corpus.pairs import plain
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase.config import ParaphraseConfig, settings_of
-from paranmt_hf.paraphrase.labelled_file import LABELLED_SUFFIXES, LabelledFile, TableWriter, with_text
+from paranmt_hf.paraphrase.config import ParaphraseConfig
+from paranmt_hf.paraphrase.labelled_file import (
+    LABELLED_SUFFIXES,
+    LabelledColumns,
+    LabelledFile,
+    TableWriter,
+    with_text,
+)
 from paranmt_hf.paraphrase.paraphrase_file import (
     PACKAGES,
     SCHEMA,
@@ -32,7 +38,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Advanced, Count, check
+from paranmt_hf.util.settings import Advanced, Count, Group, check
 from paranmt_hf.util.text_numbers import text_numbers
 
 
@@ -41,14 +47,10 @@ class AugmentConfig:
     """Which paraphrases of labelled sentences are kept; each sentence has at most `ParaphraseConfig.n`.
 
     Attributes:
-        text: Column of the sentences.
-        label: Column of the labels.
         balance: Bring each label to as many rows as the most frequent one has.
         per_label: Maximum number of rows of a label, originals included; labels with more originals keep them all.
     """
 
-    text: str = "text"
-    label: str = "label"
     balance: bool = False
     per_label: Count | None = None
 
@@ -96,8 +98,9 @@ def augment(
     out: str | Path,
     *,
     model: str | Path,
+    columns: Annotated[LabelledColumns | None, Group()] = None,
     config: AugmentConfig | None = None,
-    search: str | ParaphraseConfig | None = None,
+    search: Annotated[ParaphraseConfig | None, Group()] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
     engine: Annotated[EngineConfig | None, Advanced] = None,
 ) -> AugmentedFile:
@@ -112,17 +115,17 @@ def augment(
             the row was in `file`), `index` (of its sentence in `file`, from 0) and `score` (the paraphrase score; of
             originals empty). Work in progress is in `OUT.work`.
         model: Folder or Hub id of an encoder-decoder.
-        config: Columns and quotas.
-        search: How paraphrases are searched, how many of each sentence, and which are good enough: settings of
-            `paranmt paraphrase text` such as `n=3,beams=8,min_score=0.6`.
+        columns: Names of the columns.
+        config: Quotas.
+        search: How paraphrases are searched, how many of each sentence, and which are good enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
         engine: Where the work runs.
     """
-    config, search = config or AugmentConfig(), settings_of(search, ParaphraseConfig())
+    config, search = config or AugmentConfig(), search or ParaphraseConfig()
     out = result_file(out, LABELLED_SUFFIXES)
-    source = LabelledFile(file, config.text, config.label, out=out)
-    if taken := {config.text, config.label} & {"original", "index", "score"}:
+    source = LabelledFile(file, columns, out=out)
+    if taken := {source.text, source.label} & {"original", "index", "score"}:
         raise InputError(f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it")
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)

@@ -12,12 +12,14 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import (
     Advanced,
     Count,
+    Group,
     PythonOnly,
     Range,
     RunOnly,
     Seed,
     Share,
     check,
+    expected_fields,
     is_given,
     read_value,
 )
@@ -25,7 +27,10 @@ from paranmt_hf.util.settings import (
 # Memory and time grow with these, and no paraphrase of a sentence gains from more.
 MAX_BEAMS, MAX_PIECES = 200, 10_000
 LEARNING_RATES = {"own": 1e-3, "base": 1e-4}
-DEFAULT_TREE_TOKENS = 150
+SHAPE = Group("shape", "Size of a new model.")
+COURSE = Group("course", "How the learning rate changes, what a step computes, how often it is measured and saved.")
+SENTENCES = Group("sentences", "Which sentences paraphrasers are evaluated on.")
+SEARCH = Group("search", "How paraphrases are searched.")
 
 Width = Annotated[int, Range(at_least=1, at_most=MAX_PIECES)]
 Beams = Annotated[int, Range(at_least=1, at_most=MAX_BEAMS)]
@@ -53,12 +58,12 @@ class ParaphraserConfig:
 
     model: Literal["lstm", "controlled"] = "lstm"
     base: str | None = None
-    pieces: Annotated[int, Range(at_least=300, at_most=1_000_000)] = 16_000
-    embedding: Width = 300
-    hidden: Width = 512
-    dropout: Dropout = 0.2
-    tree_hidden: Annotated[Width, Advanced] = 256
-    max_tree: Annotated[int, Range(at_least=4, at_most=2000), Advanced] = DEFAULT_TREE_TOKENS
+    pieces: Annotated[int, Range(at_least=300, at_most=1_000_000), SHAPE] = 16_000
+    embedding: Annotated[Width, SHAPE] = 300
+    hidden: Annotated[Width, SHAPE] = 512
+    dropout: Annotated[Dropout, SHAPE] = 0.2
+    tree_hidden: Annotated[Width, SHAPE] = 256
+    max_tree: Annotated[int, Range(at_least=4, at_most=2000), SHAPE] = 150
     no_copy: Annotated[bool, PythonOnly] = False
 
     def __post_init__(self) -> None:
@@ -109,17 +114,17 @@ class ParaphraserTraining:
     batch_tokens: Annotated[int, Range(at_least=1, at_most=10_000_000)] = 4096
     max_pieces: Annotated[int, Range(at_least=2, at_most=MAX_PIECES)] = 80
     learning_rate: Annotated[float, Range(above=0, at_most=1e30)] | None = None
-    warmup: Annotated[int, Range(at_least=0), Advanced] = 200
-    schedule: Annotated[Literal["linear", "cosine", "inverse-sqrt", "constant"], Advanced] = "linear"
-    label_smoothing: Annotated[Dropout, Advanced] = 0.1
+    warmup: Annotated[int, Range(at_least=0), COURSE] = 200
+    schedule: Annotated[Literal["linear", "cosine", "inverse-sqrt", "constant"], COURSE] = "linear"
+    label_smoothing: Annotated[Dropout, COURSE] = 0.1
     held_out: Annotated[float, Range(at_least=0, at_most=0.9)] = 0.01
-    evaluations: Annotated[Count, Advanced] = 5
+    evaluations: Annotated[Count, COURSE] = 5
     noise: Annotated[Share, Advanced] = 0.0
-    precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], Advanced] = "auto"
+    precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], COURSE] = "auto"
     device: Literal["cpu", "cuda"] | None = None
     report_to: Annotated[str | None, RunOnly, Advanced] = None
     seed: Seed = 1
-    checkpoint_seconds: Annotated[float, Range(at_least=0), RunOnly, Advanced] = 600
+    checkpoint_seconds: Annotated[float, Range(at_least=0), RunOnly, COURSE] = 600
 
     def __post_init__(self) -> None:
         check(self)
@@ -171,17 +176,17 @@ class ParaphraseConfig:
         batch_tokens: Batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU).
         device: `cpu`, `cuda` or `cuda:N` (default: `cuda` if there is a GPU).
         dtype: Number format; `auto` is float32 on a CPU, float16 on a GPU.
-        seed: Decides samples.
+        seed: Decides samples; in an evaluation also which sentences are chosen, and their noise.
     """
 
     n: Beams = 1
-    beams: Beams = 4
-    groups: Beams = 1
-    diversity: Annotated[float, Range(at_least=0), Advanced] = 0.5
-    sample: bool = False
-    temperature: Annotated[float, Range(above=0)] = 1.0
-    top_p: Annotated[float, Range(above=0, at_most=1)] = 1.0
-    max_length: Annotated[int, Range(at_least=2, at_most=MAX_PIECES)] = 80
+    beams: Annotated[Beams, SEARCH] = 4
+    groups: Annotated[Beams, SEARCH] = 1
+    diversity: Annotated[float, Range(at_least=0), SEARCH] = 0.5
+    sample: Annotated[bool, SEARCH] = False
+    temperature: Annotated[float, Range(above=0), SEARCH] = 1.0
+    top_p: Annotated[float, Range(above=0, at_most=1), SEARCH] = 1.0
+    max_length: Annotated[int, Range(at_least=2, at_most=MAX_PIECES), SEARCH] = 80
     min_score: Cosine | None = None
     max_overlap: Share | None = None
     max_mutual_overlap: Annotated[Share | None, Advanced] = None
@@ -190,7 +195,7 @@ class ParaphraseConfig:
     batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), RunOnly, PythonOnly] = None
     device: Annotated[str | None, RunOnly] = None
     dtype: Annotated[Literal["auto", "float32", "float16", "bfloat16"], PythonOnly] = "auto"
-    seed: Annotated[Seed, Advanced] = 1
+    seed: Annotated[Seed, SEARCH] = 1
 
     def __post_init__(self) -> None:
         check(self)
@@ -229,14 +234,12 @@ class ParaphraseEvaluationData:
         direction: Translations are paraphrased and references are what they should be, or the reverse. A sentence
             with several references is one item.
         held_out: Only pairs whose reference was held out of the training of each model.
-        items: Maximum number of sentences, sampled at random; 0 for all.
-        items_seed: Decides which sentences are sampled, their noise, and samples of models.
+        items: Maximum number of sentences, sampled at random by the seed of the search; 0 for all.
     """
 
-    direction: Literal["to-reference", "to-translation"] = "to-reference"
+    direction: Annotated[Literal["to-reference", "to-translation"], SENTENCES] = "to-reference"
     held_out: bool = False
-    items: Annotated[int, Range(at_least=0)] = 500
-    items_seed: Seed = 1
+    items: Annotated[int, Range(at_least=0), SENTENCES] = 500
 
     def __post_init__(self) -> None:
         check(self)
@@ -286,14 +289,19 @@ def changed_settings(settings: Settings, values: Mapping[str, Any], where: str) 
 
 
 def options_of(settings: Any) -> list[str]:  # noqa: ANN401 - a settings dataclass
-    """Words of a command line that give the settings that differ from their defaults."""
-    words: list[str] = []
+    """Words of a command line that give the settings that differ from their defaults, those of a group together."""
+    words: dict[str, list[str]] = {}
+    kind: type = type(settings)
     for entry in fields(settings):
-        value = getattr(settings, entry.name)
-        if value is not None and value != entry.default:
-            values = value if isinstance(value, list | tuple) else [] if value is True else [value]
-            words += [f"--{entry.name.replace('_', '-')}", *map(str, values)]
-    return words
+        value, markers = getattr(settings, entry.name), expected_fields(kind)[entry.name].markers
+        if value is None or value == entry.default or PythonOnly in markers:
+            continue
+        if group := next((marker for marker in markers if isinstance(marker, Group)), None):
+            words.setdefault(group.name, []).append(f"{entry.name}={value}")
+        else:
+            words[entry.name] = [] if value is True else [str(value)]
+    flags = ([f"--{name.replace('_', '-')}", *([",".join(own)] if own else [])] for name, own in words.items())
+    return [word for own in flags for word in own]
 
 
 def text_of(settings: Any) -> str:  # noqa: ANN401 - a settings dataclass

@@ -31,13 +31,13 @@ from paranmt_hf.paraphrase.figures import MatchTemplates, ParaphraseMeasures, ca
 from paranmt_hf.paraphrase.items import (
     Items,
     Output,
+    distinct_references,
     group,
     is_outputs,
     is_tsv,
     name_of,
     read_items,
     read_outputs,
-    read_references,
     sampled_rows,
 )
 from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
@@ -53,7 +53,7 @@ from paranmt_hf.paraphrase.results import (
 )
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import Advanced, Range
+from paranmt_hf.util.settings import Advanced, Group, Range
 from paranmt_hf.util.yaml_files import read_yaml
 from paranmt_hf.version import __version__
 
@@ -78,7 +78,7 @@ def evaluate_paraphrases(
     data: str | Path | Sequence[str | Path] = (),
     items: ParaphraseEvaluationData | None = None,
     decodings: Sequence[str] = DECODINGS,
-    search: str | ParaphraseConfig | None = None,
+    search: Annotated[ParaphraseConfig | None, Group()] = None,
     selection: Annotated[str | PairSelection | None, Advanced] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
     template_parser: Annotated[str | None, Advanced] = None,
@@ -92,7 +92,7 @@ def evaluate_paraphrases(
         items: Which sentences.
         decodings: How models search: `greedy`, `beams=8`, `beams=8,groups=4,n=3`, `sample,temperature=0.7`; or one
             YAML file, names with fields of `ParaphraseConfig` below each.
-        search: Settings of all decodings, such as `n=3,max_length=40,device=cuda`.
+        search: Settings of all decodings.
         selection: Which pairs, such as `min_score=0.6,max_length=20`.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
@@ -101,9 +101,9 @@ def evaluate_paraphrases(
     """
     models, data = _several(models), _several(data)
     items, selection = items or ParaphraseEvaluationData(), settings_of(selection, PairSelection())
-    encoder, asked = NamedEncoder.of(scorer), settings_of(search, ParaphraseConfig())
+    encoder, asked = NamedEncoder.of(scorer), search or ParaphraseConfig()
     # Copies are measured too.
-    base = replace(asked, seed=items.items_seed, keep_copies=True)
+    base = replace(asked, keep_copies=True)
     if not models:
         raise InputError("name a paraphraser, or a file that `paranmt paraphrase text` wrote", option="models")
     located = {str(name): None if is_outputs(name) else locate(name) for name in models}
@@ -116,7 +116,7 @@ def evaluate_paraphrases(
         any(each.templates) for found in outputs.values() for each in found.values()
     ):
         raise InputError("template_parser needs files with a column template, and there are none")
-    found = read_items(data, items, selection, own) if data else None
+    found = read_items(data, items, selection, own, asked.seed) if data else None
     measures = ParaphraseMeasures(encoder.load(), _count_errors, _matching(template_parser))
     command = _command("evaluate", models, data, items, selection, asked, decodings if own else ())
     results = []
@@ -281,7 +281,7 @@ def evaluate_canonical(
     data: str | Path | Sequence[str | Path],
     items: ParaphraseEvaluationData | None = None,
     noise: Annotated[float, Range(above=0, at_most=1)] = WORD_RATE,
-    search: str | ParaphraseConfig | None = None,
+    search: Annotated[ParaphraseConfig | None, Group()] = None,
     selection: Annotated[str | PairSelection | None, Advanced] = None,
 ) -> Evaluation:
     """Evaluate how far noisy sentences are brought into a standard form (ParaNMT-50M, section 6, table 11).
@@ -291,20 +291,20 @@ def evaluate_canonical(
         data: A TSV file with a noisy and a clean sentence on each line; or pairs, to whose references noise is added.
         items: Which sentences.
         noise: Probability that a word of a reference changes.
-        search: How models search, such as `beams=8,device=cuda`.
+        search: How models search.
         selection: Which pairs, such as `min_score=0.6,max_length=20`.
     """
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
     models, data = _several(models), _several(data)
     items, selection = items or ParaphraseEvaluationData(), settings_of(selection, PairSelection())
-    asked = settings_of(search, ParaphraseConfig())
+    asked = search or ParaphraseConfig()
     # A clean sentence must stay as it is.
-    config = replace(asked, n=1, seed=items.items_seed, keep_copies=True)
+    config = replace(asked, n=1, keep_copies=True)
     if not models:
         raise InputError("name a paraphraser", option="models")
     located = {str(name): locate(name) for name in models}
-    noisy, clean, about = _noisy(data, items, selection, noise, list(located.values()))
+    noisy, clean, about = _noisy(data, items, selection, noise, list(located.values()), asked.seed)
     command = _command("canonical", models, data, items, selection, asked)
     if about:
         command += f" --noise {noise:g}"
@@ -341,13 +341,14 @@ def _noisy(
     selection: PairSelection,
     rate: float,
     models: Sequence[Model],
+    seed: int,
 ) -> tuple[list[str], list[str], dict[str, Any] | None]:
     """Noisy and clean sentences, and figures of the noise if it was added here."""
     if is_tsv(data):
-        rows = [[" ".join(side.split()) for side in row] for row in sampled_rows(data, items, selection)]
+        rows = [[" ".join(side.split()) for side in row] for row in sampled_rows(data, items, selection, seed)]
         return [noisy for noisy, _ in rows], [clean for _, clean in rows], None
-    clean = read_references(data, items, selection, models)
-    made = [(*add_noise(sentence, rate, items.items_seed), sentence) for sentence in clean]
+    clean = distinct_references(data, items, selection, models, seed)
+    made = [(*add_noise(sentence, rate, seed), sentence) for sentence in clean]
     # Sentences without a change show nothing.
     changed = [row for row in made if row[1]]
     if not changed:

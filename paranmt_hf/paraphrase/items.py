@@ -79,8 +79,9 @@ def is_tsv(data: Sequence[str | Path]) -> bool:
 def read_items(
     data: Sequence[str | Path],
     config: ParaphraseEvaluationData,
-    selection: PairSelection | None = None,
+    selection: PairSelection,
     models: Sequence[Model] = (),
+    seed: int = 1,
 ) -> Items:
     """Read sentences with their references.
 
@@ -89,31 +90,33 @@ def read_items(
         config: Which sentences; a TSV file has no direction and nothing held out.
         selection: Which pairs.
         models: Whose training held references out.
+        seed: Decides which sentences are sampled.
     """
     if is_tsv(data):
-        return group(name_of(data), sampled_rows(data, config, selection))
+        return group(name_of(data), sampled_rows(data, config, selection, seed))
     key, value = SIDES[::-1] if config.direction == "to-reference" else SIDES
-    table = _chosen(data, key, config, selection, models)
+    table = _chosen(data, key, config, selection, models, seed)
     return group(name_of(data), zip(table[key].to_pylist(), table[value].to_pylist(), strict=True))
 
 
-def read_references(
+def distinct_references(
     data: Sequence[str | Path],
     config: ParaphraseEvaluationData,
-    selection: PairSelection | None = None,
-    models: Sequence[Model] = (),
+    selection: PairSelection,
+    models: Sequence[Model],
+    seed: int,
 ) -> list[str]:
     """Read the distinct references of pairs, with the arguments of `read_items`; no TSV file."""
-    references = _chosen(data, SIDES[0], config, selection, models)[SIDES[0]].to_pylist()
+    references = _chosen(data, SIDES[0], config, selection, models, seed)[SIDES[0]].to_pylist()
     return list(dict.fromkeys(" ".join(reference.split()) for reference in references))
 
 
 def sampled_rows(
-    data: Sequence[str | Path], config: ParaphraseEvaluationData, selection: PairSelection | None = None
+    data: Sequence[str | Path], config: ParaphraseEvaluationData, selection: PairSelection, seed: int
 ) -> list[tuple[str, str]]:
     """Read rows of a TSV file of two columns, sampled at random, with the arguments of `read_items`."""
     given = [name for name in ("direction", "held_out") if is_given(config, name)]
-    given += [name for name in PairSelection.__dataclass_fields__ if selection and is_given(selection, name)]
+    given += [name for name in PairSelection.__dataclass_fields__ if is_given(selection, name)]
     if given:
         raise InputError(
             f"{data[0]} holds sentences and references, not pairs to choose from; leave out "
@@ -125,7 +128,8 @@ def sampled_rows(
         if len(cells) != 2:
             raise InputError(f"{where}: expected two sentences with a tab between, found {len(cells)} columns")
         rows.append([parse_sentence(cell, where, f"column {place}") for place, cell in enumerate(cells, 1)])
-    table = _sampled(iter([pa.table(dict(zip(SIDES, zip(*rows, strict=True), strict=True)))]), SIDES[0], config)
+    table = pa.table(dict(zip(SIDES, zip(*rows, strict=True), strict=True)))
+    table = _sampled(iter([table]), SIDES[0], config.items, seed)
     return list(zip(*(table[side].to_pylist() for side in SIDES), strict=True))
 
 
@@ -133,28 +137,29 @@ def _chosen(
     data: Sequence[str | Path],
     key: str,
     config: ParaphraseEvaluationData,
-    selection: PairSelection | None,
+    selection: PairSelection,
     models: Sequence[Model],
+    seed: int,
 ) -> pa.Table:
-    tables = Pairs(data, selection or PairSelection(), seed=config.items_seed).batches()
-    table = _sampled(_held_out(tables, models) if config.held_out else tables, key, config)
+    tables = Pairs(data, selection, seed=seed).batches()
+    table = _sampled(_held_out(tables, models) if config.held_out else tables, key, config.items, seed)
     if not table.num_rows:
         more = "held out of training " if config.held_out else ""
         raise InputError(f"{name_of(data)}: no pair {more}is left to measure; look at the options that choose")
     return table
 
 
-def _sampled(tables: Iterator[pa.Table], key: str, config: ParaphraseEvaluationData) -> pa.Table:
+def _sampled(tables: Iterator[pa.Table], key: str, items: int, seed: int) -> pa.Table:
     """Keep all rows of the sampled sentences; memory is that of these rows."""
     kept: pa.Table | None = None
     for table in tables:
         table = table.select(SIDES).filter(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(table[key])), 0))
         kept = table if kept is None else pa.concat_tables([kept, table])
-        if config.items and kept.num_rows:
-            numbers = text_numbers(kept[key], salt=f"{config.items_seed}")
+        if items and kept.num_rows:
+            numbers = text_numbers(kept[key], salt=f"{seed}")
             distinct = np.unique(numbers)
-            if len(distinct) > config.items:
-                kept = kept.filter(pa.array(numbers < distinct[config.items]))
+            if len(distinct) > items:
+                kept = kept.filter(pa.array(numbers < distinct[items]))
     return kept if kept is not None else pa.table({side: pa.array([], pa.string()) for side in SIDES})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,29 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.bitext.columns import normalise
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum, decode_line
+from paranmt_hf.util.settings import check
 
 LABELLED_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 # Rows that are read at once.
 BLOCK_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class LabelledColumns:
+    """Names of the columns of labelled sentences.
+
+    Attributes:
+        text: Column of the sentences.
+        label: Column of the labels, text or whole numbers.
+    """
+
+    text: str = "text"
+    label: str = "label"
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.text == self.label:
+            raise InputError(f"text and label are both the column {self.text!r}; name two columns", option="columns")
 
 
 class LabelledFile:
@@ -28,12 +48,11 @@ class LabelledFile:
 
     Args:
         path: The file, .tsv or .csv with a header, .jsonl or .parquet.
-        text: Its column of sentences.
-        label: Its column of labels: text, or whole numbers.
+        columns: Its columns.
         out: The file that the labels are written to; labels that it cannot hold are refused.
     """
 
-    def __init__(self, path: str | Path, text: str = "text", label: str = "label", *, out: Path | None = None) -> None:
+    def __init__(self, path: str | Path, columns: LabelledColumns | None = None, *, out: Path | None = None) -> None:
         self.path = Path(path).expanduser()
         check_regular(self.path)
         if not self.path.is_file():
@@ -42,9 +61,8 @@ class LabelledFile:
             raise InputError(
                 f"{path}: expected labelled sentences in a file that ends in {' or '.join(LABELLED_SUFFIXES)}"
             )
-        if text == label:
-            raise InputError(f"text and label are both the column {text!r}; name two columns")
-        self.text, self.label = text, label
+        columns = columns or LabelledColumns()
+        self.text, self.label = columns.text, columns.label
         self.label_type: pa.DataType | None = None
         self._to_tsv = out is not None and out.suffix.lower() == ".tsv"
 
@@ -74,7 +92,7 @@ class LabelledFile:
         if missing := [name for name in (self.text, self.label) if name not in names]:
             raise InputError(
                 f"{self.path} has no column {' or '.join(map(repr, missing))}; it has {', '.join(names)}. Name them "
-                "with `text` and `label`"
+                "with `columns`"
             )
 
     def _labels(self, column: pa.Array, first: int) -> pa.Array:
@@ -170,7 +188,7 @@ class LabelledFile:
             found = ", ".join(row) if isinstance(row, dict) else type(row).__name__
             raise InputError(
                 f"{self.path}, line {number:,}: expected {self.text!r} and {self.label!r}, found {found}. Name other "
-                "columns with `text` and `label`"
+                "columns with `columns`"
             )
         return row
 

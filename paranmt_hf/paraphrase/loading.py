@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -36,7 +37,8 @@ from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
     ParaNMTControlledForConditionalGeneration,
 )
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
-from paranmt_hf.paraphrase.templates import TEMPLATES_FILE, Templates, check_control, read_templates
+from paranmt_hf.paraphrase.templates import TEMPLATES_FILE, Templates, is_controlled, read_templates
+from paranmt_hf.util.files import share_weights
 
 EXPECTED = "expected a model of `paranmt paraphrase train`, or another encoder-decoder of transformers"
 # The folder of the parse generator in that of the paraphrase generator.
@@ -97,11 +99,6 @@ class EncoderDecoder:
         """Maximum number of pieces of a sentence; None where the model has no positions."""
         positions = getattr(self.model.config, "max_position_embeddings", None)
         return positions if isinstance(positions, int) else None
-
-    @property
-    def parameters(self) -> int:
-        """Number of weights."""
-        return sum(weight.numel() for weight in self.model.parameters())
 
     def cut(self, sentences: list[str]) -> list[list[int]]:
         """Cut sources into ids, the end included; nothing is truncated."""
@@ -175,13 +172,8 @@ class EncoderDecoder:
         return change
 
 
-def read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDecoder:
-    """Read an encoder-decoder.
-
-    Args:
-        files: Where it is.
-        dtype: Number format of its weights.
-    """
+def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDecoder:
+    """Read an encoder-decoder with its tokenizer."""
     _check_kind(files)
     try:
         with quiet(), readable(files) as folder:
@@ -228,34 +220,58 @@ def _check_kind(files: Model) -> None:
 
 
 @dataclass
-class ControlledNetwork:
-    """A syntactically controlled network (Iyyer et al. 2018, section 3).
+class ParaphraserModels:
+    """The model of a paraphraser, or the two of a syntactically controlled network (Iyyer et al. 2018, section 3).
 
     Attributes:
-        parses: From the tree of a sentence and a template to the tree of a paraphrase.
-        paraphrases: From a sentence and the tree of a paraphrase to the paraphrase.
-        templates: The templates that it was trained on.
+        paraphrases: From a sentence, controlled also from the tree of a paraphrase, to the paraphrase.
+        parses: From the tree of a sentence and a template to the tree of a paraphrase; None without control.
+        templates: The templates that a controlled network was trained on.
     """
 
-    parses: EncoderDecoder
     paraphrases: EncoderDecoder
-    templates: Templates
+    parses: EncoderDecoder | None = None
+    templates: Templates | None = None
+
+    @property
+    def all(self) -> list[EncoderDecoder]:
+        """The models in the order of their training."""
+        return [own for own in (self.parses, self.paraphrases) if own is not None]
 
     @property
     def parameters(self) -> int:
-        """Number of weights of both models."""
-        return self.parses.parameters + self.paraphrases.parameters
+        """Number of weights of all models."""
+        return sum(weight.numel() for own in self.all for weight in own.model.parameters())
+
+    @property
+    def longest_tree(self) -> int:
+        """Maximum number of tokens of a tree of a controlled network, the end included."""
+        assert self.parses is not None
+        return int(self.parses.model.generation_config.max_length)
+
+    def save(self, folder: Path) -> None:
+        """Write the models with their tokenizers and templates."""
+        with quiet():
+            for own in self.all:
+                place = folder if own is self.paraphrases else folder / PARSE_GENERATOR
+                own.model.save_pretrained(place)
+                own.tokenizer.save_pretrained(place)
+        share_weights(folder)
+        if self.templates is not None:
+            self.templates.write(folder)
 
 
-def read_network(files: Model, dtype: torch.dtype = torch.float32) -> ControlledNetwork:
-    """Read a syntactically controlled network."""
-    check_control(files, templates=True)
-    inner = files.folder / PARSE_GENERATOR
-    if not inner.is_dir() or not (files.folder / TEMPLATES_FILE).is_file():
-        missing = PARSE_GENERATOR if not inner.is_dir() else TEMPLATES_FILE
-        raise InputError(f"{files.folder} has no {missing}, so it is incomplete; put a whole copy in its place")
-    parses = read_model(Model(files.name, inner, files.revision), dtype)
-    paraphrases = read_model(files, dtype)
+def read_models(files: Model, dtype: torch.dtype = torch.float32) -> ParaphraserModels:
+    """Read a paraphraser of either kind."""
+    paraphrases, inner = _read_model(files, dtype), files.folder / PARSE_GENERATOR
+    if not is_controlled(files):
+        return ParaphraserModels(paraphrases)
+    for path in (inner, files.folder / TEMPLATES_FILE):
+        if not path.exists():
+            raise InputError(
+                f"{files.folder} has no {path.name}, so it is incomplete; put a whole copy in its place", path=path
+            )
+    parses = _read_model(Model(files.name, inner, files.revision), dtype)
     tokens, wanted = len(parses.tokenizer), paraphrases.model.config.control_vocab_size
     if tokens != wanted:
         raise InputError(
@@ -263,4 +279,4 @@ def read_network(files: Model, dtype: torch.dtype = torch.float32) -> Controlled
             "together; put a whole copy in its place"
         )
     parses.controls = paraphrases.controls = parses.tokenizer
-    return ControlledNetwork(parses, paraphrases, read_templates(files.folder))
+    return ParaphraserModels(paraphrases, parses, read_templates(files.folder))

@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +19,17 @@ from transformers import PreTrainedTokenizerFast
 
 from paranmt_hf.corpus.parsing.templates import template_of, templates_of
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.pretrained import quiet
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.card import write_paraphraser_card
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
-from paranmt_hf.paraphrase.loading import (
-    PARSE_GENERATOR,
-    ControlledNetwork,
-    EncoderDecoder,
-    read_model,
-    read_network,
-)
+from paranmt_hf.paraphrase.loading import EncoderDecoder, ParaphraserModels, read_models
 from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
     ParaNMTControlledConfig,
     ParaNMTControlledForConditionalGeneration,
 )
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
 from paranmt_hf.paraphrase.pieces import Batches, PieceStore, PieceSummary, read_summary, write_pieces
-from paranmt_hf.paraphrase.record import HeldOutFigures, ParaphraserRecord, ParseGenerator, TrainingCourse
+from paranmt_hf.paraphrase.record import ParaphraserRecord, ParseGenerator, TrainingCourse
 from paranmt_hf.paraphrase.templates import Templates
 from paranmt_hf.paraphrase.trainer import measure, set_weights, train_pieces, weights_of
 from paranmt_hf.paraphrase.training_pairs import (
@@ -47,7 +41,7 @@ from paranmt_hf.paraphrase.training_pairs import (
     first_columns,
 )
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
-from paranmt_hf.util.files import new_folder, share_weights, write_bytes
+from paranmt_hf.util.files import new_folder, write_bytes
 from paranmt_hf.util.records import from_json, made_with, read_json
 
 logger = logging.getLogger(__name__)
@@ -153,39 +147,36 @@ def count_left_out(text: TrainingPairs, work: Path) -> LeftOut:
     return from_json(LeftOut, read_json(path, "counts of what was left out of training"), path)
 
 
-def _initial_model(setup: TrainingSetup, left_out: LeftOut | None, folder: Path) -> EncoderDecoder | ControlledNetwork:
-    """Make the model before the first step with its tokenizers, or read that of an earlier run."""
-    config, text = setup.config, setup.text
+def _initial_models(setup: TrainingSetup, left_out: LeftOut | None, folder: Path) -> ParaphraserModels:
+    """Make the models before the first step with their tokenizers, or read those of an earlier run."""
     if not folder.exists():
-        with new_folder(folder) as aside, quiet():
-            if left_out is None:
-                texts = first_columns(text.pairs.batches(), "reference", "translation")
-                tokenizer = train_tokenizer(texts, config.pieces)
-                tokenizer.save_pretrained(aside)
-                _new_model(config, text.training, len(tokenizer)).save_pretrained(aside)
-            else:
-                _make_network(config, text, left_out, aside)
-    return read_network(locate(folder)) if config.model == "controlled" else read_model(locate(folder))
+        with new_folder(folder) as aside:
+            _new_models(setup.config, setup.text, left_out).save(aside)
+    return read_models(locate(folder))
 
 
-def _make_network(config: ParaphraserConfig, text: TrainingPairs, left_out: LeftOut, folder: Path) -> None:
-    def texts(label: str, *names: str) -> Iterator[list[str]]:
+def _new_models(config: ParaphraserConfig, text: TrainingPairs, left_out: LeftOut | None) -> ParaphraserModels:
+    if left_out is None:
+        texts = first_columns(text.pairs.batches(), "reference", "translation")
+        tokenizer = train_tokenizer(texts, config.pieces)
+        return ParaphraserModels(EncoderDecoder(_new_model(config, text.training, len(tokenizer)), tokenizer))
+
+    def columns(label: str, *names: str) -> Iterator[list[str]]:
         # Both directions have the same text.
         return first_columns(text.tables(label, "to-reference"), *names)
 
-    tokenizer = train_tokenizer(texts("train pieces", "source", "target"), config.pieces)
-    trees = train_tree_tokenizer(texts("collect labels", "source_parse", "target_parse"))
+    tokenizer = train_tokenizer(columns("train pieces", "source", "target"), config.pieces)
+    trees = train_tree_tokenizer(columns("collect labels", "source_parse", "target_parse"))
     tokens = len(trees)
-    tokenizer.save_pretrained(folder)
-    trees.save_pretrained(folder / PARSE_GENERATOR)
     shape = {"control_vocab_size": tokens, "control_embedding_size": TREE_EMBEDDING}
-    _new_model(config, text.training, len(tokenizer), copying=not config.no_copy, **shape).save_pretrained(folder)
+    paraphrases = _new_model(config, text.training, len(tokenizer), copying=not config.no_copy, **shape)
     # Every label is generated: there are few, and the template says which ones.
     sizes = {"hidden_size": config.tree_hidden, "embedding_size": TREE_EMBEDDING}
     parses = _new_model(config, text.training, tokens, copying=False, **shape, **sizes)
     parses.generation_config.max_length = config.max_tree
-    parses.save_pretrained(folder / PARSE_GENERATOR)
-    Templates(left_out.templates).write(folder)
+    return ParaphraserModels(
+        EncoderDecoder(paraphrases, tokenizer), EncoderDecoder(parses, trees), Templates(left_out.templates)
+    )
 
 
 def _new_model(
@@ -233,8 +224,8 @@ class Task:
 def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) -> ParaphraserRecord:
     """Train one model after the other, and write them with their tokenizers and the card."""
     left_out = count_left_out(setup.text, work) if setup.controlled else None
-    model = read_model(setup.base) if setup.base else _initial_model(setup, left_out, work / INITIAL)
-    tasks = _tasks(setup, model)
+    models = read_models(setup.base) if setup.base else _initial_models(setup, left_out, work / INITIAL)
+    tasks = _tasks(setup, models)
     for task in tasks:
         if task.own.positions is not None and task.own.positions < task.longest:
             raise InputError(
@@ -245,7 +236,7 @@ def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) 
     if setup.text.pairs.left_out_by:
         logger.info(setup.text.pairs.left_out)
     courses = {task.name: _trained(setup, task, work) for task in tasks}
-    main = tasks[-1]
+    main, first = tasks[-1], tasks[0]
     record = ParaphraserRecord(
         settings=setup.settings,
         inputs=setup.inputs,
@@ -254,44 +245,33 @@ def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) 
         too_long=summaries[main.name].too_long,
         course=courses[main.name],
         model_type=main.own.model.config.model_type,
-        parameters=model.parameters,
+        parameters=models.parameters,
         pieces=len(main.own.tokenizer),
         device="cpu" if setup.training.device == "cpu" or not torch.cuda.is_available() else "cuda",
-        parses=None if left_out is None else _parse_generator(left_out, tasks[0], courses),
+        parses=None
+        if left_out is None
+        else ParseGenerator(
+            without_tree=left_out.without_tree,
+            long_trees=left_out.long_trees,
+            templates=len(left_out.templates),
+            tree_tokens=len(first.own.tokenizer),
+            course=courses[first.name],
+        ),
         **made_with(*PACKAGES),
     )
-    with quiet():
-        for task in tasks:
-            place = folder if task is main else folder / PARSE_GENERATOR
-            task.own.model.save_pretrained(place)
-            task.own.tokenizer.save_pretrained(place)
-    share_weights(folder)
-    templates = None
-    if isinstance(model, ControlledNetwork):
-        templates = model.templates
-        templates.write(folder)
-    write_paraphraser_card(folder, name, record, templates)
+    models.save(folder)
+    write_paraphraser_card(folder, name, record, models.templates)
     return record
 
 
-def _parse_generator(left_out: LeftOut, task: Task, courses: dict[str, TrainingCourse]) -> ParseGenerator:
-    return ParseGenerator(
-        without_tree=left_out.without_tree,
-        long_trees=left_out.long_trees,
-        templates=len(left_out.templates),
-        tree_tokens=len(task.own.tokenizer),
-        course=courses[task.name],
-    )
-
-
-def _tasks(setup: TrainingSetup, model: EncoderDecoder | ControlledNetwork) -> list[Task]:
+def _tasks(setup: TrainingSetup, models: ParaphraserModels) -> list[Task]:
     """The models to train; the last one writes sentences."""
     longest = setup.training.max_pieces
-    if isinstance(model, EncoderDecoder):
-        return [Task("paraphrases", model, SENTENCE_COLUMNS, longest)]
+    if models.parses is None:
+        return [Task("paraphrases", models.paraphrases, SENTENCE_COLUMNS, longest)]
     return [
-        Task("parses", model.parses, PARSE_COLUMNS, setup.config.max_tree, template_of),
-        Task("paraphrases", model.paraphrases, CONTROLLED_COLUMNS, longest),
+        Task("parses", models.parses, PARSE_COLUMNS, setup.config.max_tree, template_of),
+        Task("paraphrases", models.paraphrases, CONTROLLED_COLUMNS, longest),
     ]
 
 
@@ -329,18 +309,15 @@ def _trained(setup: TrainingSetup, task: Task, work: Path) -> TrainingCourse:
     store, held_out = (PieceStore(work / f"pieces-of-{task.name}", part) for part in ("train", "held-out"))
     batches = Batches(store, training.batch_tokens, epochs=training.epochs, seed=training.seed, pad=task.own.pad)
 
-    def measured(step: int) -> HeldOutFigures:
-        return measure(
-            task.own,
-            held_out,
-            budget=training.batch_tokens,
-            longest=task.longest,
-            step=step,
-            template_of=task.template_of,
-        )
-
-    course = train_pieces(
-        task.own, batches, folder, training, measured if len(held_out) else None, label=f"train {task.name}"
+    measured = partial(
+        measure,
+        task.own,
+        held_out,
+        budget=training.batch_tokens,
+        longest=task.longest,
+        template_of=task.template_of,
     )
+    label = f"train {task.name}"
+    course = train_pieces(task.own, batches, folder, training, measured if len(held_out) else None, label=label)
     write_checkpoint(path, weights_of(task.own.model), asdict(course))
     return course

@@ -19,7 +19,7 @@ from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.labelled_file import TableWriter
 from paranmt_hf.paraphrase.templates import (
@@ -227,26 +227,21 @@ class ParaphraseStage:
             **({"templates": list(control.templates), "trees": control.trees.identity} if control else {}),
         }
 
-    def _paraphraser(self, files: Model) -> Any:  # noqa: ANN401 - a Paraphraser, which needs torch
-        if self.control is None:
-            from paranmt_hf.paraphrase.paraphraser import Paraphraser
-
-            return Paraphraser(files, self.config, scorer=self.scorer.load())
-        from paranmt_hf.paraphrase.controlled import ControlledParaphraser
-
-        trees, templates = self.control.trees.load(), self.control.templates
-        return ControlledParaphraser(files, self.config, syntax=trees, templates=templates, scorer=self.scorer.load())
-
     def load(self) -> Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]:
         """Load the paraphraser; the function that is returned paraphrases a shard."""
         import torch
+
+        from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
         if self.threads is not None:
             torch.set_num_threads(self.threads)
         files = locate(self.model)
         if files.revision != self.identity["model"]["revision"]:
             raise InputError(f"{self.model} has changed since the work began; put the former model back")
-        paraphraser = self._paraphraser(files)
+        control: dict[str, Any] = {}
+        if self.control is not None:
+            control = {"syntax": self.control.trees.load(), "templates": self.control.templates}
+        paraphraser = Paraphraser(files, self.config, scorer=self.scorer.load(), **control)
 
         def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
             parts, done = [], 0

@@ -1,31 +1,33 @@
-"""Generate paraphrases of sentences."""
+"""Generate paraphrases of sentences; with a syntactically controlled network, of the syntax asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 import torch
 
+from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, open_parser
+from paranmt_hf.corpus.parsing.tree_file import IndexedFile, TreeFile
 from paranmt_hf.corpus.translation.device import default_batch_tokens, resolve_device
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.loading import EncoderDecoder, read_model
-from paranmt_hf.paraphrase.templates import check_control
+from paranmt_hf.paraphrase.loading import EncoderDecoder, read_models
+from paranmt_hf.paraphrase.templates import DEFAULT_PARSER, check_control, is_controlled, warn_of_other_trees
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.letters import letters
 from paranmt_hf.text.overlap import trigram_overlap
-from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.protocols import Encoder, Syntax
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.util.batches import MemoryGuard, token_batches
 
-EMPTY, NOT_TEXT = "empty line", "not UTF-8"
+EMPTY, NOT_TEXT, NO_TREE = "empty line", "not UTF-8", "no tree"
 NONE_LEFT, NONE_FOUND = "no paraphrase above the score", "nothing generated"
 ALL_ALIKE, COPIES = "no paraphrase below the overlap", "nothing but the sentence itself"
 
@@ -59,7 +61,11 @@ class Paraphrased:
 
 
 class Paraphraser:
-    """Generates paraphrases with an encoder-decoder.
+    """Generates paraphrases with an encoder-decoder, or with a syntactically controlled network.
+
+    With a controlled network, the parse generator gives the most probable tree for each sentence and template, and
+    from it the paraphrase generator the `n` most probable paraphrases. Those of all templates are sorted by their
+    paraphrase score.
 
     Args:
         model: Folder or Hub id, of a model of `paranmt paraphrase train` or another encoder-decoder.
@@ -67,6 +73,10 @@ class Paraphraser:
         scorer: Gives the paraphrase score: an encoder, or folder, Hub id or file of word vectors; by default the small
             encoder of this package. None: no score.
         revision: Branch, tag or commit on the Hub.
+        syntax: For a controlled network: gives the trees of sentences, best by the parser whose trees it was trained
+            on.
+        templates: For a controlled network: which templates, unless a call overrides it; or how many of the most
+            frequent ones.
     """
 
     def __init__(
@@ -76,38 +86,80 @@ class Paraphraser:
         *,
         scorer: Encoder | str | Path | None = EMBEDDED,
         revision: str | None = None,
+        syntax: Syntax | None = None,
+        templates: Sequence[str] | int = 1,
     ) -> None:
         self.config = config or ParaphraseConfig()
         self.files = locate(model, revision)
+        check_control(self.files, templates=syntax is not None)
         self.device = resolve_device(self.config.device)
-        self._own = self._read(resolve_dtype(self.config, self.device))
+        self._models, self._syntax = read_models(self.files, resolve_dtype(self.config, self.device)), syntax
+        for own in self._models.all:
+            own.model.to(self.device)
+        self._own = self._models.paraphrases
+        self.templates: list[str] = [] if syntax is None else self._chosen(templates)
         self._scorer = NamedEncoder.of(scorer).load() if isinstance(scorer, str | Path) else scorer
         self._guard = MemoryGuard("lower beams, n or max_length, or take a smaller dtype or model")
 
-    def _read(self, dtype: torch.dtype) -> EncoderDecoder:
-        """Read what generates paraphrases, and put it on the device."""
-        check_control(self.files, templates=False)
-        own = read_model(self.files, dtype)
-        own.model.to(self.device)
-        return own
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: str | Path,
+        *,
+        revision: str | None = None,
+        parser: str | Path | Parser = DEFAULT_PARSER,
+        **settings: Any,  # noqa: ANN401
+    ) -> Self:
+        """Load a paraphraser.
 
-    def __call__(self, sentences: Sequence[str], n: int | None = None, **settings: Any) -> list[list[Paraphrase]]:  # noqa: ANN401
+        Args:
+            model: Folder or Hub id.
+            revision: Branch, tag or commit on the Hub.
+            parser: For a syntactically controlled network, the source of the trees of sentences: `link-grammar`,
+                `stanza`, a file of trees or a parser object; best the one whose trees it was trained on.
+            settings: Fields of `ParaphraseConfig`.
+        """
+        _check_names(settings)
+        files, config = locate(model, revision), ParaphraseConfig(**settings)
+        if not is_controlled(files):
+            return cls(files, config)
+        opened = open_parser(parser)
+        warn_of_other_trees(files, opened.name)
+        # An index, because each call has other sentences, for which the file would be read again.
+        trees = SentenceTrees(IndexedFile(opened) if isinstance(opened, TreeFile) else opened)
+        return cls(files, config, syntax=trees)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the models with their tokenizers and templates into a folder that `from_pretrained` reads."""
+        self._models.save(Path(folder).expanduser())
+
+    def _chosen(self, templates: Sequence[str] | int) -> list[str]:
+        if self._syntax is None or self._models.templates is None:
+            raise InputError(f"{self.files.folder} is not syntactically controlled, so it has no templates")
+        if isinstance(templates, str):
+            raise InputError("expected a list of templates, got a single one; put it into a list")
+        return self._models.templates.chosen(templates, self._syntax.template)
+
+    def __call__(
+        self,
+        sentences: Sequence[str],
+        n: int | None = None,
+        *,
+        templates: Sequence[str] | int | None = None,
+        **settings: Any,  # noqa: ANN401
+    ) -> list[list[Paraphrase]]:
         """Generate paraphrases.
 
         Args:
             sentences: Sentences; white space is normalised.
-            n: Paraphrases of each.
+            n: Paraphrases of each, with templates for each template.
+            templates: For a controlled network: templates such as `(S(NP)(VP))`, or the number of most frequent ones.
             settings: Fields of `ParaphraseConfig`, for this call.
 
         Returns:
-            Paraphrases of each sentence, at most `n` different ones; none for a blank or too long sentence or one
-            that is not text, and fewer if fewer are found or reach `min_score`.
+            Paraphrases of each sentence, at most `n` different ones (for each template); none for a sentence that is
+            blank, too long, not text or without a tree, and fewer if fewer are found or reach `min_score`.
         """
-        config = self._called(sentences, n, settings)
-        return [result.paraphrases for result in self.paraphrase(list(sentences), config)]
-
-    def _called(self, sentences: Sequence[str], n: int | None, settings: dict[str, Any]) -> ParaphraseConfig:
-        """Check the arguments of a call, and override the settings of the paraphraser with them."""
         if isinstance(sentences, str):
             raise InputError("expected a list of sentences, got a single one; put it into a list")
         for place, sentence in enumerate(sentences):
@@ -115,49 +167,69 @@ class Paraphraser:
                 raise InputError(f"expected a list of sentences, got {type(sentence).__name__} at place {place} of it")
         if fixed := {"device", "dtype"} & set(settings):
             raise InputError(f"{', '.join(sorted(fixed))} is fixed when the model is loaded; give it to Paraphraser")
-        check_names(settings)
-        changed = dict(settings) if n is None else {**settings, "n": n}
-        return replace(self.config, **changed)
+        _check_names(settings)
+        config = replace(self.config, **(settings if n is None else {**settings, "n": n}))
+        chosen = None if templates is None else self._chosen(templates)
+        return [result.paraphrases for result in self.paraphrase(list(sentences), config, templates=chosen)]
 
-    def paraphrase(self, sentences: Sequence[str | None], config: ParaphraseConfig | None = None) -> list[Paraphrased]:
+    def paraphrase(
+        self,
+        sentences: Sequence[str | None],
+        config: ParaphraseConfig | None = None,
+        *,
+        templates: Sequence[str] | None = None,
+    ) -> list[Paraphrased]:
         """Generate paraphrases, with a note for each sentence that has none.
 
         Args:
             sentences: Sentences; None for text that cannot be read.
             config: How to search.
+            templates: Templates as the network knows them.
 
         Returns:
             Results in the order of `sentences`. They do not depend on the other sentences.
         """
-        config = self._bounded(config or self.config)
-        texts, kept, notes = self._prepared(sentences, config)
-        candidates = self._search(self._own, [ids for _, ids in kept], config)
-        found = self._judged([text for text, _ in kept], candidates, config)
-        return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
-
-    def _bounded(self, config: ParaphraseConfig) -> ParaphraseConfig:
-        """The same, with sentences no longer than the model has positions."""
-        positions = self._own.positions
-        return config if positions is None else replace(config, max_length=min(config.max_length, positions))
-
-    def _prepared(
-        self, sentences: Sequence[str | None], config: ParaphraseConfig
-    ) -> tuple[list[str | None], list[tuple[str, list[int]]], dict[str | None, str]]:
-        """Normalise sentences.
-
-        Returns:
-            Their texts; the distinct ones that can be paraphrased, with their ids; and notes on the others.
-        """
+        config = config or self.config
+        if (positions := self._own.positions) is not None:
+            config = replace(config, max_length=min(config.max_length, positions))
         if config.scored_for and self._scorer is None:
             raise InputError(f"{config.scored_for} needs a scorer, and this paraphraser has none")
         texts = [" ".join(sentence.split()) if _is_text(sentence) else None for sentence in sentences]
         distinct = [text for text in dict.fromkeys(texts) if text]
-        pieces = self._own.cut(distinct) if distinct else []
         notes: dict[str | None, str] = {None: NOT_TEXT, "": EMPTY}
-        limit = f"over {config.max_length} pieces"
-        notes |= {text: limit for text, ids in zip(distinct, pieces, strict=True) if len(ids) > config.max_length}
-        kept = [(text, ids) for text, ids in zip(distinct, pieces, strict=True) if len(ids) <= config.max_length]
-        return texts, kept, notes
+        sources = _within(distinct, self._own.cut(distinct) if distinct else [], config.max_length, "pieces", notes)
+        if self._syntax is None:
+            candidates = self._search(self._own, list(sources.values()), config)
+            found = self._judged(list(sources), candidates, config)
+        else:
+            asked = self.templates if templates is None else templates
+            trees = self._trees(self._syntax, list(sources), notes)
+            wanted = self._generated_trees(list(trees.values()), asked, config)
+            candidates = self._search(self._own, [sources[text] for text in trees for _ in asked], config, wanted)
+            found = self._best(list(trees), asked, candidates, config)
+        return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
+
+    def _trees(self, syntax: Syntax, sentences: list[str], notes: dict[str | None, str]) -> dict[str, list[int]]:
+        """Ids of the trees of sentences; those that have none, or a long one, get a note."""
+        assert self._models.parses is not None
+        found = syntax.trees(sentences) if sentences else []
+        trees = {text: tree for text, tree in zip(sentences, found, strict=True) if tree is not None}
+        notes |= dict.fromkeys(set(sentences) - set(trees), NO_TREE)
+        ids = self._models.parses.cut(list(trees.values())) if trees else []
+        return _within(list(trees), ids, self._models.longest_tree, "tokens", notes, "tree ")
+
+    def _generated_trees(
+        self, trees: list[list[int]], templates: Sequence[str], config: ParaphraseConfig
+    ) -> list[list[int]]:
+        """Ids of the most probable tree for each tree of a sentence and each template, the end included."""
+        parses = self._models.parses
+        assert parses is not None
+        settings = ParaphraseConfig(
+            beams=config.beams, max_length=self._models.longest_tree, batch_tokens=config.batch_tokens
+        )
+        controls = parses.cut_controls(list(templates)) * len(trees)
+        found = self._search(parses, [ids for ids in trees for _ in templates], settings, controls)
+        return [[*candidates[0], parses.ends[0]] for candidates in found]
 
     def _search(
         self,
@@ -176,8 +248,7 @@ class Paraphraser:
             [len(max(ids, key=len)) for ids in zip(sources, controls or sources, strict=True)], np.int64
         )
         results: list[list[list[int]]] = [[] for _ in sources]
-        budget = config.batch_tokens or default_batch_tokens(self.device)
-        for batch in token_batches(lengths, budget):
+        for batch in token_batches(lengths, config.batch_tokens or default_batch_tokens(self.device)):
             for part, targets in self._guard.run(batch, lengths, searched):
                 for row, found in zip(part, targets, strict=True):
                     results[row] = found
@@ -201,20 +272,32 @@ class Paraphraser:
         if not config.chooses:
             choices = [own[: config.n] for own in choices]
         scores = iter(self._scores(texts, choices))
-        results: dict[str | None, Paraphrased] = {}
         scored = [[Paraphrase(choice, next(scores)) for choice in own] for own in choices]
+        good = scored
         if (least := config.min_score) is not None:
             good = [[each for each in own if each.score is not None and each.score >= least] for own in scored]
-        else:
-            good = scored
         if config.order == "score":
-            good = [sorted(own, key=by_score) for own in good]
-        if config.max_mutual_overlap is not None:
-            kept = apart([[each.text for each in own] for own in good], config.max_mutual_overlap)
-            good = [[own[position] for position in positions] for own, positions in zip(good, kept, strict=True)]
-        for text, own, below, note in zip(texts, good, scored, notes, strict=True):
-            results[text] = Paraphrased(own[: config.n], None if own else NONE_LEFT if below else note)
-        return results
+            good = [sorted(own, key=_by_score) for own in good]
+        good = _apart(good, config.max_mutual_overlap)
+        return {
+            text: Paraphrased(own[: config.n], None if own else NONE_LEFT if below else note)
+            for text, own, below, note in zip(texts, good, scored, notes, strict=True)
+        }
+
+    def _best(
+        self, texts: list[str], templates: Sequence[str], candidates: list[list[list[int]]], config: ParaphraseConfig
+    ) -> dict[str | None, Paraphrased]:
+        """Keep the `n` most probable of each template, and sort those of a sentence, the highest score first."""
+        good: dict[str | None, list[Paraphrase]] = {text: [] for text in texts}
+        notes: dict[str | None, str | None] = {}
+        for position, template in enumerate(templates):
+            for text, result in self._judged(texts, candidates[position :: len(templates)], config).items():
+                good[text] += [replace(each, template=template) for each in result.paraphrases]
+                notes.setdefault(text, result.note)
+        ordered = _apart([sorted(own, key=_by_score) for own in good.values()], config.max_mutual_overlap)
+        return {
+            text: Paraphrased(own, None if own else notes.get(text)) for text, own in zip(good, ordered, strict=True)
+        }
 
     def _scores(self, texts: list[str], choices: list[list[str]]) -> list[float | None]:
         """Paraphrase score of every choice of every sentence, in one list."""
@@ -226,14 +309,22 @@ class Paraphraser:
         return [float(score) for score in np.clip((first[rows] * second).sum(axis=1), -1, 1)]
 
 
-def check_names(settings: Iterable[str]) -> None:
+def _check_names(settings: Iterable[str]) -> None:
     """Refuse names that are not fields of `ParaphraseConfig`."""
     known = list(ParaphraseConfig.__dataclass_fields__)
     if unknown := sorted(set(settings) - set(known)):
         raise InputError(f"a paraphraser has no setting {', '.join(unknown)}; it has {', '.join(known)}")
 
 
-def by_score(paraphrase: Paraphrase) -> float:
+def _within(
+    texts: list[str], ids: list[list[int]], limit: int, unit: str, notes: dict[str | None, str], what: str = ""
+) -> dict[str, list[int]]:
+    """Ids of the texts that have at most `limit` of them; the others get a note."""
+    notes |= {text: f"{what}over {limit} {unit}" for text, own in zip(texts, ids, strict=True) if len(own) > limit}
+    return {text: own for text, own in zip(texts, ids, strict=True) if len(own) <= limit}
+
+
+def _by_score(paraphrase: Paraphrase) -> float:
     """Key that sorts paraphrases, the highest score first; equal ones stay in their order."""
     return 0.0 if paraphrase.score is None else -paraphrase.score
 
@@ -265,15 +356,9 @@ def resolve_dtype(config: ParaphraseConfig, device: str) -> torch.dtype:
 
 
 def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    """Trigram overlap of pairs of sentences, also of short ones.
+    """Trigram overlap of pairs of sentences [pair], float32 in [0, 1], as in the column `trigram_overlap`.
 
-    Args:
-        first: Sentences [pair].
-        second: Sentences [pair].
-
-    Returns:
-        Overlap [pair], float32 in [0, 1], as in the column `trigram_overlap`. If a side has fewer than three words it
-        is 1 if both have the same words, else 0.
+    If a side has fewer than three words, the overlap is 1 if both have the same words, else 0.
     """
     if not len(first):
         return np.zeros(0, np.float32)
@@ -291,23 +376,17 @@ def unlike(texts: Sequence[str], choices: Sequence[Sequence[str]], limit: float)
     return [[choice for choice in own if next(values) <= limit] for own in choices]
 
 
-def apart(choices: Sequence[Sequence[str]], limit: float) -> list[list[int]]:
-    """Keep of each list the choices that have at most this overlap with each one kept before.
-
-    Args:
-        choices: Lists of sentences, those that are preferred first.
-        limit: Largest overlap.
-
-    Returns:
-        Positions of those kept in each list.
-    """
-    kept: list[list[int]] = [[] for _ in choices]
+def _apart(choices: list[list[Paraphrase]], limit: float | None) -> list[list[Paraphrase]]:
+    """Keep of each list, the preferred first, what has at most this overlap with each one kept before."""
+    if limit is None:
+        return choices
+    kept: list[list[Paraphrase]] = [[] for _ in choices]
     for position in range(max(map(len, choices), default=0)):
         rows = [row for row, own in enumerate(choices) if position < len(own)]
-        pairs = [(choices[row][position], choices[row][other]) for row in rows for other in kept[row]]
+        pairs = [(choices[row][position].text, other.text) for row in rows for other in kept[row]]
         values = overlaps([a for a, _ in pairs], [b for _, b in pairs])
         ends = np.cumsum([0, *(len(kept[row]) for row in rows)])
         for row, start, end in zip(rows, ends, ends[1:], strict=False):
             if (values[start:end] <= limit).all():
-                kept[row].append(position)
+                kept[row].append(choices[row][position])
     return kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from paranmt_hf.paraphrase.templates import CODE, CONTROLLED_CODE, CONTROLLED_TY
 from paranmt_hf.util.records import from_json, read_json
 
 if TYPE_CHECKING:
-    from paranmt_hf.paraphrase.loading import ControlledNetwork, EncoderDecoder
+    from paranmt_hf.paraphrase.loading import ParaphraserModels
 
 # The folder of the parse generator, as `loading.py` has it, which needs torch.
 INNER = "parse-generator/"
@@ -59,42 +59,31 @@ def _source(name: str) -> bytes:
     return inspect.getsource(module).encode()
 
 
-def load_checked(folder: Path, record: ParaphraserRecord) -> EncoderDecoder | ControlledNetwork:
+def load_checked(folder: Path, record: ParaphraserRecord) -> ParaphraserModels:
     """Load a paraphraser, and refuse one that differs from its record, is not finite, or names other code."""
-    model = _read(locate(folder), controlled=record.parses is not None)
-    *parses, main = _models(model)
+    from paranmt_hf.paraphrase.loading import read_models
+
+    models = read_models(locate(folder))
+    main, parses = models.paraphrases, models.parses
     found: dict[str, Any] = {
         "model_type": main.model.config.model_type,
-        "parameters": model.parameters,
+        "parameters": models.parameters,
         "pieces": len(main.tokenizer),
+        "tree_tokens": len(parses.tokenizer) if parses else None,
+        "templates": len(models.templates) if models.templates else None,
     }
-    wanted = {name: getattr(record, name) for name in found}
-    if record.parses is not None:
-        found |= {"tree_tokens": len(parses[0].tokenizer), "templates": len(model.templates)}  # type: ignore[union-attr]
-        wanted |= {"tree_tokens": record.parses.tree_tokens, "templates": record.parses.templates}
     for name, value in found.items():
-        if value != wanted[name]:
+        wanted = getattr(record.parses if name in ("tree_tokens", "templates") else record, name, None)
+        if value != wanted:
             raise InputError(
-                f"{folder} holds a model with the {name} {value}, its {record.FILE} says {wanted[name]}; they do not "
+                f"{folder} holds a model with the {name} {value}, its {record.FILE} says {wanted}; they do not "
                 "belong together"
             )
-    if not all(bool(weight.isfinite().all()) for own in _models(model) for weight in own.model.parameters()):
+    if not all(bool(weight.isfinite().all()) for own in models.all for weight in own.model.parameters()):
         raise InputError(f"{folder} holds weights that are not finite; train it again")
-    for place in (folder, folder / INNER) if record.parses else (folder,):
-        _refuse_other_code(place, CODE[CONTROLLED_TYPE])
-    return model
-
-
-def _read(files: Model, *, controlled: bool) -> EncoderDecoder | ControlledNetwork:
-    from paranmt_hf.paraphrase.loading import read_model, read_network
-
-    return read_network(files) if controlled else read_model(files)
-
-
-def _models(model: EncoderDecoder | ControlledNetwork) -> list[EncoderDecoder]:
-    from paranmt_hf.paraphrase.loading import ControlledNetwork
-
-    return [model.parses, model.paraphrases] if isinstance(model, ControlledNetwork) else [model]
+    for place in (folder, folder / INNER) if parses else (folder,):
+        _refuse_other_code(place)
+    return models
 
 
 @dataclass(frozen=True)
@@ -102,9 +91,9 @@ class _Coded:
     auto_map: dict[str, Any] | None = None
 
 
-def _refuse_other_code(folder: Path, known: Collection[str]) -> None:
+def _refuse_other_code(folder: Path) -> None:
     """Refuse configurations that name code of others, which `trust_remote_code=True` would run."""
-    modules = tuple(f"{name.removesuffix('.py')}." for name in known)
+    modules = tuple(f"{name.removesuffix('.py')}." for name in CODE[CONTROLLED_TYPE])
     for name in ("config.json", "tokenizer_config.json", "generation_config.json"):
         path = folder / name
         if not path.is_file():
@@ -120,17 +109,18 @@ def _refuse_other_code(folder: Path, known: Collection[str]) -> None:
 
 def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
     """Check a paraphraser and say what is published of it."""
+    from paranmt_hf.paraphrase.loading import read_models
+
     record, about = ParaphraserRecord.read(folder), about.required()
-    model = load_checked(folder, record)
-    templates = getattr(model, "templates", None)
+    models = load_checked(folder, record)
+    templates = models.templates
 
     def card(repository: str, version: str | None) -> str:
         values = card_values(repository.split("/")[1], record, templates, about)
         return paraphraser_card(values, repository, about.notes or "")
 
     def verify(staged: Path) -> None:
-        sent = _read(Model(folder.name, staged, ""), controlled=record.parses is not None)
-        if _generated(model) != _generated(sent):
+        if _generated(models) != _generated(read_models(Model(folder.name, staged, ""))):
             raise InputError(
                 f"{folder} gives other paraphrases than its published files would; train or copy it again", path=folder
             )
@@ -157,25 +147,24 @@ def _missing(record: ParaphraserRecord, about: About) -> list[str]:
     ]
 
 
-def _generated(model: EncoderDecoder | ControlledNetwork) -> object:
+def _generated(models: ParaphraserModels) -> object:
+    """Paraphrases, and trees and templates of a controlled network, that show whether two folders are one model."""
     from paranmt_hf.paraphrase.config import ParaphraseConfig
-    from paranmt_hf.paraphrase.loading import ControlledNetwork
 
-    config = ParaphraseConfig(beams=2, n=2, max_length=20)
-    if not isinstance(model, ControlledNetwork):
-        return model.search(model.cut(_SENTENCES), config)
-    parses, paraphrases = model.parses, model.paraphrases
-    templates = model.templates.most_frequent(len(_SENTENCES))
+    config, main, parses = ParaphraseConfig(beams=2, n=2, max_length=20), models.paraphrases, models.parses
+    if parses is None or models.templates is None:
+        return main.search(main.cut(_SENTENCES), config)
+    templates = models.templates.most_frequent(len(_SENTENCES))
     asked = parses.cut_controls((templates * len(_SENTENCES))[: len(_SENTENCES)])
     trees = parses.search(parses.cut(_TREES), config, asked)
     controls = [[*candidates[0], parses.ends[0]] for candidates in trees]
-    return model.templates.counts, trees, paraphrases.search(paraphrases.cut(_SENTENCES), config, controls)
+    return models.templates.counts, trees, main.search(main.cut(_SENTENCES), config, controls)
 
 
 PARAPHRASER = Kind(
     "a paraphraser",
     "model",
-    "paranmt_hf.load_paraphraser",
+    "paranmt_hf.Paraphraser.from_pretrained",
     owns=belongs_to_a_paraphraser,
     draft=draft_paraphraser,
     code=lambda: CODE_PATHS,

@@ -138,7 +138,7 @@ def check_control(files: Model, *, templates: bool) -> None:
     if not templates and is_controlled(files):
         raise InputError(
             f"{files.folder} is syntactically controlled, so it needs templates: give some to `paranmt paraphrase "
-            "text` or to load_paraphraser; other commands need another paraphraser"
+            "text`, or load it with Paraphraser.from_pretrained; other commands need another paraphraser"
         )
 
 

@@ -35,10 +35,10 @@ class TrainedParaphraser(Result[ParaphraserRecord]):
     """A trained paraphraser."""
 
     def load(self, **settings: Any) -> Paraphraser:  # noqa: ANN401
-        """Load the paraphraser; `settings` are those of `load_paraphraser`."""
-        from paranmt_hf.paraphrase.controlled import load_paraphraser
+        """Load the paraphraser; `settings` are those of `Paraphraser.from_pretrained`."""
+        from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
-        return load_paraphraser(self.folder, **settings)
+        return Paraphraser.from_pretrained(self.folder, **settings)
 
     def summary(self) -> str:
         """Counts and held-out figures."""

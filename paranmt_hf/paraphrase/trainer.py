@@ -298,10 +298,10 @@ def train_pieces(
 def measure(
     own: EncoderDecoder,
     store: PieceStore,
+    step: int,
     *,
     budget: int,
     longest: int,
-    step: int,
     template_of: Callable[[str], str] | None = None,
 ) -> HeldOutFigures:
     """Measure a model on held-out pairs, at most `MEASURED_PAIRS`, spread evenly.
@@ -309,9 +309,9 @@ def measure(
     Args:
         own: The model; its training mode is restored.
         store: The pairs.
+        step: Number of steps before.
         budget: Maximum of pairs of a batch times pieces of the longest.
         longest: Maximum number of pieces that are generated.
-        step: Number of steps before.
         template_of: Gives the template of a tree, if targets are trees and controls are templates. Then the share of
             trees with their template is measured in place of BLEU.
     """

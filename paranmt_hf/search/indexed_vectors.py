@@ -33,13 +33,14 @@ from paranmt_hf.search.storage import (
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.settings import Advanced, Range, check
+from paranmt_hf.util.settings import Group, Range, check
 
 if TYPE_CHECKING:
     from paranmt_hf.search.inverted_index import InvertedIndex
 
 COUNTED, LISTED, SORTED = "sentences.json", "lists.json", "sorted.npy"
 LISTS_SEED = 1
+SEARCH = Group("search", "How vectors are stored and compared.")
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,8 @@ class IndexConfig:
         precision: Number format of the stored vectors; float16 takes half the space.
     """
 
-    lists: Annotated[int | None, Range(at_least=0), Advanced] = None
-    precision: Annotated[Precision, Advanced] = "float32"
+    lists: Annotated[int | None, Range(at_least=0), SEARCH] = None
+    precision: Annotated[Precision, SEARCH] = "float32"
 
     def __post_init__(self) -> None:
         check(self)

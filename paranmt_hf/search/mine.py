@@ -22,7 +22,7 @@ from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, holds_vectors, prepare
+from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors, holds_vectors, prepare
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
@@ -68,7 +68,7 @@ class MineConfig(IndexConfig):
     min_margin: float | None = None
     max_pairs: Count | None = None
     copies: Annotated[bool, Advanced] = False
-    probes: Annotated[int, Range(at_least=1), Advanced] = 16
+    probes: Annotated[Count, SEARCH] = 16
 
     def __post_init__(self) -> None:
         super().__post_init__()

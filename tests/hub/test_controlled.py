@@ -53,7 +53,7 @@ def test_publish_and_load(hub, tmp_path):
     shape = ["--pieces", "300", "--embedding", "8", "--hidden", "8", "--tree-hidden", "8"]
     once = ["--max-steps", "1", "--held-out", "0", "--device", "cpu"]
     run("paraphrase", "train", tmp_path / "parsed", "--model", "controlled", "--out", folder, *shape, *once)
-    assert f"load it: paranmt_hf.load_paraphraser({name!r}, revision='v1')" in run(
+    assert f"load it: paranmt_hf.Paraphraser.from_pretrained({name!r}, revision='v1')" in run(
         "publish", folder, name, "--license", "mit"
     )
     again = run("publish", folder, name, "--license", "mit")

@@ -23,8 +23,8 @@ tokenizer.push_to_hub(sys.argv[1])
 LOAD = """
 import sys
 if sys.argv[2] == "package":
-    from paranmt_hf import load_paraphraser
-    assert load_paraphraser(sys.argv[1], max_length=9)(["a man"], n=2)
+    from paranmt_hf import Paraphraser
+    assert Paraphraser.from_pretrained(sys.argv[1], max_length=9)(["a man"], n=2)
     options = {}
 else:
     options = {"trust_remote_code": True}
@@ -53,7 +53,7 @@ def test_publish_and_load(hub, tmp_path):
     assert trained.returncode == 0, trained.stderr
     published = hub.paranmt("publish", folder, name, "--license", "mit")
     assert published.returncode == 0, published.stderr
-    assert f"load it: paranmt_hf.load_paraphraser({name!r}, revision='v1')" in published.stdout
+    assert f"load it: paranmt_hf.Paraphraser.from_pretrained({name!r}, revision='v1')" in published.stdout
     again = hub.paranmt("publish", folder, name, "--license", "mit")
     assert "unchanged, everything was there already" in again.stdout, again.stderr
     _anybody_loads(hub, name)

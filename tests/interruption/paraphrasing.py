@@ -17,8 +17,8 @@ SECONDS = {"out/paraphraser.json": ("seconds",), "out/README.md": ("seconds",)}
 def _train_paraphraser(root: Path) -> list[str]:
     words = ["paraphrase", "train", f"{root}/pairs.parquet", "--out", f"{root}/out", "--device", "cpu"]
     words += ["--epochs", "2"]
-    shape = ["--pieces", "300", "--embedding", "4", "--hidden", "4", "--batch-tokens", "150", "--held-out", "0.2"]
-    return [*words, *shape, "--checkpoint-seconds", "0", "--evaluations", "2"]
+    shape = ["--shape", "pieces=300,embedding=4,hidden=4", "--batch-tokens", "150", "--held-out", "0.2"]
+    return [*words, *shape, "--course", "checkpoint_seconds=0,evaluations=2"]
 
 
 def _paraphraser(root: Path) -> None:
@@ -39,12 +39,9 @@ def _generated(root: Path, command: str, file: str, *more: str, search: dict[str
     files.SHARD_ROWS = 3
     words = ["paraphrase", command, f"{root}/{file}", "--model", f"{root}/model", "--out", f"{root}/out.jsonl"]
     search = {"device": "cpu", "sample": "true", "max_length": "9"} | (search or {})
-    if command == "text":
-        given = [word for name, value in search.items() for word in (f"--{name.replace('_', '-')}", value)]
-        given = [word for word in given if word != "true"]
-    else:
-        given = ["--search", ",".join(f"{name}={value}" for name, value in search.items())]
-    return [*words, *given, *more, *ONE]
+    device = ["--device", search.pop("device")] if command == "text" else []
+    given = ["--search", ",".join(f"{name}={value}" for name, value in search.items())]
+    return [*words, *device, *given, *more, *ONE]
 
 
 def _augment(root: Path) -> list[str]:
@@ -66,10 +63,9 @@ def _classified(root: Path) -> None:
 def _train_controlled(root: Path) -> list[str]:
     words = ["paraphrase", "train", f"{root}/pairs.parquet", "--model", "controlled", "--out", f"{root}/out"]
     words += ["--device", "cpu", "--epochs", "2"]
-    shape = ["--pieces", "300", "--embedding", "4", "--hidden", "4", "--tree-hidden", "4"]
-    course = ["--batch-tokens", "150", "--held-out", "0.2", "--evaluations", "2"]
-    course += ["--max-pieces", "30", "--max-tree", "24"]
-    return [*words, *shape, *course, "--checkpoint-seconds", "0"]
+    shape = ["--shape", "pieces=300,embedding=4,hidden=4,tree_hidden=4,max_tree=24", "--max-pieces", "30"]
+    course = ["--batch-tokens", "150", "--held-out", "0.2", "--course", "evaluations=2,checkpoint_seconds=0"]
+    return [*words, *shape, *course]
 
 
 def _parsed(root: Path) -> None:

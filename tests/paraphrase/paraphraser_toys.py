@@ -1,13 +1,25 @@
-"""A paraphraser that has learned nothing, made in a moment, and labelled sentences."""
+"""Toys of the tests of paraphrasers: a language of few words, a paraphraser that has learned nothing, stopped work."""
 
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
 import torch
-from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, TrainerCallback
 
-from paranmt_hf.paraphrase import loading  # noqa: F401 - registers the models
+from paranmt_hf import EngineConfig, ParaphraserConfig, ParaphraserTraining
+from paranmt_hf.corpus.jobs import job
+from paranmt_hf.paraphrase import (
+    loading,  # noqa: F401 - registers the models
+    trainer,
+)
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
 from paranmt_hf.paraphrase.models import train_tokenizer
 
 NOUNS, VERBS = ("man", "woman", "dog", "child", "horse"), ("sees", "follows", "likes")
+FINDS = (*VERBS, "hears", "finds")
+LOCAL = EngineConfig("local", 1, 1)
+SMALL = ParaphraserConfig(pieces=330, embedding=32, hidden=32)
 SENTENCES = [f"the {noun} {verb} a {other} ." for noun in NOUNS for verb in VERBS for other in NOUNS]
 
 
@@ -49,3 +61,51 @@ def write_classifier(folder, paraphraser):
 def label_of(sentence):
     """Which sentences belong together: of men and women, or of others."""
     return "people" if set(sentence.split()) & {"man", "woman"} else "others"
+
+
+def sentences(count, seed=0):
+    """References and translations, which have the words of their reference in another order."""
+    random = np.random.default_rng(seed)
+    rows = [(NOUNS[a], FINDS[b], NOUNS[c]) for a, b, c in random.integers(0, 5, (count, 3))]
+    return [f"the {a} {b} a {c} ." for a, b, c in rows], [f"a {c} , the {a} {b} it ." for a, b, c in rows]
+
+
+def training(**settings):
+    """Settings of a training that takes a moment."""
+    given = {"epochs": 8, "learning_rate": 0.01, "batch_tokens": 200, "held_out": 0.1, "warmup": 2, "evaluations": 2}
+    return ParaphraserTraining(**{**given, "device": "cpu", **settings})
+
+
+class _Stop(TrainerCallback):
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step == 45:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def stopped_training(during="train paraphrases"):
+    """Stop the training of a model in step 45."""
+    original = trainer.train_pieces
+
+    def stopping(*arguments, label):
+        return original(*arguments, callbacks=(_Stop(),) if label == during else (), label=label)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("paranmt_hf.paraphrase.models.train_pieces", stopping)
+        yield
+
+
+@contextmanager
+def stopped_job(after=1):
+    """Stop a job after some shards."""
+    original, done = job.run_shard, []
+
+    def stopping(*arguments):
+        if len(done) == after:
+            raise KeyboardInterrupt
+        done.append(arguments)
+        return original(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(job, "run_shard", stopping)
+        yield

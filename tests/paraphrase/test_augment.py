@@ -14,6 +14,7 @@ from paranmt_hf.corpus.jobs import job
 from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
 from paranmt_hf.paraphrase import paraphrase_file as files
 from paranmt_hf.paraphrase.augment import _choose
+from paranmt_hf.paraphrase.labelled_file import LabelledColumns
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
 from tests.paraphrase.paraphraser_toys import SENTENCES, write_paraphraser
 
@@ -38,8 +39,16 @@ def search(n=2, **settings):
     return ParaphraseConfig(n=n, sample=True, max_length=12, device="cpu", **settings)
 
 
-def run(file, out, model, settings=None, **config):
-    return augment(file, out, model=model, config=AugmentConfig(**config), search=settings or search(), engine=LOCAL)
+def run(file, out, model, settings=None, columns=None, **config):
+    return augment(
+        file,
+        out,
+        model=model,
+        columns=columns,
+        config=AugmentConfig(**config),
+        search=settings or search(),
+        engine=LOCAL,
+    )
 
 
 def rows_of(path):
@@ -161,7 +170,7 @@ def test_forms_hold_the_same(file, model, tmp_path):
     expected = rows_of(run(file, tmp_path / "out.jsonl", model).folder)
     table = pa.Table.from_pylist([{"words": row["text"], "class": "ab".index(row["label"])} for row in ROWS])
     pq.write_table(table, tmp_path / "in.parquet")
-    done = run(tmp_path / "in.parquet", tmp_path / "out.parquet", model, text="words", label="class")
+    done = run(tmp_path / "in.parquet", tmp_path / "out.parquet", model, columns=LabelledColumns("words", "class"))
     found = pq.read_table(done.folder)
     assert found.schema.names == ["words", "class", "original", "index", "score"]
     assert found["words"].to_pylist() == [row["text"] for row in expected]
@@ -206,7 +215,7 @@ def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
         (
             "a.tsv",
             "text\tclass\nx\ty\n",
-            "has no column 'label'; it has text, class. Name them with `text` and `label`",
+            "has no column 'label'; it has text, class. Name them with `columns`",
         ),
         ("a.tsv", "text\tlabel\nx\ty\nx\n", "Expected 2 columns, got 1"),
         ("a.tsv", "text\tlabel\nx\ty\nx\t\n", "row 2 has no 'label'"),
@@ -231,7 +240,7 @@ def test_settings_and_names_are_checked(file, model, tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         run(tmp_path / "none.tsv", tmp_path / "out.tsv", model)
     with pytest.raises(InputError, match="has the name of one that is added"):
-        run(file, tmp_path / "out.tsv", model, label="index")
+        run(file, tmp_path / "out.tsv", model, columns=LabelledColumns(label="index"))
     (tmp_path / "out.tsv").write_text("mine")
     with pytest.raises(InputError, match=r"there is no .*out.tsv.json"):
         run(file, tmp_path / "out.tsv", model)
@@ -241,6 +250,6 @@ def test_the_command(file, model, tmp_path, capsys):
     words = ["paraphrase", "augment", str(file), "--model", str(model), "--out", str(tmp_path / "out.tsv"), "--search"]
     assert main([*words, "n=201"]) == 1
     assert "n must be from 1 to 200, was 201" in capsys.readouterr().err
-    assert main([*words, "n=2,sample,max_length=12", "--workers", "1", "--per-label", "40"]) == 0
+    assert main([*words, "n=2,sample=true,max_length=12", "--workers", "1", "--per-label", "40"]) == 0
     printed = capsys.readouterr().out
     assert "12 sentences and" in printed and "short: raise n and beams" in printed

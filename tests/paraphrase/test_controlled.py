@@ -9,27 +9,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, TrainerCallback
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from paranmt_hf import (
-    ControlledParaphraser,
-    PairSelection,
-    ParaphraseConfig,
-    Paraphraser,
-    ParaphraserConfig,
-    ParaphraserTraining,
-    load_paraphraser,
-)
+from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.parsing.templates import template_of
 from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase import trainer
 from paranmt_hf.paraphrase.models import train_tree_tokenizer
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 from paranmt_hf.paraphrase.templates import Templates
 from paranmt_hf.paraphrase.train import train_paraphraser
+from paranmt_hf.paraphrase.training_pairs import held_out_keys
+from tests.paraphrase import paraphraser_toys as toys
+from tests.paraphrase.paraphraser_toys import FINDS as VERBS
+from tests.paraphrase.paraphraser_toys import LOCAL, NOUNS, stopped_training
 
-NOUNS, VERBS = ["man", "woman", "dog", "child", "horse"], ["sees", "follows", "likes", "hears", "finds"]
 SMALL = ParaphraserConfig(model="controlled", pieces=330, embedding=32, hidden=32, dropout=0.0, tree_hidden=32)
 # Each way to say it, with its tree: the template of the target decides the order of words.
 WAYS = (
@@ -40,8 +34,8 @@ WAYS = (
 
 
 def training(**settings):
-    given = {"epochs": 6, "learning_rate": 0.02, "batch_tokens": 300, "held_out": 0.1, "warmup": 2, "evaluations": 1}
-    return ParaphraserTraining(**{**given, "device": "cpu", **settings})
+    given = {"epochs": 6, "learning_rate": 0.02, "batch_tokens": 300, "evaluations": 1}
+    return toys.training(**{**given, **settings})
 
 
 def rows(count, seed=0):
@@ -117,10 +111,7 @@ def test_figures(trained):
 
 
 def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
-    """Computed anew from text, pair by pair: both models."""
-    from paranmt_hf.corpus.parsing.templates import template_of
-    from paranmt_hf.paraphrase.training_pairs import held_out_keys
-
+    """Computed from text, pair by pair: both models."""
     table = pq.read_table(pairs)
     apart = table.filter(pa.array(held_out_keys(table["reference"], 0.1))).to_pylist()
     trees = AutoTokenizer.from_pretrained(trained.folder, subfolder="parse-generator")
@@ -148,39 +139,22 @@ def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
 def test_the_card_says_how_it_was_made(trained):
     text = (trained.folder / "README.md").read_text()
     assert (
-        "paranmt paraphrase train pairs.parquet --model controlled --pieces 330 --embedding 32 --hidden 32 "
-        "--dropout 0.0 --tree-hidden 32 --epochs 6 --batch-tokens 300 --learning-rate 0.02 --warmup 2 "
-        "--held-out 0.1 --evaluations 1 --device cpu --out FOLDER\n" in text
+        "paranmt paraphrase train pairs.parquet --model controlled "
+        "--shape pieces=330,embedding=32,hidden=32,dropout=0.0,tree_hidden=32 --epochs 6 --batch-tokens 300 "
+        "--learning-rate 0.02 --course warmup=2,evaluations=1 --held-out 0.1 --device cpu --out FOLDER\n" in text
     )
     assert "| `(S(NP)(VP)(.))` |" in text and "templates=[" in text
     assert f"{trained.record.parses.course.best.template_match:.1%}" in text
 
 
-class _Stop(TrainerCallback):
-    def __init__(self, step):
-        self.step = step
-
-    def on_step_end(self, args, state, control, **kwargs):
-        if state.global_step == self.step:
-            raise KeyboardInterrupt
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("during", ["train parses", "train paraphrases"])
-def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path, monkeypatch, during):
-    original = trainer.train_pieces
-
-    def stopping(*arguments, label):
-        callbacks = (_Stop(45),) if label == during else ()
-        return original(*arguments, callbacks=callbacks, label=label)
-
-    monkeypatch.setattr("paranmt_hf.paraphrase.models.train_pieces", stopping)
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path, during):
     settings = {"config": SMALL, "training": training(checkpoint_seconds=0)}
-    with pytest.raises(KeyboardInterrupt):
+    with stopped_training(during):
         train_paraphraser(pairs, tmp_path / "out", **settings)
     assert not (tmp_path / "out").exists()
     assert any((tmp_path / "out.work" / during.split()[1] / "trainer").glob("checkpoint-*/complete"))
-    monkeypatch.undo()
     torch.manual_seed(99)
     done = train_paraphraser(pairs, tmp_path / "out", **settings)
     assert done.record.course.losses == trained.record.course.losses
@@ -206,33 +180,23 @@ def test_pairs_without_a_tree_or_with_a_long_one_are_left_out(tmp_path):
 
 
 def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
-    def train(data, **settings):
-        return train_paraphraser(data, tmp_path / "out", config=SMALL, training=training(**settings))
+    def refused(data, match, **settings):
+        with pytest.raises(InputError, match=match):
+            train_paraphraser(data, tmp_path / "out", config=SMALL, training=training(**settings))
 
     plain = tmp_path / "plain.parquet"
     pq.write_table(pq.read_table(pairs).select(["reference", "translation"]), plain)
-    with pytest.raises(InputError, match=r"plain.parquet has no column reference_parse, .* run `paranmt parse`"):
-        train(plain)
-    empty = write(tmp_path / "empty.parquet", 5, reference_parse=pa.nulls(5, pa.string()))
-    with pytest.raises(InputError, match=r"nothing to train on: .* 5 have a sentence without a tree"):
-        train(empty)
-    for column, kind in ((pa.array([["(S(NP)(VP))"]] * 5), "list"), (pa.array([b"\xff"] * 5), "binary")):
-        empty = write(tmp_path / "empty.parquet", 5, reference_parse=column)
-        with pytest.raises(
-            InputError, match=rf"empty.parquet: reference_parse holds {kind}.*expected trees without words"
-        ):
-            train(empty)
-    for settings, message in (
-        ({"base": "some/model"}, "base some/model has its own shape and pieces; leave out `model`"),
-        ({"tree_hidden": 15}, "must be even, was 15"),
+    refused(plain, r"plain.parquet has no column reference_parse, .* run `paranmt parse`")
+    for column, match in (
+        (pa.nulls(5, pa.string()), "nothing to train on: .* 5 have a sentence without a tree"),
+        (pa.array([["(S(NP)(VP))"]] * 5), "plain.parquet: reference_parse holds list.*expected trees without words"),
+        (pa.array([b"\xff"] * 5), "plain.parquet: reference_parse holds binary.*expected trees without words"),
     ):
-        with pytest.raises(InputError, match=message):
-            ParaphraserConfig(model="controlled", **settings)
-    with pytest.raises(InputError, match="noise must be 0 for a controlled network"):
-        train(pairs, noise=0.5)
+        refused(write(plain, 5, reference_parse=column), match)
+    refused(pairs, "noise must be 0 for a controlled network", noise=0.5)
     with pytest.raises(InputError, match="has no column para_score"):
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, selection=PairSelection(min_score=0.5))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.parquet", "plain.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["plain.parquet"]
 
 
 LINES = [
@@ -280,15 +244,13 @@ def network(trained):
 def paraphrased(model, trees, lines, out, **settings):
     text = out.with_name("text.txt")
     text.write_bytes("\n".join(lines).encode() + b"\n\xff\xfe\n")
-    config = ParaphraseConfig(**{"max_length": 40, "device": "cpu", **settings.pop("config", {})})
-    engine = EngineConfig("local", 1, 1)
-    return paraphrase_file(text, out, model=model, config=config, engine=engine, parser=trees, **settings)
+    config = ParaphraseConfig(max_length=40, device="cpu")
+    return paraphrase_file(text, out, model=model, config=config, engine=LOCAL, parser=trees, **settings)
 
 
 @pytest.mark.slow
 def test_templates_decide_the_order_of_words(learned, trees):
-    paraphraser = load_paraphraser(learned, parser=trees)
-    assert isinstance(paraphraser, ControlledParaphraser)
+    paraphraser = Paraphraser.from_pretrained(learned, parser=trees)
     sentences = [WAYS[way][0].format(a="man", b=verb, c="dog") for way in range(3) for verb in VERBS]
     right = 0
     for template, (way, _) in TEMPLATES.items():
@@ -301,7 +263,7 @@ def test_templates_decide_the_order_of_words(learned, trees):
 
 
 def test_a_batch_finds_what_each_sentence_finds_alone_the_best_score_first(network, trees):
-    paraphraser = load_paraphraser(network, parser=trees)
+    paraphraser = Paraphraser.from_pretrained(network, parser=trees)
     sentences = [LINES[0], LINES[2], "", LINES[0]]
     found = paraphraser(sentences, n=2, templates=3)
     assert found[0] == found[3] and found[2] == [] and {each.template for each in found[0]} == set(TEMPLATES)
@@ -334,7 +296,7 @@ def test_parses_and_paraphrases_are_those_of_generate(network, trees, beams):
     given = {"input_ids": ids(words, LINES[0]), "control_ids": tree[:, 1:]}
     found = model.generate(**given, max_length=40, num_return_sequences=beams, **settings)
     expected = {" ".join(text.split()) for text in words.batch_decode(found, skip_special_tokens=True)}
-    paraphraser = load_paraphraser(network, parser=trees)
+    paraphraser = Paraphraser.from_pretrained(network, parser=trees)
     own = paraphraser([LINES[0]], n=beams, templates=[QUESTION], beams=beams)[0]
     assert {each.text for each in own} == expected
 
@@ -367,38 +329,47 @@ def test_every_line_keeps_its_place(network, trees, tmp_path, caplog):
     assert lines[0] == "index\tsource\tparaphrase\ttemplate\trank\tscore\tnote" and len(lines) == len(rows) + 1
 
 
-def test_bad_templates_and_models_are_told(network, trees, trained_plain, tmp_path):
-    def run(model=network, parser=trees, **settings):
-        return paraphrased(model, parser, LINES, tmp_path / "out.tsv", **settings)
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"templates": ["(S(NP)"]}, r"'\(S\(NP\)' is not a template"),
+        ({"templates": ["(S (NP the) (VP))"]}, "is not a template, which has no words"),
+        (
+            {"templates": ["(SQ(VBZ)(NP)(?))"]},
+            r"template \(SQ\(VBZ\)\(NP\)\(\?\)\) is in none of .* similar templates are \(SQ\(VBZ\)\(",
+        ),
+        ({"templates": 0}, "templates must be at least 1, was 0"),
+        ({}, "so it needs templates: give some to `paranmt"),
+        ({"trees": "nowhere.tsv", "templates": 2}, "nowhere.tsv: there is no such file"),
+    ],
+)
+def test_bad_templates_are_refused(network, trees, tmp_path, settings, match):
+    given = {"trees": trees, **settings}
+    with pytest.raises(InputError, match=match):
+        paraphrased(network, given.pop("trees"), LINES, tmp_path / "out.tsv", **given)
+    assert not list(tmp_path.glob("*.work")) and not list(tmp_path.glob("out.*"))
 
-    with pytest.raises(InputError, match=r"'\(S\(NP\)' is not a template"):
-        run(templates=["(S(NP)"])
-    with pytest.raises(InputError, match="is not a template, which has no words"):
-        run(templates=["(S (NP the) (VP))"])
-    with pytest.raises(
-        InputError, match=r"template \(SQ\(VBZ\)\(NP\)\(\?\)\) is in none of .* similar templates are \(SQ\(VBZ\)\("
-    ):
-        run(templates=["(SQ(VBZ)(NP)(?))"])
-    with pytest.raises(InputError, match="templates must be at least 1, was 0"):
-        run(templates=0)
-    with pytest.raises(InputError, match="so it needs templates: give some to `paranmt"):
-        run()
+
+def test_models_and_calls_without_templates_are_refused(network, trees, trained_plain, tmp_path):
     with pytest.raises(InputError, match="is not syntactically controlled, so it has no templates"):
-        run(trained_plain, templates=2)
-    with pytest.raises(InputError, match="nowhere.tsv: there is no such file"):
-        run(parser=tmp_path / "nowhere.tsv", templates=2)
+        paraphrased(trained_plain, trees, LINES, tmp_path / "out.tsv", templates=2)
     with pytest.raises(InputError, match="so it needs templates"):
         Paraphraser(network)
-    with pytest.raises(InputError, match="put it into a list"):
-        load_paraphraser(network, parser=trees)([LINES[0]], templates=QUESTION)
+    paraphraser = Paraphraser.from_pretrained(network, parser=trees)
+    for templates, match in (
+        (QUESTION, "put it into a list"),
+        (-1, "templates must be at least 1, was -1"),
+        ([], "expected templates, got none"),
+    ):
+        with pytest.raises(InputError, match=match):
+            paraphraser([LINES[0]], templates=templates)
     broken = shutil.copytree(network, tmp_path / "broken")
     (broken / "templates.json").write_text("{}")
     with pytest.raises(InputError, match="it has no templates"):
-        run(broken, templates=2)
+        paraphrased(broken, trees, LINES, tmp_path / "out.tsv", templates=2)
     (broken / "templates.json").unlink()
     with pytest.raises(InputError, match=r"has no templates.json, so it is incomplete"):
-        load_paraphraser(broken, parser=trees)
-    assert not list(tmp_path.glob("*.work")) and not list(tmp_path.glob("out.*"))
+        Paraphraser.from_pretrained(broken, parser=trees)
 
 
 @pytest.fixture(scope="module")
@@ -411,7 +382,7 @@ def trained_plain(pairs, tmp_path_factory):
 def test_a_parser_that_is_not_installed_says_which_to_install(network, monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(InputError, match="apt-get install link-grammar"):
-        load_paraphraser(network)
+        Paraphraser.from_pretrained(network)
 
 
 def test_near_templates():
@@ -427,43 +398,14 @@ def test_near_templates():
 def test_the_commands(pairs, trees, tmp_path, capsys):
     model, text, out = tmp_path / "model", tmp_path / "text.txt", tmp_path / "out.tsv"
     text.write_text("\n".join(LINES) + "\n")
-    shape = ["--pieces", "330", "--embedding", "16", "--hidden", "16", "--tree-hidden", "16", "--max-steps", "2"]
-    shape += ["--max-tree", "40", "--max-pieces", "40", "--evaluations", "1"]
-    assert (
-        main(
-            [
-                "paraphrase",
-                "train",
-                str(pairs),
-                "--model",
-                "controlled",
-                "--out",
-                str(model),
-                "--held-out",
-                "0.1",
-                *shape,
-            ]
-        )
-        == 0
-    )
+    words = ["--model", "controlled", "--max-steps", "2", "--max-pieces", "40", "--held-out", "0.1"]
+    words += ["--shape", "pieces=330,embedding=16,hidden=16,tree_hidden=16,max_tree=40", "--course", "evaluations=1"]
+    assert main(["paraphrase", "train", str(pairs), "--out", str(model), *words]) == 0
     printed = capsys.readouterr().out
     assert "trees, step" in printed and "have the template asked for" in printed
-    words = [
-        "paraphrase",
-        "text",
-        str(text),
-        "--model",
-        str(model),
-        "--out",
-        str(out),
-        "--max-length",
-        "40",
-        "--workers",
-        "1",
-    ]
-    words += ["--parser", str(trees)]
-    assert main([*words, "--templates", "(S(NP)(VP)(.))", QUESTION]) == 0
+    words = ["paraphrase", "text", str(text), "--model", str(model), "--out", str(out), "--parser", str(trees)]
+    assert main([*words, "--search", "max_length=40", "--templates", "(S(NP)(VP)(.))", QUESTION]) == 0
     printed = capsys.readouterr().out
     assert "of 6 lines" in printed and "1 no tree" in printed
-    assert main([*words, "--templates", "2"]) == 1
+    assert main([*words, "--search", "max_length=40", "--templates", "2"]) == 1
     assert "was made with other settings: templates" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
@@ -124,14 +125,14 @@ def test_several_references_of_a_source_are_one_item():
 def test_two_columns(tmp_path):
     path, config = tmp_path / "pairs.tsv", ParaphraseEvaluationData()
     path.write_text("a b\tc d\ne\tf\n")
-    assert sampled_rows([path], config) == [("a b", "c d"), ("e", "f")]
+    assert sampled_rows([path], config, PairSelection(), 1) == [("a b", "c d"), ("e", "f")]
     for text, message in (
         ("a b\tc d\ne\n", r"pairs.tsv, line 2: expected two sentences with a tab between, found 1"),
         ("a\t \n", "line 1: expected a sentence in column 2"),
     ):
         path.write_text(text)
         with pytest.raises(InputError, match=message):
-            sampled_rows([path], config)
+            sampled_rows([path], config, PairSelection(), 1)
 
 
 def test_closeness_by_hand():

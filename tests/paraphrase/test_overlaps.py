@@ -2,7 +2,7 @@
 
 import pytest
 
-from paranmt_hf.paraphrase.paraphraser import apart, overlaps, unlike
+from paranmt_hf.paraphrase.paraphraser import Paraphrase, _apart, overlaps, unlike
 
 A, B = "the man plays the guitar .", "the man plays the old guitar ."
 
@@ -25,21 +25,18 @@ def test_of_pairs(first, second, expected):
 
 
 def test_no_pairs():
-    assert overlaps([], []).tolist() == []
-    assert unlike([], [], 0.5) == [] and apart([[]], 0.5) == [[]]
+    assert overlaps([], []).tolist() == [] and unlike([], [], 0.5) == []
 
 
 def test_choices_unlike_their_sentence():
-    assert unlike([A, "hello", A], [[A, B, "someone plays ."], ["hello", "hi"], []], 0.5) == [
-        [B, "someone plays ."],
-        ["hi"],
-        [],
-    ]
+    choices = [[A, B, "someone plays ."], ["hello", "hi"], []]
+    assert unlike([A, "hello", A], choices, 0.5) == [[B, "someone plays ."], ["hi"], []]
 
 
 def test_the_more_probable_stays():
     # The second repeats half of the first, the third nothing of the first, the fourth all of the third.
-    choices = [A, B, "someone is playing music", "someone is playing music now"]
-    assert apart([choices, [], ["hello", "hello"]], 0.4) == [[0, 2], [], [0]]
-    assert apart([choices], 0.5) == [[0, 1, 2]]
-    assert apart([choices], 1.0) == [[0, 1, 2, 3]]
+    texts = [A, B, "someone is playing music", "someone is playing music now"]
+    rows = [[Paraphrase(text, None) for text in own] for own in (texts, [], ["hello", "hello"])]
+    for limit, kept in ((0.4, [[0, 2], [], [0]]), (0.5, [[0, 1, 2], [], [0]]), (1.0, [[0, 1, 2, 3], [], [0, 1]])):
+        wanted = [[own[position] for position in positions] for own, positions in zip(rows, kept, strict=True)]
+        assert _apart(rows, limit) == wanted

@@ -1,5 +1,7 @@
 """evaluate_paraphrases() and evaluate_canonical(): models, files, decodings, what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,15 +19,17 @@ from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.paraphrase.evaluate import DECODINGS, read_decodings
+from paranmt_hf.paraphrase.items import read_outputs
 from paranmt_hf.paraphrase.noise import add_noise
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
 from paranmt_hf.paraphrase.results import together
 from paranmt_hf.paraphrase.train import train_paraphraser
 from paranmt_hf.paraphrase.training_pairs import TrainingPairs, held_out_keys
-from tests.paraphrase.test_paraphraser import LOCAL, SMALL, sentences
+from tests.paraphrase.paraphraser_toys import LOCAL, SMALL
 
-SHORT = ParaphraseConfig(max_length=20)
+SHORT = ParaphraseConfig(max_length=20, seed=3)
+WAYS = ["greedy", "beams=3,n=2", "sample,temperature=0.5"]
 
 
 def figures_of(row):
@@ -33,16 +37,9 @@ def figures_of(row):
     return {name: value for name, value in row.values.items() if name != "sentences_per_second"}
 
 
-def results_of(evaluate, *arguments, **options):
-    return evaluate(*arguments, **options).results
-
-
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory):
-    reference, translation = sentences(300)
-    path = tmp_path_factory.mktemp("pairs") / "pairs.parquet"
-    pq.write_table(pa.table({"reference": reference, "translation": translation}), path)
-    return path
+def measured(models, pairs=(), decodings=("beams=3,n=2",), *, search=SHORT, items=7, **data):
+    data = ParaphraseEvaluationData(items=items, **data)
+    return evaluate_paraphrases(models, data=pairs, items=data, decodings=decodings, search=search).results
 
 
 @pytest.fixture(scope="module")
@@ -55,32 +52,21 @@ def model(pairs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def record(model, pairs):
-    items = ParaphraseEvaluationData(items=7, items_seed=3)
-    ways = ["greedy", "beams=3,n=2", "sample,temperature=0.5"]
-    (found,) = results_of(evaluate_paraphrases, model, data=pairs, items=items, decodings=ways, search=SHORT)
+    (found,) = measured(model, pairs, WAYS)
     return found
 
 
 def test_rows_are_the_baselines_and_the_ways(record):
-    assert [row.name for row in record.rows] == [
-        "greedy",
-        "beams=3,n=2",
-        "sample,temperature=0.5",
-        "copied input",
-        "first reference",
-    ]
+    assert [row.name for row in record.rows] == [*WAYS, "copied input", "first reference"]
     *ways, copied, reference = record.rows
     assert copied["copies"] == 1 and "bleu" not in reference.values
     assert copied["self_bleu"] == pytest.approx(100)
     assert copied.items == 7 and record.settings["references"] >= 7
     assert ["among_bleu" in own.values for own in ways] == [False, True, False]
-    assert [row.details["settings"] for row in ways] == [
-        {"beams": 1, "n": 1},
-        {"beams": 3, "n": 2},
-        {"sample": True, "temperature": 0.5},
-    ]
+    settings = [{"beams": 1, "n": 1}, {"beams": 3, "n": 2}, {"sample": True, "temperature": 0.5}]
+    assert [row.details["settings"] for row in ways] == settings
     assert record.settings["command"] == (
-        "paranmt paraphrase evaluate out --data pairs.parquet --items 7 --items-seed 3 --search max_length=20 "
+        "paranmt paraphrase evaluate out --data pairs.parquet --sentences items=7 --search max_length=20,seed=3 "
         "--decodings greedy beams=3,n=2 sample,temperature=0.5"
     )
     variants = record.settings["variants"]
@@ -88,23 +74,10 @@ def test_rows_are_the_baselines_and_the_ways(record):
     assert "sacrebleu" in record.versions and "nltk" in record.versions
 
 
-def test_outputs_are_those_of_the_paraphraser(record, model):
-    paraphraser = Paraphraser(model, SHORT)
-    for example in record.examples:
-        (expected,) = paraphraser([example["source"]], n=2, beams=3)
-        assert example["outputs"]["beams=3,n=2"] == [each.text for each in expected]
-
-
-@pytest.mark.parametrize("way", ["beams=3,order=score", "beams=3,min_score=-1"])
-def test_ways_that_choose_by_the_score_are_scored(model, pairs, way):
-    (found,) = results_of(
-        evaluate_paraphrases,
-        model,
-        data=pairs,
-        items=ParaphraseEvaluationData(items=7, items_seed=3),
-        decodings=[way],
-        search=SHORT,
-    )
+@pytest.mark.parametrize("way", ["beams=3", "beams=3,order=score", "beams=3,min_score=-1"])
+def test_outputs_are_those_of_the_paraphraser(model, pairs, way):
+    """A paraphraser that chooses by scores gets a scorer."""
+    (found,) = measured(model, pairs, [way])
     paraphraser = Paraphraser(model, SHORT)
     for example in found.examples:
         (three,) = paraphraser([example["source"]], n=3, beams=3, keep_copies=True)
@@ -113,70 +86,43 @@ def test_ways_that_choose_by_the_score_are_scored(model, pairs, way):
 
 
 def test_a_seed_decides(record, model, pairs):
-    ways = ["sample,temperature=0.5"]
-    again, other = (
-        evaluate_paraphrases(
-            model, data=pairs, items=ParaphraseEvaluationData(items=7, items_seed=seed), decodings=ways, search=SHORT
-        ).results[0]
-        for seed in (3, 4)
-    )
+    again, other = (measured(model, pairs, WAYS[2:], search=replace(SHORT, seed=seed))[0] for seed in (3, 4))
     assert again.data == record.data != other.data
-    first, second = (next(row for row in found.rows if row.name == ways[0]) for found in (again, record))
+    first, second = (next(row for row in found.rows if row.name == WAYS[2]) for found in (again, record))
     assert figures_of(first) == figures_of(second)
 
 
-def test_sentences_of_the_other_direction_have_several_references(model, pairs):
-    items = ParaphraseEvaluationData(direction="to-translation", items=0)
-    (found,) = results_of(evaluate_paraphrases, model, data=pairs, items=items, decodings=["greedy"], search=SHORT)
-    table = pq.read_table(pairs).to_pandas()
-    assert next(found.rows).items == table["reference"].nunique()
-    assert found.settings["references"] == len(table.drop_duplicates())
-
-
-def test_held_out_sentences_are_those_of_training(model, pairs):
-    table = pq.read_table(pairs)
+def test_which_sentences(model, pairs):
+    (found,) = measured(model, pairs, ["greedy"], items=0, direction="to-translation")
+    table = pq.read_table(pairs).select(["reference", "translation"])
+    assert next(found.rows).items == len(set(table["reference"].to_pylist()))
+    assert found.settings["references"] == len(table.to_pandas().drop_duplicates())
     apart = table.filter(pa.array(held_out_keys(table["reference"], 0.1)))
-    items = ParaphraseEvaluationData(items=0, held_out=True)
-    (found,) = results_of(evaluate_paraphrases, model, data=pairs, items=items, decodings=["greedy"], search=SHORT)
+    (found,) = measured(model, pairs, ["greedy"], items=0, held_out=True)
     assert next(found.rows).items == len(set(apart["translation"].to_pylist())) < 60
 
 
 def test_a_file_is_measured_as_its_model(model, pairs, tmp_path):
-    (whole,) = results_of(
-        evaluate_paraphrases,
-        model,
-        data=pairs,
-        items=ParaphraseEvaluationData(items=0),
-        decodings=["beams=3,n=2"],
-        search=SHORT,
-    )
-    sources = sorted(set(pq.read_table(pairs)["translation"].to_pylist()))
-    lines = tmp_path / "lines.txt"
+    (whole,) = measured(model, pairs, items=0)
+    lines, sources = tmp_path / "lines.txt", sorted(set(pq.read_table(pairs)["translation"].to_pylist()))
     lines.write_text("\n".join(sources) + "\n")
     config = ParaphraseConfig(n=2, beams=3, max_length=20)
     for suffix in ("parquet", "jsonl", "tsv"):
         out = tmp_path / f"out.{suffix}"
         paraphrase_file(lines, out, model=model, config=config, engine=LOCAL)
-        (found,) = results_of(evaluate_paraphrases, out, data=pairs, items=ParaphraseEvaluationData(items=0))
+        (found,) = measured(out, pairs, items=0)
         assert [row.name for row in found.rows] == [f"out.{suffix}", "copied input", "first reference"]
         assert figures_of(next(found.rows)) == figures_of(next(whole.rows))
-    both = results_of(
-        evaluate_paraphrases,
-        [model, out],
-        data=pairs,
-        items=ParaphraseEvaluationData(items=0),
-        decodings=["beams=3,n=2"],
-        search=SHORT,
-    )
+    both = measured([model, out], pairs, items=0)
     starts = [line.split("|")[1].strip() for line in together(both).splitlines() if line.startswith("|")]
     assert starts[2:] == [f"{model.name}: beams=3,n=2", "copied input", "first reference", "out.tsv"]
-    (alone,) = results_of(evaluate_paraphrases, tmp_path / "out.tsv")
+    (alone,) = measured(tmp_path / "out.tsv")
     assert alone.value("out.tsv", "bleu") is None
     assert alone.value("out.tsv", "self_bleu") == pytest.approx(next(whole.rows)["self_bleu"])
     assert "--decodings" not in alone.settings["command"] and "--decodings" in both[0].settings["command"]
+    (tmp_path / "others.tsv").write_text("one thing\tanother thing\n")
     with pytest.raises(InputError, match="out.tsv holds none of the sentences of others.tsv"):
-        (tmp_path / "others.tsv").write_text("one thing\tanother thing\n")
-        evaluate_paraphrases(tmp_path / "out.tsv", data=tmp_path / "others.tsv")
+        measured(tmp_path / "out.tsv", tmp_path / "others.tsv")
 
 
 def test_templates_of_a_file(tmp_path, monkeypatch):
@@ -193,7 +139,7 @@ def test_templates_of_a_file(tmp_path, monkeypatch):
     path = tmp_path / "out.tsv"
     rows = ["b a\ta b\t1\t(S (NP) (VP))", "NA\ta c\t1\t(S (NP) (VP))", "null\td\t1\t", "e\t\t0\t"]
     path.write_text("\n".join(["source\tparaphrase\trank\ttemplate", *rows]) + "\n")
-    (found,) = results_of(evaluate_paraphrases, path, template_parser="link-grammar")
+    (found,) = evaluate_paraphrases(path, template_parser="link-grammar").results
     own = next(found.rows)
     assert (own["template_match"], own["without"], own.items) == (0.5, 1, 4)
 
@@ -228,31 +174,29 @@ def test_ways_that_are_none(ways, message):
         read_decodings(ways, ParaphraseConfig())
 
 
-def test_a_yaml_file_that_is_none(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("wide: 20\n", r"ways.yaml: expected names of decodings"),
+        ("wide: {beams: 0}\n", r"wide: beams must be from 1 to 200, was 0"),
+    ],
+)
+def test_a_yaml_file_that_is_none(tmp_path, content, message):
     path = tmp_path / "ways.yaml"
-    path.write_text("wide: 20\n")
-    with pytest.raises(InputError, match=r"ways.yaml: expected names of decodings"):
-        read_decodings([str(path)], ParaphraseConfig())
-    path.write_text("wide: {beams: 0}\n")
-    with pytest.raises(InputError, match=r"wide: beams must be from 1 to 200, was 0"):
+    path.write_text(content)
+    with pytest.raises(InputError, match=message):
         read_decodings([str(path)], ParaphraseConfig())
 
 
 def test_canonical_sentences_are_the_noisy_references(model, pairs):
-    (found,) = results_of(
-        evaluate_canonical,
-        model,
-        data=pairs,
-        items=ParaphraseEvaluationData(items=9, items_seed=2),
-        noise=0.4,
-        search=SHORT,
-    )
-    noise, sentences = found.settings["noise"], next(found.rows).items
-    assert sentences + noise["unchanged"] == 9
+    items = ParaphraseEvaluationData(items=9)
+    (found,) = evaluate_canonical(model, data=pairs, items=items, noise=0.4, search=SHORT).results
+    noise, count = found.settings["noise"], next(found.rows).items
+    assert count + noise["unchanged"] == 9
     for example in found.examples:
-        assert example["noisy"] == add_noise(example["clean"], 0.4, 2)[0] != example["clean"]
+        assert example["noisy"] == add_noise(example["clean"], 0.4, 3)[0] != example["clean"]
     assert found.value("noisy input", "equal") == 0 and found.value("noisy input", "character_edits") > 0
-    assert sum(noise["changes"].values()) >= sentences
+    assert sum(noise["changes"].values()) >= count
     assert "--noise 0.4" in found.settings["command"]
 
 
@@ -261,33 +205,29 @@ def test_noisy_and_clean_sentences_of_a_file(model, tmp_path):
     path.write_text(
         "teh man sees a dog .\tthe man sees a dog .\nthe bird bird follows a cat .\tthe bird follows a cat .\n"
     )
-    (found,) = results_of(evaluate_canonical, model, data=path, search=SHORT)
+    (found,) = evaluate_canonical(model, data=path, search=SHORT).results
     assert (next(found.rows).items, found.settings["noise"]) == (2, None)
     assert found.value("noisy input", "character_edits") == pytest.approx(100 * (2 + 5) / (20 + 25), rel=0.1)
 
 
-def test_noise_of_training_leaves_held_out_pairs_alone(pairs, tmp_path):
+def test_noise_of_training_leaves_held_out_pairs_alone(pairs):
     table = pq.read_table(pairs)
     training = ParaphraserTraining(noise=0.5, held_out=0.2, seed=1)
-    sides = table["translation"], table["reference"]
     own = TrainingPairs(Pairs([pairs], PairSelection()), "pairs", training)
     (made,) = [table["source"].to_pylist() for table in own.tables("read")]
     apart = held_out_keys(table["reference"], 0.2)
-    changed = np.array([one != other for one, other in zip(made, sides[0].to_pylist(), strict=True)])
+    changed = np.array([one != other for one, other in zip(made, table["translation"].to_pylist(), strict=True)])
     assert not changed[apart].any()
     assert 0.4 < changed[~apart].mean() < 0.6
     row = int(np.flatnonzero(changed)[0])
-    assert made[row] == add_noise(sides[1][row].as_py(), 0.15, f"1 {row}")[0]
+    assert made[row] == add_noise(table["reference"][row].as_py(), 0.15, f"1 {row}")[0]
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["evaluate", "MODEL"], "data is missing"),
-        (
-            ["evaluate", "OUT", "--template-parser", "link-grammar"],
-            "needs files with a column template",
-        ),
+        (["evaluate", "OUT", "--template-parser", "link-grammar"], "needs files with a column template"),
         (["evaluate", "MODEL", "--data", "none.tsv"], "none.tsv"),
         (["evaluate", "MODEL", "--data", "TSV", "--held-out"], "holds sentences and references, not pairs"),
         (["evaluate", "no.tsv"], "no.tsv"),
@@ -307,7 +247,17 @@ def test_refused(words, message, model, pairs, tmp_path, capsys):
 
 def test_the_commands_print_tables_and_write_records(model, pairs, tmp_path, capsys):
     out = tmp_path / "figures.json"
-    words = [str(model), "--data", str(pairs), "--items", "5", "--search", "max_length=20", "--json", str(out)]
+    words = [
+        str(model),
+        "--data",
+        str(pairs),
+        "--sentences",
+        "items=5",
+        "--search",
+        "max_length=20",
+        "--json",
+        str(out),
+    ]
     assert main(["paraphrase", "evaluate", *words, "--decodings", "greedy"]) == 0
     shown = capsys.readouterr().out
     assert "copied input" in shown and "greedy" in shown and "Self-BLEU" in shown and "Template" not in shown
@@ -320,3 +270,34 @@ def test_the_commands_print_tables_and_write_records(model, pairs, tmp_path, cap
     unchanged = found.settings["noise"]["unchanged"]
     assert found.kind == "canonical" and unchanged + next(found.rows).items == 5 and unchanged
     assert "noisy input" in shown and f"{unchanged} more, which noise did not change, are left out" in shown
+
+
+LINE = b'{"source":"a dog","rank":1,"paraphrase":"dogs"}\n'
+
+
+def test_the_best_of_a_file_comes_first(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(LINE.replace(b"1", b"2").replace(b"dogs", b"hounds") + LINE)
+    assert read_outputs(tmp_path / "a.jsonl")["a dog"].texts == ["dogs", "hounds"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (LINE.replace(b"dogs", b"d\xff"), "UTF8"),
+        (LINE.replace(b"a dog", b"\xff"), "UTF8"),
+        (LINE.replace(b"rank", b"r\xff"), "utf-8"),
+        (LINE.replace(b"1", b'"first"'), "first"),
+        (LINE.replace(b"1", b"1.5"), "truncated"),
+        (LINE.replace(b'"dogs"', b"[3]"), "list"),
+    ],
+)
+def test_values_that_are_no_paraphrases(tmp_path, content, message):
+    (tmp_path / "a.jsonl").write_bytes(content)
+    with pytest.raises(InputError, match=rf"^cannot read .*a.jsonl: .*{message}.*; expected a file that `para"):
+        read_outputs(tmp_path / "a.jsonl")
+
+
+def test_a_column_that_is_there_twice(tmp_path):
+    (tmp_path / "a.tsv").write_text("source\tparaphrase\tparaphrase\trank\na\tb\tc\t1\n")
+    with pytest.raises(InputError, match=r"^cannot read .*a.tsv: it has 2 columns paraphrase; expected a file"):
+        read_outputs(tmp_path / "a.tsv")

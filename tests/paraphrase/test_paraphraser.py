@@ -10,76 +10,35 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from transformers import (
-    AutoModelForSeq2SeqLM,
-    AutoTokenizer,
-    BartConfig,
-    BartForConditionalGeneration,
-    TrainerCallback,
-)
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, BartConfig, BartForConditionalGeneration
 
-from paranmt_hf import (
-    PairSelection,
-    ParaphraseConfig,
-    Paraphraser,
-    ParaphraserConfig,
-    ParaphraserTraining,
-    load_paraphraser,
-)
+from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.jobs import job
-from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase import paraphrase_file as files
-from paranmt_hf.paraphrase import trainer
 from paranmt_hf.paraphrase.card import card_values
 from paranmt_hf.paraphrase.config import MAX_BEAMS
 from paranmt_hf.paraphrase.models import train_tokenizer
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 from paranmt_hf.paraphrase.paraphraser import _without_copies
 from paranmt_hf.paraphrase.train import train_paraphraser
-
-NOUNS, VERBS = ["man", "woman", "dog", "child", "horse", "bird"], ["sees", "follows", "likes", "hears", "finds"]
-SMALL = ParaphraserConfig(pieces=330, embedding=32, hidden=32)
-LOCAL = EngineConfig("local", 1, 1)
-
-
-def training(**settings):
-    given = {
-        "epochs": 8,
-        "learning_rate": 0.01,
-        "batch_tokens": 200,
-        "held_out": 0.1,
-        "warmup": 2,
-        "evaluations": 2,
-        "device": "cpu",
-    }
-    return ParaphraserTraining(**{**given, **settings})
-
-
-def sentences(count, seed=0):
-    random = np.random.default_rng(seed)
-    rows = [(NOUNS[a], VERBS[b], NOUNS[c]) for a, b, c in random.integers(0, 5, (count, 3))]
-    return [f"the {a} {b} a {c} ." for a, b, c in rows], [f"a {c} , the {a} {b} it ." for a, b, c in rows]
-
-
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory):
-    reference, translation = sentences(300)
-    path = tmp_path_factory.mktemp("pairs") / "pairs.parquet"
-    scores = pa.array(np.linspace(0, 1, 300), pa.float32())
-    pq.write_table(pa.table({"reference": reference, "translation": translation, "para_score": scores}), path)
-    return path
+from paranmt_hf.paraphrase.training_pairs import held_out_keys
+from tests.paraphrase.paraphraser_toys import (
+    FINDS,
+    LOCAL,
+    NOUNS,
+    SMALL,
+    sentences,
+    stopped_job,
+    stopped_training,
+    training,
+)
 
 
 @pytest.fixture(scope="module")
 def trained(pairs, tmp_path_factory):
     return train_paraphraser(pairs, tmp_path_factory.mktemp("model") / "out", config=SMALL, training=training())
-
-
-def test_who_reads_the_folder_reads_its_weights(trained):
-    modes = {path.name: path.stat().st_mode & 0o777 for path in trained.folder.iterdir()}
-    assert modes["model.safetensors"] == modes["config.json"] == trained.folder.stat().st_mode & 0o666
 
 
 def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
@@ -92,6 +51,12 @@ def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
     found = model.generate(**tokenizer(["the man sees a dog ."], return_tensors="pt"), num_beams=2, max_new_tokens=9)
     assert found.shape[0] == 1 and model.config.use_cache
     assert not trained.folder.with_name("out.work").exists()
+    # Who may read the folder may read its weights.
+    modes = {path.name: path.stat().st_mode & 0o777 for path in trained.folder.iterdir()}
+    assert modes["model.safetensors"] == modes["config.json"] == trained.folder.stat().st_mode & 0o666
+    again = Paraphraser(trained.folder)
+    again.save_pretrained(tmp_path / "copy")
+    assert Paraphraser.from_pretrained(tmp_path / "copy")(LINES[:1]) == again(LINES[:1])
     record = trained.record
     assert record.pairs + record.held_out == 300 and 10 < record.held_out < 60
     assert record.course.steps == record.course.measured[-1].step
@@ -104,17 +69,12 @@ def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
 def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
     """Computed anew from text: the mean negative log-probability of the pieces of held-out references."""
     model, tokenizer = (kind.from_pretrained(trained.folder) for kind in (AutoModelForSeq2SeqLM, AutoTokenizer))
-    from paranmt_hf.paraphrase.training_pairs import held_out_keys
-
     table = pq.read_table(pairs)
     apart = held_out_keys(table["reference"], 0.1)
     assert apart.sum() == trained.record.held_out
     total = count = 0
-    for reference, translation in zip(
-        table["reference"].filter(pa.array(apart)).to_pylist(),
-        table["translation"].filter(pa.array(apart)).to_pylist(),
-        strict=True,
-    ):
+    for row in table.filter(pa.array(apart)).to_pylist():
+        reference, translation = row["reference"], row["translation"]
         labels = tokenizer([reference], return_tensors="pt").input_ids
         loss = model(**tokenizer([translation], return_tensors="pt"), labels=labels).loss
         total, count = total + float(loss.detach()) * labels.numel(), count + labels.numel()
@@ -125,8 +85,9 @@ def test_the_card_says_how_it_was_made(trained):
     text = (trained.folder / "README.md").read_text()
     (line,) = re.findall(r"^paranmt paraphrase train .*$", text, re.M)
     assert line == (
-        "paranmt paraphrase train pairs.parquet --pieces 330 --embedding 32 --hidden 32 --epochs 8 "
-        "--batch-tokens 200 --learning-rate 0.01 --warmup 2 --held-out 0.1 --evaluations 2 --device cpu --out FOLDER"
+        "paranmt paraphrase train pairs.parquet --shape pieces=330,embedding=32,hidden=32 --epochs 8 "
+        "--batch-tokens 200 --learning-rate 0.01 --course warmup=2,evaluations=2 --held-out 0.1 --device cpu "
+        "--out FOLDER"
     )
     assert f"{trained.record.pairs:,} pairs of pairs.parquet" in text
 
@@ -152,25 +113,13 @@ def test_a_second_call_finds_it_and_another_one_is_refused(trained, pairs):
         train_paraphraser(pairs, trained.folder, config=SMALL, training=training(seed=2))
 
 
-class _Stop(TrainerCallback):
-    def on_step_end(self, args, state, control, **kwargs):
-        if state.global_step == 45:
-            raise KeyboardInterrupt
-
-
-def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path, monkeypatch):
-    original = trainer.train_pieces
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path):
     settings = training(checkpoint_seconds=0)
-    monkeypatch.setattr(
-        "paranmt_hf.paraphrase.models.train_pieces",
-        lambda *arguments, **options: original(*arguments, **options, callbacks=(_Stop(),)),
-    )
     assert trained.record.course.steps > 45
-    with pytest.raises(KeyboardInterrupt):
+    with stopped_training():
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=settings)
     assert not (tmp_path / "out").exists()
     assert any((tmp_path / "out.work" / "paraphrases" / "trainer").glob("checkpoint-*/complete"))
-    monkeypatch.undo()
     torch.manual_seed(99)
     done = train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=settings)
     assert done.record.course.losses == trained.record.course.losses
@@ -263,7 +212,13 @@ def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-LINES = ["the man sees a dog .", "", "the dog likes a bird .", "the man sees a dog . " * 30, "the bird finds a man ."]
+LINES = [
+    "the man sees a dog .",
+    "",
+    "the dog likes a horse .",
+    "the man sees a dog . " * 30,
+    "the child finds a man .",
+]
 
 
 @pytest.fixture
@@ -321,22 +276,11 @@ def test_work_that_was_stopped_goes_on(trained, tmp_path, monkeypatch, settings)
     path = tmp_path / "text.txt"
     path.write_text("\n".join(sentences(8, seed=3)[0]) + "\n")
     whole = run(path, tmp_path / "whole.tsv", trained.folder, **settings)
-    original, calls = job.run_shard, []
-
-    def stopping(*arguments):
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        calls.append(arguments)
-        return original(*arguments)
-
-    monkeypatch.setattr(job, "run_shard", stopping)
-    with pytest.raises(KeyboardInterrupt):
+    with stopped_job(after=2):
         run(path, tmp_path / "out.tsv", trained.folder, **settings)
     assert not (tmp_path / "out.tsv").exists()
-    calls.clear()
     again = run(path, tmp_path / "out.tsv", trained.folder, **settings)
-    assert len(calls) == 1 and again.fresh
-    assert again.folder.read_bytes() == whole.folder.read_bytes()
+    assert again.fresh and again.folder.read_bytes() == whole.folder.read_bytes()
 
 
 def test_scores_and_settings_of_the_call(trained):
@@ -419,33 +363,35 @@ def test_settings_that_make_no_sense_are_refused(settings, match):
         ParaphraseConfig(**settings)
 
 
-def test_models_and_files_of_another_kind_are_told(trained, text, tmp_path):
-    from paranmt_hf.hub.repository import ASSETS
+CONFIGURATIONS = [
+    ({"model_type": "bert", "is_encoder_decoder": False}, "is a bert model, not an encoder-decoder"),
+    ({"hidden_size": "x"}, "has no readable configuration and tokenizer: .*'hidden_size' expected int"),
+    ({"dropout": None}, "has no readable configuration and tokenizer: .*'dropout'"),
+    ({"dtype": "x"}, "has no readable configuration and tokenizer: module 'torch' has no attribute 'x'"),
+]
 
-    with pytest.raises(InputError, match="holds an encoder of sentences; expected a model of"):
-        run(text, tmp_path / "out.tsv", ASSETS / "word-trigram-small")
-    with pytest.raises(InputError, match="no model 'nothing/at/all'"):
-        run(text, tmp_path / "out.tsv", "nothing/at/all")
+
+def test_models_of_another_kind_are_refused(trained, text, tmp_path):
+    def refused(model, match):
+        with pytest.raises(InputError, match=match):
+            run(text, tmp_path / "out.tsv", model)
+
+    refused(ASSETS / "word-trigram-small", "holds an encoder of sentences; expected a model of")
+    refused("nothing/at/all", "no model 'nothing/at/all'")
     broken = shutil.copytree(trained.folder, tmp_path / "broken")
     values = json.loads((broken / "config.json").read_text())
-    (broken / "config.json").write_text(json.dumps({**values, "model_type": "bert", "is_encoder_decoder": False}))
-    with pytest.raises(InputError, match="is a bert model, not an encoder-decoder"):
-        run(text, tmp_path / "out.tsv", broken)
-    for change, message in (
-        ({"hidden_size": "x"}, "has no readable configuration and tokenizer: .*'hidden_size' expected int"),
-        ({"dropout": None}, "has no readable configuration and tokenizer: .*'dropout'"),
-        ({"dtype": "x"}, "has no readable configuration and tokenizer: module 'torch' has no attribute 'x'"),
-    ):
+    for change, message in CONFIGURATIONS:
         (broken / "config.json").write_text(json.dumps({**values, **change}))
-        with pytest.raises(InputError, match=message):
-            run(text, tmp_path / "out.tsv", broken)
+        refused(broken, message)
     (broken / "config.json").write_text("[" * 100_000)
-    with pytest.raises(InputError, match=r"config.json cannot be read \(RecursionError: "):
-        run(text, tmp_path / "out.tsv", broken)
+    refused(broken, r"config.json cannot be read \(RecursionError: ")
     (broken / "config.json").write_text(json.dumps(values))
     (broken / "model.safetensors").write_bytes(b"\0" * 100)
-    with pytest.raises(InputError, match="cannot be read as a model of paraphrases"):
-        run(text, tmp_path / "out.tsv", broken)
+    refused(broken, "cannot be read as a model of paraphrases")
+    assert not list(tmp_path.glob("*.work")) and not list(tmp_path.glob("out.*"))
+
+
+def test_files_and_calls_that_make_no_sense_are_refused(trained, text, tmp_path):
     with pytest.raises(InputError, match=r"expected a name that ends in .parquet or .jsonl or .tsv"):
         run(text, tmp_path / "out.txt", trained.folder)
     (tmp_path / "mine.tsv").write_text("mine")
@@ -454,36 +400,24 @@ def test_models_and_files_of_another_kind_are_told(trained, text, tmp_path):
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(InputError, match="the file is empty"):
         run(tmp_path / "empty.txt", tmp_path / "out.tsv", trained.folder)
-    assert not list(tmp_path.glob("*.work")) and not list(tmp_path.glob("out.*"))
+    paraphraser = Paraphraser(trained.folder)
     with pytest.raises(InputError, match="put it into a list"):
-        Paraphraser(trained.folder)("a sentence")
+        paraphraser("a sentence")
     with pytest.raises(InputError, match="expected a list of sentences, got bytes at place 1 of it"):
-        Paraphraser(trained.folder)(["a sentence", b"another"])
-    for call in (Paraphraser(trained.folder), lambda _, **settings: load_paraphraser(trained.folder, **settings)):
+        paraphraser(["a sentence", b"another"])
+    with pytest.raises(InputError, match="is not syntactically controlled, so it has no templates"):
+        paraphraser(["a sentence"], templates=2)
+    for call in (lambda **settings: paraphraser(LINES, **settings), lambda **s: Paraphraser.from_pretrained("x", **s)):
         with pytest.raises(InputError, match="a paraphraser has no setting beam; it has n, beams, groups"):
-            call(["a sentence"], beam=8)
+            call(beam=8)
 
 
 def test_the_commands(pairs, text, tmp_path, capsys):
-    model = tmp_path / "model"
-    shape = ["--pieces", "330", "--embedding", "16", "--hidden", "16", "--batch-tokens", "400", "--epochs", "1"]
+    model, out = tmp_path / "model", tmp_path / "out.tsv"
+    shape = ["--shape", "pieces=330,embedding=16,hidden=16", "--batch-tokens", "400", "--epochs", "1"]
     assert main(["paraphrase", "train", str(pairs), "--out", str(model), "--held-out", "0.1", *shape]) == 0
-    printed = capsys.readouterr().out
-    assert "held-out perplexity" in printed
-    out = tmp_path / "out.tsv"
-    words = [
-        "paraphrase",
-        "text",
-        str(text),
-        "--model",
-        str(model),
-        "--out",
-        str(out),
-        "--max-length",
-        "40",
-        "--workers",
-        "1",
-    ]
+    assert "held-out perplexity" in capsys.readouterr().out
+    words = ["paraphrase", "text", str(text), "--model", str(model), "--out", str(out), "--search", "max_length=40"]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "of 6 lines" in printed and "1 empty line" in printed
@@ -494,7 +428,7 @@ def test_the_commands(pairs, text, tmp_path, capsys):
 @pytest.mark.slow
 def test_200_pairs_are_learned_by_heart(tmp_path):
     """Overfitting: all targets come back, and the loss goes to zero."""
-    words, random = [*NOUNS, *VERBS, "the", "a", "some", "with", "red", "blue", "old", "new"], np.random.default_rng(1)
+    words, random = [*NOUNS, *FINDS, "the", "a", "some", "with", "red", "blue", "old", "new"], np.random.default_rng(1)
     sides = [[" ".join(random.choice(words, random.integers(3, 7))) for _ in range(200)] for _ in range(2)]
     path = tmp_path / "pairs.parquet"
     pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path)

@@ -1,12 +1,11 @@
 """What trainings of paraphrasers refuse before any work, and what they make of a work folder that was spoiled."""
 
-import json
 import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from transformers import BartConfig, BartForConditionalGeneration, TrainerCallback
+from transformers import BartConfig, BartForConditionalGeneration
 
 from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.cli import main
@@ -14,7 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase import trainer
 from paranmt_hf.paraphrase.models import train_tokenizer
 from paranmt_hf.paraphrase.train import train_paraphraser
-from tests.paraphrase.paraphraser_toys import SENTENCES
+from tests.paraphrase.paraphraser_toys import SENTENCES, stopped_training
 
 SMALL = ParaphraserConfig(pieces=330, embedding=8, hidden=8)
 TREES = ParaphraserConfig(model="controlled", pieces=330, embedding=8, hidden=8, tree_hidden=8)
@@ -84,18 +83,9 @@ def test_no_sentence_is_longer_than_the_positions_of_a_base(tmp_path):
     assert result.paraphrases
 
 
-class _Stop(TrainerCallback):
-    def on_step_end(self, args, state, control, **kwargs):
-        if state.global_step == 45:
-            raise KeyboardInterrupt
-
-
-def stopped(pairs, out, monkeypatch):
+def stopped(pairs, out):
     """Train until step 45; returns the folder with checkpoints of steps 20 and 40."""
-    original = trainer.train_pieces
-    name = "paranmt_hf.paraphrase.models.train_pieces"
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(name, lambda *given, **options: original(*given, **options, callbacks=(_Stop(),)))
+    with stopped_training():
         train_paraphraser(pairs, out, config=SMALL, training=training())
     return out.with_name(f"{out.name}.work") / "paraphrases" / "trainer"
 
@@ -103,8 +93,8 @@ def stopped(pairs, out, monkeypatch):
 @pytest.mark.parametrize(
     "name", ["optimizer.pt", "trainer_state.json", "rng_state.pth", "weights.safetensors", "complete"]
 )
-def test_a_damaged_checkpoint_is_named(pairs, tmp_path, monkeypatch, name):
-    checkpoint = stopped(pairs, tmp_path / "out", monkeypatch) / "checkpoint-40"
+def test_a_damaged_checkpoint_is_named(pairs, tmp_path, name):
+    checkpoint = stopped(pairs, tmp_path / "out") / "checkpoint-40"
     content = (checkpoint / name).read_bytes()
     (checkpoint / name).write_bytes(content[: len(content) // 2] + bytes(len(content) - len(content) // 2))
     expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again"
@@ -113,9 +103,9 @@ def test_a_damaged_checkpoint_is_named(pairs, tmp_path, monkeypatch, name):
 
 
 @pytest.mark.slow
-def test_without_the_damaged_checkpoint_the_one_before_counts(pairs, tmp_path, monkeypatch):
+def test_without_the_damaged_checkpoint_the_one_before_counts(pairs, tmp_path):
     whole = train_paraphraser(pairs, tmp_path / "whole", config=SMALL, training=training()).folder
-    checkpoint = stopped(pairs, tmp_path / "out", monkeypatch) / "checkpoint-40"
+    checkpoint = stopped(pairs, tmp_path / "out") / "checkpoint-40"
     (checkpoint / "files.json").write_text("{")
     with pytest.raises(InputError, match=r"files.json is missing or damaged"):
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training())
@@ -125,12 +115,12 @@ def test_without_the_damaged_checkpoint_the_one_before_counts(pairs, tmp_path, m
 
 
 @pytest.mark.slow
-def test_a_checkpoint_that_was_cut_off_pushes_no_whole_one_out(pairs, tmp_path, monkeypatch):
-    folder = stopped(pairs, tmp_path / "out", monkeypatch)
+def test_a_checkpoint_that_was_cut_off_pushes_no_whole_one_out(pairs, tmp_path):
+    folder = stopped(pairs, tmp_path / "out")
     shutil.rmtree(folder / "checkpoint-20")
     (folder / "checkpoint-40" / "complete").unlink()
     (folder / "checkpoint-40").rename(folder / "checkpoint-900")
-    stopped(pairs, tmp_path / "out", monkeypatch)
+    stopped(pairs, tmp_path / "out")
     assert sorted(path.name for path in folder.iterdir()) == ["checkpoint-20", "checkpoint-40"]
 
 
@@ -155,13 +145,6 @@ def test_a_trained_parse_generator_stays_whatever_comes_then(pairs, tmp_path, mo
         assert (folder / name).read_bytes() == (whole / name).read_bytes()
 
 
-def test_models_are_saved_with_the_cache_that_they_had(pairs, network, tmp_path):
-    """The trainer of transformers would turn it off for all who load them."""
-    plain = train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training(max_steps=1)).folder
-    for folder in (plain, network, network / "parse-generator"):
-        assert json.loads((folder / "config.json").read_text())["use_cache"] is True
-
-
 def test_sentences_of_test_sets_are_left_out_of_parsed_pairs(pairs, tmp_path, capsys, caplog):
     caplog.set_level("INFO")
     (tmp_path / "sets.txt").write_text(f"{SENTENCES[0].upper()}!\nsomething else\n")
@@ -175,19 +158,8 @@ def test_sentences_of_test_sets_are_left_out_of_parsed_pairs(pairs, tmp_path, ca
     assert "--exclude SETS --out FOLDER" in (done.folder / "README.md").read_text()
     with pytest.raises(InputError, match=r"was made with other settings: .*unwanted_sentences: was 2, now 0"):
         train_paraphraser(pairs, tmp_path / "out", **settings)
-    shape = ["--pieces", "330", "--embedding", "8", "--hidden", "8", "--tree-hidden", "8", "--max-steps", "1"]
-    words = [
-        "paraphrase",
-        "train",
-        str(pairs),
-        "--model",
-        "controlled",
-        "--out",
-        str(tmp_path / "command"),
-        *shape,
-        "--held-out",
-        "0",
-    ]
+    words = ["paraphrase", "train", str(pairs), "--model", "controlled", "--out", str(tmp_path / "command")]
+    words += ["--shape", "pieces=330,embedding=8,hidden=8,tree_hidden=8", "--max-steps", "1", "--held-out", "0"]
     assert main([*words, "--exclude", str(tmp_path / "sets.txt")]) == 0
     assert f"  {wanted:,} pairs, 0 held out" in capsys.readouterr().out
 
@@ -198,4 +170,4 @@ def test_data_here_have_the_name_of_their_folder(pairs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "data")
     done = train_paraphraser(".", tmp_path / "out", config=SMALL, training=training(max_steps=1))
     assert done.record.inputs == {"data": "data"}
-    assert "\nparanmt paraphrase train data --pieces" in (done.folder / "README.md").read_text()
+    assert "\nparanmt paraphrase train data --shape pieces" in (done.folder / "README.md").read_text()
