@@ -29,7 +29,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from scipy.sparse import csr_array
 
-from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch, unit_vectors
+from paranmt_hf.corpus.selection.near_duplicates import (
+    BAND_ROWS,
+    BANDS,
+    COSINE,
+    JACCARD,
+    Likeness,
+    NearDuplicateSearch,
+    unit_vectors,
+)
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.protocols import Encoder
@@ -73,7 +81,7 @@ def truth_of_sets(sentences: list[str]) -> set[int]:
     def alike(row: int) -> np.ndarray:
         part = slice(shared.indptr[row], shared.indptr[row + 1])
         others, common = shared.indices[part], shared.data[part]
-        return others[common / (sizes[row] + sizes[others] - common) >= LIKENESS.similarity]
+        return others[common / (sizes[row] + sizes[others] - common) >= JACCARD]
 
     return first_stays(alike, len(sets))
 
@@ -81,13 +89,13 @@ def truth_of_sets(sentences: list[str]) -> set[int]:
 def truth_of_vectors(sentences: list[str], encoder: Encoder) -> set[int]:
     """Compare all vectors with all."""
     vectors = unit_vectors(np.asarray(encoder.encode(sentences), np.float32))
-    return first_stays(lambda row: np.flatnonzero(vectors[:row] @ vectors[row] >= LIKENESS.cosine), len(vectors))
+    return first_stays(lambda row: np.flatnonzero(vectors[:row] @ vectors[row] >= COSINE), len(vectors))
 
 
 def ours(sentences: list[str], likeness: Likeness, encoder: Encoder | None = None) -> set[int]:
     """Search with `NearDuplicateSearch`, whose files lie in a folder."""
     with tempfile.TemporaryDirectory() as folder:
-        search = NearDuplicateSearch(Path(folder), likeness, encoder)
+        search = NearDuplicateSearch(Path(folder), likeness, encoder=encoder)
         search.add([pa.array(sentences)])
         return set(np.flatnonzero(search.repeats() >= 0).tolist())
 
@@ -96,10 +104,8 @@ def rensa(sentences: list[str]) -> set[int]:
     """Deduplicate by rensa in memory, with as many permutations and bands as ours."""
     from rensa import RMinHash, RMinHashDeduplicator
 
-    count = LIKENESS.bands * LIKENESS.rows
-    found = RMinHashDeduplicator(
-        threshold=LIKENESS.similarity, num_perm=count, use_lsh=True, num_bands=LIKENESS.bands, seed=1
-    )
+    count = BANDS * BAND_ROWS
+    found = RMinHashDeduplicator(threshold=JACCARD, num_perm=count, use_lsh=True, num_bands=BANDS, seed=1)
     signatures = RMinHash.from_token_sets(map(word_pairs, sentences), num_perm=count, seed=1)
     return {row for row, signature in enumerate(signatures) if not found.add(str(row), signature)}
 
@@ -113,7 +119,7 @@ def semhash(sentences: list[str], encoder: Encoder) -> set[int]:
             return np.asarray(encoder.encode(list(inputs)), np.float32)
 
     row_of = {sentence: row for row, sentence in enumerate(sentences)}
-    result = SemHash.from_records(sentences, model=Model()).self_deduplicate(threshold=LIKENESS.cosine)
+    result = SemHash.from_records(sentences, model=Model()).self_deduplicate(threshold=COSINE)
     return set(row_of.values()) - {row_of[sentence] for sentence in result.selected}
 
 
@@ -144,8 +150,8 @@ def main() -> None:
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "rensa", "semhash", "usearch"))
     print(
         f"{date.today()}, {platform.machine()}, one thread, Python {platform.python_version()}, {packages}; "
-        f"{len(sentences):,} distinct sentences; Jaccard at least {LIKENESS.similarity}, cosine at least "
-        f"{LIKENESS.cosine}; {arguments.repeats} repeats in turn\n"
+        f"{len(sentences):,} distinct sentences; Jaccard at least {JACCARD}, cosine at least "
+        f"{COSINE}; {arguments.repeats} repeats in turn\n"
     )
     print("| | sentences per CPU second: median (min to max) | dropped (brute force) | precision | recall |")
     print("|---|---:|---:|---:|---:|")

@@ -8,7 +8,7 @@ walk together, and one sparse product scores them. Labels and probabilities are 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.columns import composed
-from paranmt_hf.corpus.selection.filters import Filter, Verdict, joined
+from paranmt_hf.corpus.selection.filters import Filter, Verdict, one_array
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 
@@ -102,24 +102,23 @@ class InLanguage(Filter):
         config: What counts.
     """
 
-    columns = ("reference", "translation")
-    number = "probability of the language"
-
     def __init__(self, config: LanguageConfig) -> None:
         self.config, self._model = config, build_model(config)
-        self.reason = f"with a side in another language than {config.language}"
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Its settings, and the version of the model's package."""
-        package = "py3langid" if self.config.detector == "langid" else "lingua-language-detector"
-        return {"filter": "language", **asdict(self.config), "package": f"{package} {version(package)}"}
+        package = "py3langid" if config.detector == "langid" else "lingua-language-detector"
+        super().__init__(
+            "language",
+            f"with a side in another language than {config.language}",
+            ["reference", "translation"],
+            "probability of the language",
+            **asdict(config),
+            package=f"{package} {version(package)}",
+        )
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
         kept, numbers = np.ones(table.num_rows, bool), np.full(table.num_rows, np.inf)
         for name in self.columns:
-            good, probabilities = in_language(joined(table[name]), self._model, self.config)
+            good, probabilities = in_language(one_array(table[name]), self._model, self.config)
             kept &= good
             numbers = np.fmin(numbers, probabilities)
         return Verdict(kept, numbers)

@@ -11,6 +11,8 @@ from typing import Any
 
 # Seconds between two updates of a bar.
 TICK = 1.0
+# Passes over data that take less are not worth a line in the log.
+QUIET_SECONDS = 5.0
 logger = logging.getLogger(__name__)
 
 

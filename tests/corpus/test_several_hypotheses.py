@@ -159,7 +159,7 @@ def test_the_builder_of_datasets_draws_the_same_rows(corpus, tmp_path):
 @pytest.mark.parametrize("keep", ["best", "most-different"])
 def test_select_keeps_one_above_a_score(corpus, tmp_path, keep):
     dropped = tmp_path / "dropped.parquet"
-    config = ReleaseFilter(min_score=0.3, keep=keep)
+    config = ReleaseFilter(min={"para_score": 0.3}, keep=keep)
     made = select(corpus.folder, tmp_path / "one", config, keep_dropped=dropped)
     left = [row for row in rows_of(corpus.folder) if row["para_score"] >= np.float32(0.3)]
     by_id: dict[int, list] = {}

@@ -1,9 +1,9 @@
-"""What a filter of rows is; filters of single rows, and the choice of one hypothesis."""
+"""The interface of filters of rows, filters of single rows, and the choice of one hypothesis."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,19 +16,19 @@ from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.text.letters import letters
 from paranmt_hf.util.files import writing
 
-# Reads the rows that a filter sees, from the first to the last in order of their ids, each time it is called. The
-# tables hold the filter's `columns`, `id`, and `rank` where the release has one.
+# Reads the rows that a filter sees in order of their ids, each time it is called: the filter's `columns`, `id`, and
+# `rank` if the release has one.
 Rows = Callable[[], Iterator[pa.Table]]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a filter says of the rows of a table.
+    """Which rows of a table a filter keeps.
 
     Attributes:
         kept: Booleans [row].
-        number: The number that decided [row], float64, such as the score or the id of the row that this one repeats;
-            it is read where `kept` is false. None where there is none.
+        number: The number that decided [row], float64, such as the score or the id of the row that this one repeats,
+            read where `kept` is false; None if there is none.
     """
 
     kept: np.ndarray
@@ -36,23 +36,18 @@ class Verdict:
 
 
 class Filter(ABC):
-    """Says of each row whether it stays, from that row alone.
+    """Decides of each row whether it is kept, from that row alone.
 
     Attributes:
-        reason: Why it drops rows, in a few words of plain English that a count can stand before:
-            `1,204 with identical sides`.
+        reason: Why it drops rows, in words that follow a count: `1,204 with identical sides`.
         columns: Columns of the release that it reads; `id` and a `rank` are always there.
-        number: What the number of a verdict is, such as `para_score`; empty where there is none.
+        number: What the number of a verdict is, such as `para_score`; empty if there is none.
+        identity: What determines its verdicts, as JSON values: settings, and checksums of every file that it reads.
     """
 
-    reason: str
-    columns: tuple[str, ...]
-    number: str = ""
-
-    @property
-    @abstractmethod
-    def identity(self) -> Mapping[str, Any]:
-        """What determines its verdicts, as JSON values: its settings, and checksums of every file that it reads."""
+    def __init__(self, kind: str, reason: str, columns: Sequence[str] = (), number: str = "", **settings: Any) -> None:  # noqa: ANN401 - JSON values
+        self.reason, self.columns, self.number = reason, tuple(columns), number
+        self.identity: Mapping[str, Any] = {"filter": kind, **settings}
 
     @abstractmethod
     def judge(self, table: pa.Table) -> Verdict:
@@ -60,10 +55,10 @@ class Filter(ABC):
 
 
 class TwoPassFilter(Filter):
-    """Says of each row whether it stays after a look at all of them, in memory that does not grow with their number.
+    """Decides of each row whether it is kept after a look at all of them, in memory independent of their number.
 
-    The tables that `judge` is given hold the same rows in the same order as those that `prepare` saw, each once,
-    although cut into tables otherwise; so a filter may count rows to know which is which.
+    `judge` gets the same rows in the same order as `prepare`, each once, but tables may be cut at other places; so a
+    filter may count rows to recognise them.
     """
 
     @abstractmethod
@@ -72,7 +67,7 @@ class TwoPassFilter(Filter):
 
         Args:
             rows: Reads them, as often as it is called.
-            work: An empty folder for what does not fit into memory. It goes when all rows are judged.
+            work: An empty folder for what does not fit into memory, removed when all rows are judged.
         """
 
 
@@ -80,13 +75,7 @@ class HasValue(Filter):
     """Drops rows whose value in a column is null or not a number: they have no rank and lie in no range."""
 
     def __init__(self, column: str) -> None:
-        self.columns = (column,)
-        self.reason = f"without {column}"
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Its settings."""
-        return {"filter": "has value", "column": self.columns[0]}
+        super().__init__("has value", f"without {column}", [column], column=column)
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
@@ -96,27 +85,22 @@ class HasValue(Filter):
 class InRange(Filter):
     """Drops rows whose value in a column lies outside a range, both ends of which are inside.
 
-    A bound of a column of 32-bit numbers is rounded to these, so that `at least 0.7` takes the rows that show 0.7.
+    A bound of a column of 32-bit numbers is rounded to these, so that a bound of 0.7 includes rows that show 0.7.
     """
 
     def __init__(self, column: str, low: float | None, high: float | None) -> None:
-        self.columns, self.number = (column,), column
         self.low, self.high = low, high
         if low is not None and high is not None:
-            self.reason = f"with {column} outside {low:g} to {high:g}"
+            outside = f"outside {low:g} to {high:g}"
         else:
-            self.reason = f"with {column} " + (f"above {high:g}" if low is None else f"below {low:g}")
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Its settings."""
-        return {"filter": "range", "column": self.number, "low": self.low, "high": self.high}
+            outside = f"above {high:g}" if low is None else f"below {low:g}"
+        super().__init__("range", f"with {column} {outside}", [column], column, column=column, low=low, high=high)
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
-        values, known = numbers(table[self.number])
+        values, kept = numbers(table[self.number])
         kind = values.dtype.type if values.dtype.kind == "f" else float
-        kept = known
+        known = kept
         if self.low is not None:
             kept = kept & (values >= kind(self.low))
         if self.high is not None:
@@ -127,16 +111,9 @@ class InRange(Filter):
 class FromOrigins(Filter):
     """Drops rows that come from elsewhere than the named origins."""
 
-    columns = ("origin",)
-
     def __init__(self, origins: Collection[str]) -> None:
         self.origins = sorted(set(origins))
-        self.reason = f"not from {' or '.join(self.origins)}"
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Its settings."""
-        return {"filter": "origin", "origins": self.origins}
+        super().__init__("origin", f"not from {' or '.join(self.origins)}", ["origin"], origins=self.origins)
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
@@ -147,19 +124,14 @@ class FromOrigins(Filter):
 class LengthLimit(Filter):
     """Drops rows of which a side has too few or too many word tokens (ParaNMT-50M, section 5.4: at most 30)."""
 
-    columns = ("reference_length", "translation_length")
-    number = "tokens"
-
     def __init__(self, least: int | None, most: int | None) -> None:
         self.least, self.most = least, most
         parts = [f"under {least}"] if least is not None else []
         parts += [f"over {most}"] if most is not None else []
-        self.reason = f"with a side {' or '.join(parts)} tokens"
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Its settings."""
-        return {"filter": "length", "least": self.least, "most": self.most}
+        reason = f"with a side {' or '.join(parts)} tokens"
+        super().__init__(
+            "length", reason, ["reference_length", "translation_length"], "tokens", least=least, most=most
+        )
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
@@ -176,19 +148,14 @@ class DifferentSides(Filter):
     Two sides without any letter or digit are the same.
     """
 
-    columns = ("reference", "translation")
-    reason = "with identical sides"
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Its settings."""
-        return {"filter": "identical sides"}
+    def __init__(self) -> None:
+        super().__init__("identical sides", "with identical sides", ["reference", "translation"])
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
-        sides = [joined(table[name]) for name in self.columns]
+        sides = [one_array(table[name]) for name in self.columns]
         (first, strange), (second, also_strange) = map(_letter_sums, sides)
-        # Only what may be the same is compared letter by letter, which takes twenty times as long.
+        # Only sides that may be the same are compared letter by letter, which takes twenty times as long.
         doubtful = np.flatnonzero(strange | also_strange | (first == second))
         same = pc.equal(*(letters(side.take(pa.array(doubtful))) for side in sides)).to_numpy(zero_copy_only=False)
         kept = np.ones(table.num_rows, bool)
@@ -213,7 +180,7 @@ _COUNTS = bytes(
 )
 
 
-def joined(column: pa.ChunkedArray) -> pa.Array:
+def one_array(column: pa.ChunkedArray) -> pa.Array:
     """Make one array of the pieces of a column."""
     whole = column.combine_chunks()
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
@@ -250,11 +217,6 @@ ORDERS: dict[Keep, tuple[tuple[str, bool], ...]] = {
     "most-similar": (("para_score", False),),
     "most-different": (("trigram_overlap", True), ("para_score", False)),
 }
-REASONS: dict[Keep, str] = {
-    "best": "with a better hypothesis of the same sentence",
-    "most-similar": "with a more similar hypothesis of the same sentence",
-    "most-different": "with a more different hypothesis of the same sentence",
-}
 
 
 class OneHypothesis(TwoPassFilter):
@@ -262,25 +224,18 @@ class OneHypothesis(TwoPassFilter):
 
     `best` is the smallest rank, `most-similar` the largest paraphrase score, and `most-different` the smallest trigram
     overlap, where a pair too short for trigrams counts as the same on both sides. Of equal overlaps the larger score
-    stays, and of equal rows the smaller rank. Filters before this one say what a hypothesis must have at least.
-
-    Args:
-        keep: Which row stays.
+    is kept, and of equal rows the smaller rank. Filters before this one say what a hypothesis must have at least.
     """
 
     def __init__(self, keep: Keep) -> None:
-        self.keep = keep
-        self.columns = ("rank", *(name for name, _ in ORDERS[keep]))
-        self.number = self.columns[1] if ORDERS[keep] else "rank"
-        self.reason = REASONS[keep]
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Its settings."""
-        return {"filter": "one hypothesis", "keep": self.keep}
+        self.keep: Keep = keep
+        columns = ["rank", *(name for name, _ in ORDERS[keep])]
+        better = "better" if keep == "best" else keep.replace("most-", "more ")
+        reason = f"with a {better} hypothesis of the same sentence"
+        super().__init__("one hypothesis", reason, columns, columns[min(1, len(columns) - 1)], keep=keep)
 
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Find the row that stays of each id, and write down its number."""
+        """Write the number of the row of each id that is kept."""
         path = work / "stay"
         held: list[np.ndarray] = []
         with writing(work), path.open("wb") as file:
@@ -293,7 +248,7 @@ class OneHypothesis(TwoPassFilter):
                 held = [part[inside:] for part in whole]
             if held:
                 file.write(_firsts(held).tobytes())
-        self._stay = np.memmap(path, np.int64, "r") if path.stat().st_size else np.empty(0, np.int64)
+        self._stay = mapped(path)
 
     def _records(self, table: pa.Table) -> list[np.ndarray]:
         """Ids, row numbers, and what decides [row], each so that the smallest value wins."""
@@ -311,8 +266,13 @@ class OneHypothesis(TwoPassFilter):
         return Verdict(self._stay[places] == own, np.where(known, values, np.nan).astype(np.float64))
 
 
+def mapped(path: Path) -> np.ndarray:
+    """Map a file of numbers [number], int64, into memory."""
+    return np.memmap(path, np.int64, "r") if path.stat().st_size else np.empty(0, np.int64)
+
+
 def _firsts(records: list[np.ndarray]) -> np.ndarray:
-    """Number of the row that stays of each id, ascending, int64."""
+    """Number of the row of each id that is kept, ascending, int64."""
     ids, rows, *decide = records
     order = np.lexsort((rows, *reversed(decide), ids))
     first = np.flatnonzero(np.diff(ids[order], prepend=-1))

@@ -1,24 +1,21 @@
-"""MinHash: shingles, signatures, candidates and the documents on disk."""
+"""MinHash: shingles, band keys, candidate pairs, and documents on disk."""
 
 from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from paranmt_hf.corpus.draws import mix, run_hashes, salt
 from paranmt_hf.text.tokens import TokenHashes, expand
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
-Unit = Literal["word", "character"]
+# Words of a shingle.
+WORDS = 2
 # Sentences that are cut at once; their number within a batch takes the upper bits of a 64-bit number.
 BATCH = 2**16
 # A shingle is a hash of 48 bits: two different ones are equal with a chance of 4e-15.
@@ -43,19 +40,15 @@ class Sets:
 
 
 class Shingler:
-    """Cuts documents, which are one or two sentences each, into sets of shingles.
+    """Cuts documents, which are one or two sentences each, into sets of shingles: pairs of neighbouring words.
 
-    Words are those of the language, in English those of `text.py`; characters are those of the lower-cased text. A
-    sentence shorter than a shingle is one shingle. Shingles of the first and of the second sentence are never equal.
+    A sentence of one word is one shingle. Shingles of the first and of the second sentence are never equal.
 
     Args:
-        unit: What a shingle is a run of.
-        size: How many of them.
         language: ISO 639-1 code, which decides what a word is.
     """
 
-    def __init__(self, unit: Unit, size: int, language: str = ENGLISH) -> None:
-        self.unit, self.size = unit, size
+    def __init__(self, language: str = ENGLISH) -> None:
         self._tokenizer, self._hashes = word_tokenizer_for(language), TokenHashes()
 
     def sets(self, columns: Sequence[pa.Array]) -> Sets:
@@ -75,22 +68,12 @@ class Shingler:
 
     def _keys(self, column: pa.Array, side: int) -> np.ndarray:
         """Document in the upper 16 bits, shingle in the lower 48 [shingle of a sentence]."""
-        hashes, offsets = self._words(column) if self.unit == "word" else self._characters(column)
-        lengths = np.diff(offsets)
-        keys = [_runs(hashes, offsets, np.flatnonzero(lengths >= self.size), self.size, side)]
-        for size in range(1, self.size):
-            keys.append(_runs(hashes, offsets, np.flatnonzero(lengths == size), size, side))
-        return np.concatenate(keys)
-
-    def _words(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         (table,) = self._tokenizer.tables(column)
-        return self._hashes.of(table)[table.ids], table.offsets
-
-    def _characters(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        lowered = pc.utf8_lower(column)
-        text = "".join(lowered.to_pylist()).encode("utf-32-le", "surrogatepass")
-        offsets = np.concatenate([[0], np.cumsum(pc.utf8_length(lowered).to_numpy(), dtype=np.int64)])
-        return mix(np.frombuffer(text, "<u4").astype(np.uint64)), offsets
+        hashes, lengths = self._hashes.of(table)[table.ids], np.diff(table.offsets)
+        whole, short = np.flatnonzero(lengths >= WORDS), np.flatnonzero(lengths == 1)
+        return np.concatenate(
+            [_runs(hashes, table.offsets, rows, size, side) for rows, size in ((whole, WORDS), (short, 1))]
+        )
 
 
 def _runs(hashes: np.ndarray, offsets: np.ndarray, documents: np.ndarray, size: int, side: int) -> np.ndarray:
@@ -125,11 +108,8 @@ def jaccard(left: Sets, right: Sets) -> np.ndarray:
 
 # Documents whose shingles stay in the processor's cache while every permutation reads them.
 _CACHED = 4_000
-
-
-def chance_found(similarity: float, bands: int, rows: int) -> float:
-    """Chance that two documents of this Jaccard similarity share the key of at least one band."""
-    return 1 - (1 - similarity**rows) ** bands
+# Seed of the permutations.
+SEED = 1
 
 
 class MinHash:
@@ -142,13 +122,12 @@ class MinHash:
     Args:
         bands: Number of bands.
         rows: Number of minima in a band.
-        seed: Decides the permutations.
     """
 
-    def __init__(self, bands: int, rows: int, seed: int) -> None:
+    def __init__(self, bands: int, rows: int) -> None:
         self.bands, self.rows = bands, rows
         # PCG64 gives the same numbers in every version of NumPy; Generator's methods need not.
-        draws = np.random.PCG64(seed).random_raw(2 * bands * rows)
+        draws = np.random.PCG64(SEED).random_raw(2 * bands * rows)
         self._factors = (draws[0::2] >> np.uint64(32)).astype(np.uint32) | np.uint32(1)
         self._terms = (draws[1::2] >> np.uint64(32)).astype(np.uint32)
 
@@ -226,7 +205,7 @@ class ColumnFile:
         return values.reshape(-1, self.width) if self.width > 1 else values
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
         if self._map is not None:
             self._map.close()
@@ -284,15 +263,10 @@ class DocumentStore:
             raise ValueError("these documents have no vectors")
         return self._vectors.take(documents).astype(np.float32)
 
-    def __enter__(self) -> DocumentStore:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with ExitStack() as stack:
-            for file in (*self.keys, self._ends, self._shingles, *([self._vectors] if self._vectors else [])):
-                stack.callback(file.close)
+    def close(self) -> None:
+        """Close the files."""
+        for file in (*self.keys, self._ends, self._shingles, *([self._vectors] if self._vectors else [])):
+            file.close()
 
 
 def _ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -321,7 +295,7 @@ def sharing(keys: ColumnFile, first: int, leave_out: np.ndarray) -> Iterator[tup
     Args:
         keys: The keys of all documents.
         first: Each document is paired with at most this many others: those of the smallest numbers.
-        leave_out: Documents that count for nothing [document], bool.
+        leave_out: Documents that are ignored [document], bool.
 
     Yields:
         Earlier and later document of each pair [pair], int64.
@@ -362,7 +336,7 @@ def _pairs_of(packed: np.ndarray, number_bits: int, first: int) -> Iterator[tupl
         yield documents[later - place[later] + step], documents[later]
 
 
-class PairFiles:
+class CandidateFiles:
     """Pairs of documents on disk, kept apart by blocks of the later one.
 
     Args:

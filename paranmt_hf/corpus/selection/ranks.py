@@ -1,17 +1,16 @@
 """Exact ranks of all rows by a column, and an exact sample, in memory that does not depend on the number of rows.
 
-Rows are ranked by value, and equal values by id, so every row has a rank of its own. What is sought is the row at a
-cut between two ranks. It is found digit by digit: a pass over the column counts how many values begin with each 16
-bits, the next one counts the next 16 bits of those that begin like the row sought. 32-bit numbers take two passes,
-64-bit numbers four, and one more where equal values lie on both sides of a cut.
+Rows are ranked by value, and equal values by id, so every row has its own rank. The row at a cut between two ranks is
+found digit by digit: a pass over the column counts how many values begin with each 16 bits, the next one counts the
+next 16 bits of those that begin like the wanted row. 32-bit numbers take two passes, 64-bit numbers four, and one more
+if equal values lie on both sides of a cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,18 +29,18 @@ Keys = Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]
 
 @dataclass(frozen=True)
 class Cut:
-    """A place between two ranks: the first row above it.
+    """A place between two ranks, given by the first row above it.
 
     Attributes:
-        key: Its key, as `sortable` gives it; None where no row lies above.
-        id: Its id; of rows with the same key those with smaller ids lie below.
+        key: Key of that row, as `sortable` gives it; None if no row lies above.
+        id: Id of that row; rows with the same key and smaller ids lie below.
     """
 
     key: int | None
     id: int = FIRST
 
     def above(self, keys: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Tell which rows [row] lie above."""
+        """Mark the rows [row] that lie above."""
         if self.key is None:
             return np.zeros(len(keys), bool)
         key = keys.dtype.type(self.key)
@@ -112,9 +111,6 @@ def _count(read: Keys, digit: int, prefixes: set[int]) -> tuple[int, dict[int, n
         bits = 8 * keys.dtype.itemsize
         shift = bits - DIGIT_BITS * (digit + 1)
         shifted = keys >> keys.dtype.type(shift)
-        if not digit:
-            counts[0] += np.bincount(shifted.astype(np.int64), minlength=2**DIGIT_BITS)
-            continue
         upper, lower = shifted >> keys.dtype.type(DIGIT_BITS), shifted & keys.dtype.type(2**DIGIT_BITS - 1)
         for prefix, histogram in counts.items():
             chosen = lower[upper == keys.dtype.type(prefix)]
@@ -150,23 +146,15 @@ def parse_parts(text: str, parts: int = 10) -> list[int]:
     for word in text.split(","):
         first, dash, last = (part.strip() for part in word.partition("-"))
         if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise InputError(f"tenths must be numbers such as 9-10 or 1,3,5-6, was {text!r}")
+            raise InputError(f"tenths must be numbers such as 9-10 or 1,3,5-6, was {text!r}", option="tenths")
         low, high = int(first), int(last or first)
         if not 1 <= low <= high <= parts:
-            raise InputError(f"tenths must be from 1, the lowest, to {parts}, a range from low to high, was {text!r}")
+            raise InputError(
+                f"tenths must be from 1, the lowest, to {parts}, a range from low to high, was {text!r}",
+                option="tenths",
+            )
         chosen |= set(range(low, high + 1))
     return sorted(chosen)
-
-
-def _spelt(numbers: Sequence[int]) -> str:
-    """Write ascending numbers: `1, 3, 5-6`."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 class Tenths(TwoPassFilter):
@@ -178,37 +166,30 @@ class Tenths(TwoPassFilter):
     Args:
         column: Column of numbers.
         tenths: Which are kept.
-        parts: Into how many parts the rows are cut, if not ten.
+        parts: Number of parts into which the rows are cut, if not ten.
     """
 
     def __init__(self, column: str, tenths: Sequence[int], parts: int = 10) -> None:
-        self.columns, self.number = (column,), column
         self.tenths, self.parts = sorted(set(tenths)), parts
         what = "tenth" if parts == 10 else f"{parts}th part"
-        self.reason = f"outside {what}{'s' * (len(self.tenths) > 1)} {_spelt(self.tenths)} of {column}"
+        reason = f"outside {what}{'s' * (len(self.tenths) > 1)} {', '.join(map(str, self.tenths))} of {column}"
+        super().__init__("tenths", reason, [column], column, column=column, tenths=self.tenths, parts=parts)
         self.cuts: list[Cut] = []
 
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Its settings."""
-        return {"filter": "tenths", "column": self.number, "tenths": self.tenths, "parts": self.parts}
+    def _keys(self, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+        return sortable(numbers(table[self.number])[0]), row_numbers(table)
 
     def prepare(self, rows: Rows, work: Path) -> None:
         """Find the cuts."""
-
-        def read() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for table in rows():
-                yield sortable(numbers(table[self.number])[0]), row_numbers(table)
-
-        _, self.cuts = find_cuts(read, lambda rows: [-(-rows * part // self.parts) for part in range(1, self.parts)])
+        _, self.cuts = find_cuts(
+            lambda: map(self._keys, rows()),
+            lambda rows: [-(-rows * part // self.parts) for part in range(1, self.parts)],
+        )
 
     def part_of(self, table: pa.Table) -> np.ndarray:
-        """Tell in which part, from 1, each row [row] lies."""
-        keys, ids = sortable(numbers(table[self.number])[0]), row_numbers(table)
-        part = np.ones(len(keys), np.int64)
-        for cut in self.cuts:
-            part += cut.above(keys, ids)
-        return part
+        """Part, from 1, of each row [row]."""
+        keys, ids = self._keys(table)
+        return 1 + sum((cut.above(keys, ids) for cut in self.cuts), start=np.zeros(len(keys), np.int64))
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
@@ -216,44 +197,30 @@ class Tenths(TwoPassFilter):
         return Verdict(kept, numbers(table[self.number])[0].astype(np.float64))
 
 
-class Sample(TwoPassFilter):
+class ExactSample(TwoPassFilter):
     """Keeps an exact number of rows, sampled at random: those with the smallest numbers in the lottery of their ids.
 
-    Which are drawn depends on the ids of the rows that come and on the seed, and not on files or order.
-
-    Args:
-        count: How many.
-        seed: Decides which.
+    The sample depends on the ids of the rows and on the seed alone, not on files or order.
     """
 
-    columns = ()
-
     def __init__(self, count: int, seed: int) -> None:
+        super().__init__("sample", f"not among {count:,} sampled at random", count=count, seed=seed)
         self.count, self.seed = count, seed
-        self.reason = f"not among {count:,} sampled at random"
         self._cut = Cut(None)
 
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Its settings."""
-        return {"filter": "sample", "count": self.count, "seed": self.seed}
+    def _keys(self, table: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+        ids = row_numbers(table)
+        return lottery(ids, self.seed), ids
 
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Find the cuts."""
-
-        def read() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for table in rows():
-                ids = row_numbers(table)
-                yield lottery(ids, self.seed), ids
-
-        found, (self._cut,) = find_cuts(read, lambda rows: [self.count])
+        """Find the cut."""
+        found, (self._cut,) = find_cuts(lambda: map(self._keys, rows()), lambda rows: [self.count])
         if found < self.count:
             raise InputError(
-                f"a sample of {self.count:,} rows was asked for and the other filters leave {found:,}; ask for fewer, "
-                "or drop fewer"
+                f"`sample` is {self.count:,} and the other filters leave {found:,} rows; lower it, or drop fewer rows",
+                option="sample",
             )
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
-        ids = row_numbers(table)
-        return Verdict(~self._cut.above(lottery(ids, self.seed), ids))
+        return Verdict(~self._cut.above(*self._keys(table)))

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.draws import Interval
 from paranmt_hf.corpus.language import Detector, InLanguage, LanguageConfig
-from paranmt_hf.corpus.selection.copies import Copied, FirstCopies
 from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
+from paranmt_hf.corpus.selection.duplicates import Compared, FirstCopies, FirstOfLike
 from paranmt_hf.corpus.selection.filters import (
     DifferentSides,
     Filter,
@@ -24,15 +24,19 @@ from paranmt_hf.corpus.selection.filters import (
     LengthLimit,
     OneHypothesis,
 )
-from paranmt_hf.corpus.selection.near_duplicates import FirstOfLike, Likeness
-from paranmt_hf.corpus.selection.ranks import Sample, Tenths, parse_parts
+from paranmt_hf.corpus.selection.near_duplicates import Likeness
+from paranmt_hf.corpus.selection.ranks import ExactSample, Tenths, parse_parts
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.settings import Advanced, Count, Range, Seed, Share, check
+from paranmt_hf.util.settings import Count, Group, Range, Seed, Share, check
 
 logger = logging.getLogger(__name__)
+
+
+NEAR = Group("near_duplicates", "How `drop_near_duplicates` finds near-duplicates.")
+DETECTION = Group("language_detection", "How `language` detects languages.")
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,8 @@ class ReleaseFilter:
     Attributes:
         tenths: Tenths of all rows that are kept, such as 9-10 or 1,3: 1 has the lowest values, 10 the highest.
         by: Column of numbers that `tenths` ranks.
-        min_score: Smallest paraphrase score.
-        max_score: Largest paraphrase score.
-        max_overlap: Largest trigram overlap.
-        min: Smallest values of other columns, such as ppdb_score=3,negation_mismatch=1.
-        max: Largest values of other columns, such as number_mismatch=0.
+        min: Smallest values of columns, such as para_score=0.4,negation_mismatch=1.
+        max: Largest values of columns, such as trigram_overlap=0.7,number_mismatch=0.
         origin: Keep rows of these origins.
         min_length: Minimum number of word tokens on either side.
         max_length: Maximum number of word tokens on either side; the paper: 30.
@@ -54,13 +55,13 @@ class ReleaseFilter:
         drop_identical: Drop pairs whose sides have the same letters and digits, case aside.
         drop_copies: Keep only the first row of each pair, reference or translation, exactly as written.
         drop_near_duplicates: Keep only the first of rows whose pair, reference or translation is nearly the same.
-        near_similarity: Smallest similarity of near-duplicates: Jaccard similarity of the sets of word bigrams
-            (default: 0.7), or with `near_encoder` cosine (default: 0.95).
-        near_encoder: Encoder whose cosine decides instead: a folder, a Hub id, or `embedded`.
-        near_exhaustive: Compare all rows by `near_encoder`; the time grows with the square of the rows.
+        similarity: Smallest similarity of near-duplicates: Jaccard similarity of the sets of word bigrams
+            (default: 0.7), or with `encoder` cosine (default: 0.95).
+        encoder: Encoder whose cosine decides instead: a folder, a Hub id, or `embedded`.
+        exhaustive: Compare all rows by `encoder`; the time grows with the square of the rows.
         language: Drop rows with a side that is not in this language, such as en.
-        language_detector: Package that detects languages: py3langid, or lingua, which is much slower.
-        language_probability: A side with a smaller probability of `language` is not in it.
+        detector: Package that detects languages: langid (py3langid), or lingua, which is much slower.
+        probability: A side with a smaller probability of `language` is not in it.
         decontaminate: Drop rows that share a sentence or a run of 8 words with the evaluation sets in these folders.
         sample: Number of rows, sampled at random from those that are left; the paper: 5 million.
         seed: Seed of the sample.
@@ -68,9 +69,6 @@ class ReleaseFilter:
 
     tenths: str | None = None
     by: str = "para_score"
-    min_score: float | None = None
-    max_score: Annotated[float | None, Advanced] = None
-    max_overlap: float | None = None
     min: Mapping[str, Any] | None = None
     max: Mapping[str, Any] | None = None
     origin: tuple[str, ...] | None = None
@@ -78,14 +76,14 @@ class ReleaseFilter:
     max_length: Count | None = None
     keep: Keep | None = None
     drop_identical: bool = False
-    drop_copies: tuple[Copied, ...] | None = None
-    drop_near_duplicates: Copied | None = None
-    near_similarity: Annotated[float | None, Range(above=0, at_most=1), Advanced] = None
-    near_encoder: Annotated[str | None, Advanced] = None
-    near_exhaustive: Annotated[bool, Advanced] = False
+    drop_copies: tuple[Compared, ...] | None = None
+    drop_near_duplicates: Compared | None = None
+    similarity: Annotated[float | None, Range(above=0, at_most=1), NEAR] = None
+    encoder: Annotated[str | None, NEAR] = None
+    exhaustive: Annotated[bool, NEAR] = False
     language: str | None = None
-    language_detector: Annotated[Detector, Advanced] = LanguageConfig.detector
-    language_probability: Annotated[Share, Advanced] = LanguageConfig.probability
+    detector: Annotated[Detector, DETECTION] = LanguageConfig.detector
+    probability: Annotated[Share, DETECTION] = LanguageConfig.probability
     decontaminate: tuple[str, ...] | None = None
     sample: Count | None = None
     seed: Seed = 0
@@ -106,10 +104,8 @@ class ReleaseFilter:
     @property
     def ranges(self) -> dict[str, Interval]:
         """Smallest and largest value of columns, both inside; None is not a bound."""
-        low = {"para_score": self.min_score, "trigram_overlap": None, **(self.min or {})}
-        high = {"para_score": self.max_score, "trigram_overlap": self.max_overlap, **(self.max or {})}
-        found = {name: (low.get(name), high.get(name)) for name in low | high}
-        return {name: bounds for name, bounds in found.items() if bounds != (None, None)}
+        low, high = self.min or {}, self.max or {}
+        return {name: (low.get(name), high.get(name)) for name in {**low, **high}}
 
     def filters(self, schema: pa.Schema, language: str = ENGLISH) -> list[Filter]:
         """Make the filters, in the order in which they are applied.
@@ -136,49 +132,38 @@ class ReleaseFilter:
             filters.append(LengthLimit(self.min_length, self.max_length))
         if self.drop_identical:
             filters.append(DifferentSides())
-        copies = [FirstCopies(copied) for copied in get_args(Copied) if copied in (self.drop_copies or ())]
+        copies = [FirstCopies(compared) for compared in get_args(Compared) if compared in (self.drop_copies or ())]
         # All filters between treat copies of a pair alike. Of copies of one side, the first that passes them stays.
-        filters += [one for one in copies if one.copied == "pair"]
+        filters += [one for one in copies if one.compared == "pair"]
         filters += self._language_and_evaluation(language)
-        filters += [one for one in copies if one.copied != "pair"]
+        filters += [one for one in copies if one.compared != "pair"]
         if self.drop_near_duplicates is not None:
-            filters.append(self._near_duplicates(self.drop_near_duplicates, language))
+            likeness = Likeness(self.similarity, self.exhaustive)
+            encoder = NamedEncoder(self.encoder) if self.encoder else None
+            filters.append(FirstOfLike(self.drop_near_duplicates, likeness, language, encoder))
         if self.keep is not None:
             filters.append(OneHypothesis(self.keep))
         if self.sample is not None:
-            filters.append(Sample(self.sample, self.seed))
+            filters.append(ExactSample(self.sample, self.seed))
         # A column may decide twice, but its missing values are dropped once.
         return list({one.reason: one for one in filters}.values())
 
     def _language_and_evaluation(self, language: str) -> list[Filter]:
         filters: list[Filter] = []
         if self.language is not None:
-            settings = LanguageConfig(self.language, self.language_detector, probability=self.language_probability)
-            filters.append(InLanguage(settings))
+            filters.append(InLanguage(LanguageConfig(self.language, self.detector, probability=self.probability)))
         if self.decontaminate:
             found = read_sentences(*self.decontaminate)
             for file, reason in found.unread.items():
-                logger.warning(f"not read for --decontaminate: {file} ({reason})")
+                logger.warning(f"evaluation set not read: {file} ({reason})")
             filters.append(NotInEvaluation(EvaluationText(found.texts, language=language), found.checksum))
         return filters
 
-    def _near_duplicates(self, compared: Copied, language: str) -> FirstOfLike:
-        if self.near_encoder is None:
-            similarity = self.near_similarity or Likeness.similarity
-            return FirstOfLike(compared, Likeness(similarity=similarity, language=language))
-        scorer = NamedEncoder(self.near_encoder)
-        cosine = self.near_similarity or Likeness.cosine
-        likeness = Likeness(cosine=cosine, exhaustive=self.near_exhaustive, language=language)
-        return FirstOfLike(compared, likeness, scorer.load, scorer.identity)
-
 
 def _numbers(option: str, values: Mapping[str, Any]) -> dict[str, float | int]:
-    """Read the values of `min` or `max`; the columns that have an option of their own are refused."""
+    """Read the values of `min` or `max`."""
     found: dict[str, float | int] = {}
     for column, value in values.items():
-        own = {"para_score": f"{option}_score", "trigram_overlap": "max_overlap" if option == "max" else None}
-        if own.get(column):
-            raise InputError(f"`{option}` is for other columns than {column}; give `{own[column]}`", option=option)
         try:
             number = float(value)
         except (TypeError, ValueError):

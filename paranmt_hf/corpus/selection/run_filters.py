@@ -9,7 +9,6 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -21,17 +20,15 @@ from paranmt_hf.corpus.schema import key_columns, row_numbers
 from paranmt_hf.corpus.selection.filters import Filter, TwoPassFilter
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, write_bytes, writing
-from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json, from_json, read_json, to_json
 
-# Seconds of a pass after which what is judged is worth keeping.
+# Seconds of a pass after which its verdicts are saved.
 KEEP_SECONDS = 20.0
-# Seconds of work after which it is kept when a command is refused.
+# Seconds of work after which it is kept if the command fails.
 LONG_SECONDS = 60.0
 # Rows whose bytes are read at once.
 BLOCK_ROWS = 1_000_000
-# A pass that takes less is not worth a line.
-QUIET_SECONDS = 5.0
 STATE = "verdicts.json"
 
 
@@ -80,10 +77,10 @@ class ReleaseRows:
 
 
 class Verdicts:
-    """By which filter each row was dropped, and the number that decided; in two files that grow with the rows.
+    """Which filter dropped each row, and the number that decided, in two files.
 
     Args:
-        folder: Where the files are; those of a former run are continued.
+        folder: Folder of the files; those of an earlier run are continued.
         rows: Number of rows.
     """
 
@@ -97,21 +94,17 @@ class Verdicts:
             os.truncate(self._numbers, 8 * rows)
         self._folder = folder
 
-    def __enter__(self) -> Verdicts:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the files."""
         os.close(self._codes)
         os.close(self._numbers)
 
     def codes(self, place: int, count: int) -> np.ndarray:
-        """Read of some rows by which filter, from 1, each was dropped [row], uint8; 0 where it is kept."""
+        """Number of the filter, from 1, that dropped each of some rows [row], uint8; 0 if it is kept."""
         return np.frombuffer(os.pread(self._codes, count, place), np.uint8)
 
     def numbers(self, place: int, count: int) -> np.ndarray:
-        """Read of some rows the number that decided [row], float64; NaN or 0 where none did."""
+        """Number that decided about each of some rows [row], float64; NaN or 0 if there is none."""
         return np.frombuffer(os.pread(self._numbers, 8 * count, 8 * place), np.float64)
 
     def write(self, place: int, codes: np.ndarray, numbers: np.ndarray) -> None:
@@ -121,7 +114,7 @@ class Verdicts:
             os.pwrite(self._numbers, numbers.tobytes(), 8 * place)
 
     def forget(self, code: int, place: int = 0) -> None:
-        """Take rows back, from a place on, that were dropped by a filter after that of a code."""
+        """Restore the rows, from a place on, that filters after the one with this code dropped."""
         for start in range(place, self.rows, BLOCK_ROWS):
             codes = self.codes(start, min(BLOCK_ROWS, self.rows - start))
             if (codes > code).any():
@@ -129,7 +122,7 @@ class Verdicts:
                     os.pwrite(self._codes, np.where(codes > code, 0, codes).astype(np.uint8).tobytes(), start)
 
     def sync(self) -> None:
-        """See to it that what is written outlives a power cut."""
+        """Flush the files to disk, so that they survive a power cut."""
         with writing(self._folder):
             os.fsync(self._codes)
             os.fsync(self._numbers)
@@ -144,15 +137,15 @@ class Verdicts:
 
 
 @dataclass(frozen=True)
-class _State:
-    """How far a selection is.
+class _SelectionState:
+    """The state of a selection in progress.
 
     Attributes:
         input: What determines the rows.
         done: Identities of the filters that have judged all rows.
-        judging: Identities of those at work.
+        judging: Identities of the filters of the current pass.
         rows: Number of rows that these have judged.
-        seconds: How long all of it took.
+        seconds: Duration of all work so far.
     """
 
     input: dict[str, Any]
@@ -169,7 +162,7 @@ class Judging:
         source: The rows.
         filters: In the order in which they decide, at most 255.
         input: What determines the rows, as JSON values.
-        work: Folder of the verdicts, which the caller holds.
+        work: Folder of the verdicts, which the caller has locked.
     """
 
     def __init__(self, source: ReleaseRows, filters: Sequence[Filter], input: Mapping[str, Any], work: Path) -> None:
@@ -179,7 +172,7 @@ class Judging:
         self._spent, self._started = 0.0, time.monotonic()
 
     def run(self, verdicts: Verdicts) -> None:
-        """Judge all rows, continuing what a former run left."""
+        """Judge all rows, continuing an earlier run."""
         done, rows = self._known()
         verdicts.forget(done, rows)
         for group in self._groups(done):
@@ -188,7 +181,7 @@ class Judging:
             self._save(verdicts, group[-1] + 1)
 
     def _groups(self, done: int) -> Iterator[list[int]]:
-        """Cut the filters that are not done into those that share a pass."""
+        """Group the filters that are not done by passes over the rows."""
         group: list[int] = []
         for index in range(done, len(self.filters)):
             alone = isinstance(self.filters[index], TwoPassFilter)
@@ -253,12 +246,12 @@ class Judging:
                 progress.advance_to(place + table.num_rows)
 
     def _known(self) -> tuple[int, int]:
-        """How many filters a former run has finished, and how many rows the next pass has behind it."""
+        """Number of filters that an earlier run has finished, and of rows that the next pass has judged."""
         path = self.work / STATE
         if not path.exists():
             return 0, 0
         expected = f"the state of a selection; delete {self.work} to start again"
-        state = from_json(_State, read_json(path, expected), path)
+        state = from_json(_SelectionState, read_json(path, expected), path)
         if state.input != self._input:
             return 0, 0
         self._spent = state.seconds
@@ -272,7 +265,7 @@ class Judging:
 
     def _save(self, verdicts: Verdicts, done: int, judging: Sequence[int] = (), rows: int = 0) -> None:
         verdicts.sync()
-        state = _State(
+        state = _SelectionState(
             input=self._input,
             done=self._identities[:done],
             judging=[self._identities[index] for index in judging],
@@ -283,35 +276,35 @@ class Judging:
 
 
 def took_long(work: Path) -> bool:
-    """Tell whether a work folder holds verdicts that took long."""
+    """Whether a work folder holds verdicts that took long."""
     try:
         return bool(json.loads((work / STATE).read_bytes())["seconds"] > LONG_SECONDS)
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
 
-WORDS = pa.dictionary(pa.int8(), pa.string())
+_TEXT = pa.dictionary(pa.int8(), pa.string())
 SCHEMA = pa.schema(
     [
         pa.field("id", pa.int64(), nullable=False),
         pa.field("reference", pa.string(), nullable=False),
         pa.field("translation", pa.string(), nullable=False),
-        pa.field("reason", WORDS, nullable=False),
-        # What decided: a score, a number of tokens, the id of the row that this one repeats; and which of these it is.
+        pa.field("reason", _TEXT, nullable=False),
+        # What decided, such as a score, a number of tokens or the id of the row that this one repeats; and its name.
         pa.field("number", pa.float64()),
-        pa.field("number_is", WORDS),
+        pa.field("number_is", _TEXT),
     ]
 )
-# Key of the file's metadata: which selection dropped these rows.
+# Key of the file's metadata for the selection that dropped the rows.
 SELECTION = b"paranmt_selection"
 
 
 class DroppedRows:
-    """Writes the file.
+    """Writes the file of dropped rows.
 
     Args:
-        path: Where to; the caller renames it when all is there.
-        filters: Those of the codes, in order.
+        path: The file; the caller renames it when it is complete.
+        filters: The filters of the codes, in order.
         selection: Checksum of what determines the selection.
         ranked: Whether the rows have a `rank`, which is then next to their id.
     """
@@ -325,12 +318,8 @@ class DroppedRows:
         self._schema = pa.schema(fields, {SELECTION: selection.encode()})
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
 
-    def __enter__(self) -> DroppedRows:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Finish the file."""
         self._writer.close()
 
     def add(self, table: pa.Table, codes: np.ndarray, numbers: np.ndarray) -> None:
@@ -358,7 +347,7 @@ class DroppedRows:
 
 
 def selection_of(path: Path) -> str | None:
-    """Tell which selection dropped the rows of a file; None where there is no file."""
+    """Checksum of the selection that dropped the rows of a file; None if there is no file."""
     check_regular(path)
     if not path.exists():
         return None
@@ -367,5 +356,5 @@ def selection_of(path: Path) -> str | None:
     except (pa.ArrowInvalid, OSError):
         metadata = {}
     if SELECTION not in metadata:
-        raise InputError(f"{path} exists and holds no dropped rows; choose another --keep-dropped or move it away")
+        raise InputError(f"{path} exists and holds no dropped rows; choose another file or move it away", path=path)
     return str(metadata[SELECTION].decode("ascii", "replace"))

@@ -1,18 +1,17 @@
 """`paranmt select`: some rows of a release become a release of their own. ParaNMT-50M, section 5.4.
 
 Filters decide in this order: tenths of all rows, ranges of columns, origin, length, identical sides, copies of a pair,
-language, evaluation sets, copies of one side, near-duplicates, one hypothesis of a sentence, and last the sample. Work
-in progress lies in `<out>.work`.
+language, evaluation sets, copies of one side, near-duplicates, one hypothesis of a sentence, and last the sample.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,7 +39,6 @@ from paranmt_hf.util.records import as_json, from_json, made_with, to_json
 from paranmt_hf.util.run import result_folder, run, work_folder, working
 from paranmt_hf.util.settings import RunOnly
 
-logger = logging.getLogger(__name__)
 COMMAND = "select"
 
 
@@ -77,19 +75,6 @@ class Selected(Built):
         return {"folder": str(self.folder), "left": self.rows, "selection": to_json(self.selection)}
 
 
-@dataclass(frozen=True)
-class _Source:
-    """A release to select from: its name, rows, record, and the checksums of its files."""
-
-    name: str
-    rows: ReleaseRows
-    record: ReleaseRecord
-
-    @property
-    def files(self) -> dict[str, str]:
-        return dict(self.record.configs["default"].files)
-
-
 def select(
     release: str | Path,
     out: str | Path,
@@ -106,24 +91,19 @@ def select(
         keep_dropped: Parquet file for the other rows: id, sentences, reason, and the number that decided.
     """
     config, out = config or ReleaseFilter(), result_folder(out)
-    source = _open(release)
-    if out == source.rows.files[0].resolve().parents[1]:
-        raise InputError(f"--out {out} is the release that rows are selected from; choose another --out")
-    filters = config.filters(source.rows.schema, source.record.language)
-    if not filters:
-        raise InputError("nothing says which rows are kept: give at least one filter, such as --tenths or --sample")
-    _check_columns(filters, source)
-    wanted = _settings(source, filters)
-    file = _dropped_file(keep_dropped, out, wanted)
+    selection = _Selection.of(release, config)
+    if out == selection.rows.files[0].resolve().parents[1]:
+        raise InputError(f"{out} is the release that rows are selected from; choose another folder", option="out")
+    file = _dropped_file(keep_dropped, out, selection.checksum)
 
     def make(work: Path, folder: Path) -> ReleaseRecord:
-        with _judged(source, filters, work) as (verdicts, counts):
-            return _write(source, filters, counts, wanted, verdicts, folder, file, name=out.name)
+        with selection.judged(work) as (verdicts, counts):
+            return selection.write(folder, out.name, selection.kept(verdicts, file), counts)
 
-    # What is judged already counts for other filters too, so each filter answers for its own settings.
+    # The work folder may be continued with other filters: each filter's verdicts count for the same filter.
     selected = run(
         out,
-        identity_of(wanted),
+        identity_of(selection.settings),
         ReleaseRecord,
         make,
         result=Selected,
@@ -133,167 +113,160 @@ def select(
         work_identity={},
     )
     if file is not None and not file.exists():
-        with working(out, COMMAND, {}, took_long) as work, _judged(source, filters, work) as (verdicts, _):
-            for _ in _kept(source, filters, wanted, verdicts, file, every=False):
+        with working(out, COMMAND, {}, took_long) as work, selection.judged(work) as (verdicts, _):
+            for _ in selection.kept(verdicts, file, ["reference", "translation"]):
                 pass
     return selected
 
 
-@contextmanager
-def _judged(source: _Source, filters: Sequence[Filter], work: Path) -> Iterator[tuple[Verdicts, list[int]]]:
-    """Filter the rows, continuing what a work folder holds: the verdicts, and numbers of dropped rows by filter."""
-    with Verdicts(work, source.rows.rows) as verdicts:
-        Judging(source.rows, filters, {"files": source.files}, work).run(verdicts)
-        counts = verdicts.counts(len(filters))
-        _check_left(source, filters, counts)
-        yield verdicts, counts
+@dataclass(frozen=True)
+class _Selection:
+    """Filters, and the release that they are applied to.
 
+    Attributes:
+        name: Name of the release.
+        rows: Its rows.
+        record: Its record.
+        filters: The filters, in order.
+    """
 
-def _open(release: str | Path) -> _Source:
-    """Find a release in a folder or on the Hub, and check its files against its record."""
-    folder = Path(release).expanduser()
-    name, revision = split_revision(str(release))
-    if folder.exists() or not is_id(name):
-        record = read_record(folder, ["default"])
-        return _Source(folder.resolve().name, ReleaseRows(release_files(folder)), record)
-    fetched = fetch_release(name, revision, "default")
-    if fetched is None:
-        raise InputError(f"dataset {name!r} is not a release of this program; bring it in with `paranmt build` first")
-    files, _ = fetched
-    return _Source(name, ReleaseRows(files), ReleaseRecord.parse(files[0].parents[1], f"dataset {name!r}"))
+    name: str
+    rows: ReleaseRows
+    record: ReleaseRecord
+    filters: list[Filter]
 
-
-def _check_columns(filters: Sequence[Filter], source: _Source) -> None:
-    """Refuse columns that are not there, and text where numbers are asked for."""
-    schema = source.rows.schema
-    commands = {column.name: column.command for column in COLUMNS}
-    for one in filters:
-        for name in one.columns:
-            if name not in schema.names:
-                command = commands.get(name, "").replace("RELEASE", source.name)
-                made = f"`{command}` makes it" if name in commands else f"it has {', '.join(schema.names)}"
-                raise InputError(f"{source.name} has no column {name}, which decides what is dropped; {made}")
-        if one.number in one.columns and not _is_number(schema.field(one.number).type):
+    @classmethod
+    def of(cls, release: str | Path, config: ReleaseFilter) -> _Selection:
+        """Find a release in a folder or on the Hub, and check its files and columns."""
+        folder = Path(release).expanduser()
+        name, revision = split_revision(str(release))
+        if folder.exists() or not is_id(name):
+            record, files, name = read_record(folder, ["default"]), release_files(folder), folder.resolve().name
+        else:
+            fetched = fetch_release(name, revision, "default")
+            if fetched is None:
+                raise InputError(
+                    f"dataset {name!r} is not a release of this program; bring it in with `paranmt build` first"
+                )
+            files, _ = fetched
+            record = ReleaseRecord.parse(files[0].parents[1], f"dataset {name!r}")
+        rows = ReleaseRows(files)
+        found = cls(name, rows, record, config.filters(rows.schema, record.language))
+        if not found.filters:
             raise InputError(
-                f"the column {one.number} of {source.name} holds no numbers, so it has no ranks or ranges"
+                "nothing says which rows are kept: give at least one filter, such as `tenths` or `sample`"
             )
+        found._check_columns()
+        return found
+
+    def _check_columns(self) -> None:
+        """Refuse columns that are missing, and text if numbers are needed."""
+        schema = self.rows.schema
+        commands = {column.name: column.command for column in COLUMNS}
+        for one in self.filters:
+            for name in one.columns:
+                if name not in schema.names:
+                    command = commands.get(name, "").replace("RELEASE", self.name)
+                    made = f"`{command}` makes it" if name in commands else f"it has {', '.join(schema.names)}"
+                    raise InputError(f"{self.name} has no column {name}, which decides what is dropped; {made}")
+            kind = schema.field(one.number).type if one.number in one.columns else pa.int64()
+            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+                raise InputError(
+                    f"the column {one.number} of {self.name} holds no numbers, so it has no ranks or ranges"
+                )
+
+    @property
+    def _files(self) -> dict[str, str]:
+        """Checksums of the files of the release."""
+        return dict(self.record.configs["default"].files)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """What determines the result: all that determined the release it is selected from, and the recipe."""
+        settings = dict(self.record.settings)
+        # The title is that of the whole.
+        settings["release"] = {name: value for name, value in settings["release"].items() if name != "title"}
+        recipe = [{"reason": one.reason, "settings": dict(one.identity), "dropped": 0} for one in self.filters]
+        selection = {
+            "release": self.name,
+            "files": self._files,
+            "rows": self.rows.rows,
+            "scorer": settings["scorer"],
+            "filters": recipe,
+            **({"before": settings.pop("selection")} if "selection" in settings else {}),
+        }
+        return as_json({**settings, "selection": selection})
+
+    @property
+    def checksum(self) -> str:
+        """Identifies the selection in the file of dropped rows."""
+        return hashlib.sha256(json.dumps(identity_of(self.settings), sort_keys=True).encode()).hexdigest()
+
+    @contextmanager
+    def judged(self, work: Path) -> Iterator[tuple[Verdicts, list[int]]]:
+        """Filter the rows, continuing earlier work; yields the verdicts and the number of rows each filter dropped."""
+        with closing(Verdicts(work, self.rows.rows)) as verdicts:
+            Judging(self.rows, self.filters, {"files": self._files}, work).run(verdicts)
+            counts = verdicts.counts(len(self.filters))
+            if sum(counts) == self.rows.rows:
+                dropped = zip(self.filters, counts, strict=True)
+                reasons = ", ".join(f"{count:,} {one.reason}" for one, count in dropped if count)
+                raise InputError(f"no row of {self.name} is left of {self.rows.rows:,}: {reasons}; drop fewer")
+            yield verdicts, counts
+
+    def write(self, folder: Path, name: str, rows: Iterator[pa.Table], counts: Sequence[int]) -> ReleaseRecord:
+        """Write the release of the kept rows, `counts` of which were dropped by each filter."""
+        old, selection = self.record, self.settings["selection"]
+        release = from_json(ReleaseConfig, self.settings["release"], RELEASE_RECORD)
+        written = write_release(rows, folder, optional=OPTIONAL & set(old.columns), seed=release.seed)
+        recipe = [{**one, "dropped": count} for one, count in zip(selection["filters"], counts, strict=True)]
+        made = made_with("pyarrow")
+        record = replace(
+            old,
+            name=name,
+            title=None,
+            settings={**self.settings, "selection": {**selection, "filters": recipe}},
+            columns=written.schema.names,
+            versions={**old.versions, **made["versions"]},
+            machine=made["machine"],
+            paranmt_hf=made["paranmt_hf"],
+            configs=written.configs,
+            statistics=written.statistics.summary(),
+        )
+        write_card(folder, record)
+        return record
+
+    def kept(self, verdicts: Verdicts, file: Path | None, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Read columns (default: all) of the kept rows, and write the dropped rows to a file if there is one."""
+        schema = self.rows.schema.names
+        with ExitStack() as stack:
+            dropped = None
+            if file is not None:
+                aside = stack.enter_context(replacing(file))
+                dropped = DroppedRows(aside, self.filters, self.checksum, ranked="rank" in schema)
+                stack.enter_context(closing(dropped))
+            progress = stack.enter_context(Progress("select", self.rows.rows, unit="pairs"))
+            for place, table in self.rows.tables(columns or schema):
+                codes = verdicts.codes(place, table.num_rows)
+                if dropped is not None:
+                    dropped.add(table, codes, verdicts.numbers(place, table.num_rows))
+                kept = codes == 0
+                if kept.any():
+                    yield table if kept.all() else table.filter(pa.array(kept))
+                progress.advance_to(place + table.num_rows)
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _settings(source: _Source, filters: Sequence[Filter]) -> dict[str, Any]:
-    """What determines the release: all that determined the one it is selected from, and the recipe."""
-    settings = dict(source.record.settings)
-    # The title is that of the whole.
-    settings["release"] = {name: value for name, value in settings["release"].items() if name != "title"}
-    selection = {
-        "release": source.name,
-        "files": source.files,
-        "rows": source.rows.rows,
-        "scorer": settings["scorer"],
-        "filters": [{"reason": one.reason, "settings": dict(one.identity), "dropped": 0} for one in filters],
-        **({"before": settings.pop("selection")} if "selection" in settings else {}),
-    }
-    return as_json({**settings, "selection": selection})
-
-
-def _checksum(wanted: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(identity_of(wanted), sort_keys=True).encode()).hexdigest()
-
-
-def _dropped_file(path: str | Path | None, out: Path, wanted: Mapping[str, Any]) -> Path | None:
-    """Check that the dropped rows may be written where they are to be."""
+def _dropped_file(path: str | Path | None, out: Path, selection: str) -> Path | None:
+    """Check the place of the file of dropped rows."""
     if path is None:
         return None
     file = Path(path).expanduser().resolve()
     if file.is_relative_to(out) or file.is_relative_to(work_folder(out)):
         raise InputError(f"{path} is inside the release {out}; name a file elsewhere", option="keep_dropped")
     result_file(file, [".parquet"], option="keep_dropped")
-    if (selection := selection_of(file)) is not None and selection != _checksum(wanted):
+    if selection_of(file) not in (None, selection):
         raise InputError(
-            f"{file} holds rows that another selection dropped; choose another --keep-dropped or delete it"
+            f"{file} holds rows that another selection dropped; choose another file or delete it",
+            option="keep_dropped",
         )
     return file
-
-
-def _check_left(source: _Source, filters: Sequence[Filter], counts: Sequence[int]) -> None:
-    if sum(counts) == source.rows.rows:
-        told = ", ".join(f"{count:,} {one.reason}" for one, count in zip(filters, counts, strict=True) if count)
-        raise InputError(f"no row of {source.name} is left of {source.rows.rows:,}: {told}; drop fewer")
-
-
-def _write(
-    source: _Source,
-    filters: Sequence[Filter],
-    counts: Sequence[int],
-    wanted: Mapping[str, Any],
-    verdicts: Verdicts,
-    folder: Path,
-    file: Path | None,
-    *,
-    name: str,
-) -> ReleaseRecord:
-    """Write the release into a folder, and the dropped rows into their file."""
-    old = source.record
-    release = from_json(ReleaseConfig, wanted["release"], RELEASE_RECORD)
-    written = write_release(
-        _kept(source, filters, wanted, verdicts, file, every=True),
-        folder,
-        optional=OPTIONAL & set(old.columns),
-        seed=release.seed,
-    )
-    recipe = [{**one, "dropped": count} for one, count in zip(wanted["selection"]["filters"], counts, strict=True)]
-    made = made_with("pyarrow")
-    record = replace(
-        old,
-        name=name,
-        title=None,
-        settings={**wanted, "selection": {**wanted["selection"], "filters": recipe}},
-        columns=written.schema.names,
-        versions={**old.versions, **made["versions"]},
-        machine=made["machine"],
-        paranmt_hf=made["paranmt_hf"],
-        configs=written.configs,
-        statistics=written.statistics.summary(),
-    )
-    write_card(folder, record)
-    return record
-
-
-def _kept(
-    source: _Source,
-    filters: Sequence[Filter],
-    wanted: Mapping[str, Any],
-    verdicts: Verdicts,
-    file: Path | None,
-    *,
-    every: bool,
-) -> Iterator[pa.Table]:
-    """Read the rows that are kept, writing the others into their file on the way.
-
-    Args:
-        source: The rows.
-        filters: What dropped them.
-        wanted: The recipe.
-        verdicts: What the filters said.
-        file: For the dropped rows, or None.
-        every: Whether all columns are read, and not only those of the file.
-    """
-    columns = source.rows.schema.names if every else ["reference", "translation"]
-    with ExitStack() as stack:
-        dropped = None
-        if file is not None:
-            aside = stack.enter_context(replacing(file))
-            ranked = "rank" in source.rows.schema.names
-            dropped = stack.enter_context(DroppedRows(aside, filters, _checksum(wanted), ranked=ranked))
-        progress = stack.enter_context(Progress("select", source.rows.rows, unit="pairs"))
-        for place, table in source.rows.tables(columns):
-            codes = verdicts.codes(place, table.num_rows)
-            if dropped is not None:
-                dropped.add(table, codes, verdicts.numbers(place, table.num_rows))
-            kept = codes == 0
-            if kept.any():
-                yield table if kept.all() else table.filter(pa.array(kept))
-            progress.advance_to(place + table.num_rows)

@@ -1,6 +1,5 @@
 """Selections from a release, beside a loop over its rows."""
 
-import json
 import math
 import shutil
 
@@ -9,10 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import paranmt_hf
-from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.draws import sample_ids
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.publish import check_release
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.selection import run_filters
@@ -20,16 +18,9 @@ from paranmt_hf.corpus.selection.ranks import Tenths
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.publish import publish
 from paranmt_hf.hub.repository import ASSETS
 
 ROWS = 400
-
-
-@pytest.fixture(autouse=True)
-def no_picture(monkeypatch):
-    """Drawing takes longer than all else."""
-    monkeypatch.setattr(release_run, "plot_histograms", lambda statistics, path: False)
 
 
 def rows_of(folder):
@@ -49,7 +40,7 @@ def by_loop(rows, config):
     for row in rows:
         lengths = [row["reference_length"], row["translation_length"]]
         if tenth[row["id"]] not in (3, 4, 5, 6, 7, 8, 10):
-            dropped[row["id"]] = "outside tenths 3-8, 10 of para_score", row["para_score"]
+            dropped[row["id"]] = "outside tenths 3, 4, 5, 6, 7, 8, 10 of para_score", row["para_score"]
         elif row["trigram_overlap"] is None:
             dropped[row["id"]] = "without trigram_overlap", None
         elif not 4 <= row["translation_length"] <= 11:
@@ -79,9 +70,8 @@ def by_loop(rows, config):
 
 ALL = ReleaseFilter(
     tenths="3-8,10",
-    max_overlap=1.0,
-    min={"translation_length": 4},
-    max={"translation_length": 11},
+    min={"trigram_overlap": 0.0, "translation_length": 4},
+    max={"translation_length": 11, "trigram_overlap": 1.0},
     origin=("news", "web"),
     max_length=10,
     drop_identical=True,
@@ -132,7 +122,7 @@ def test_the_record_and_the_card(whole, tmp_path):
     assert "Selected from `whole`, 400 pairs in 1 file (SHA-256" in card
     assert f"| with identical sides | {record.selection.filters[6].dropped} | filter identical sides |" in card
     assert "column translation\\_length, low 4, high 11" in card
-    publish(tmp_path / "some", "org/some", dry_run=True)
+    assert check_release(tmp_path / "some").statistics == record.statistics
 
 
 def test_the_same_again_and_another(whole, tmp_path):
@@ -188,26 +178,14 @@ def test_a_selection_of_a_selection(whole, tmp_path):
     assert len(list(Pairs([tmp_path / "few"], PairSelection()).batches())[0]) == 30
 
 
-def test_folds_have_all_rows_once(whole, tmp_path):
-    found, last = [], -math.inf
-    for fold in ("1", "2-9", "10"):
-        selected = select(whole, tmp_path / fold, ReleaseFilter(tenths=fold, by="trigram_overlap"))
-        scores = [row["trigram_overlap"] for row in rows_of(selected.folder)]
-        found += scores
-        assert min(scores) >= last
-        last = max(scores)
-    ranked = [row["trigram_overlap"] for row in rows_of(whole) if row["trigram_overlap"] is not None]
-    assert sorted(found) == sorted(ranked) and len(ranked) < ROWS
-
-
 def test_the_order_of_the_filters(whole):
     pytest.importorskip("py3langid")
     schema = pq.read_schema(release_files(whole)[0])
     config = ReleaseFilter(
         tenths="1",
         by="trigram_overlap",
-        max_overlap=1,
         min={"translation_length": 2},
+        max={"trigram_overlap": 1},
         origin=("web",),
         min_length=2,
         drop_identical=True,
@@ -239,18 +217,6 @@ def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "fetch_release", lambda *question: None)
     with pytest.raises(InputError, match="dataset 'you/other' is not a release of this program"):
         select("you/other", tmp_path / "x", ReleaseFilter(tenths="10"))
-
-
-def test_from_python():
-    assert paranmt_hf.select is select and paranmt_hf.ReleaseFilter is ReleaseFilter
-
-
-def test_counts_as_json(whole, tmp_path):
-    selected = select(whole, tmp_path / "some", ReleaseFilter(tenths="1-5", max_length=9))
-    (tmp_path / "counts.json").write_text(json.dumps(selected.to_json()))
-    counts = json.loads((tmp_path / "counts.json").read_text())
-    assert counts["left"] == selected.rows and counts["selection"]["filters"][0]["dropped"] == 200
-    assert counts["selection"]["release"] == "whole" and counts["folder"] == str(tmp_path / "some")
 
 
 class Stopped(Exception):
@@ -298,12 +264,11 @@ def test_stopped_and_continued(whole, tmp_path, monkeypatch):
     "other",
     [
         ReleaseFilter(tenths="3-8,10", max_length=7),
-        ReleaseFilter(tenths="1-9", max_length=7, drop_identical=True),
         ReleaseFilter(max_length=12),
     ],
 )
 def test_stopped_and_begun_with_other_filters(whole, tmp_path, monkeypatch, other):
-    from paranmt_hf.corpus.selection.copies import FirstCopies
+    from paranmt_hf.corpus.selection.duplicates import FirstCopies
 
     monkeypatch.setattr(run_filters, "KEEP_SECONDS", -1.0)
     with monkeypatch.context() as patch:

@@ -27,17 +27,10 @@ PAIRS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def no_picture(monkeypatch):
-    """Drawing takes longer than all else."""
-    monkeypatch.setattr(release_run, "plot_histograms", lambda statistics, path: False)
-
-
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def sentences(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    sides = zip(*PAIRS, strict=True)
-    table = {**dict(zip(("reference", "translation"), map(list, sides), strict=True))}
+    table = {"reference": [first for first, _ in PAIRS], "translation": [second for _, second in PAIRS]}
     pq.write_table(pa.table({**table, "para_score": pa.array([0.5] * len(PAIRS), pa.float32())}), folder / "p.parquet")
     columns = {name: name for name in ("reference", "translation", "para_score")}
     pairs = ParquetFiles([folder / "p.parquet"], columns, numbers={"para_score"}, optional=set())
@@ -52,14 +45,14 @@ def ids(folder) -> list[int]:
     return [number for file in release_files(folder) for number in pq.read_table(file)["id"].to_pylist()]
 
 
-def test_each_row_has_one_reason(whole, tmp_path, caplog):
+def test_each_row_has_one_reason(sentences, tmp_path, caplog):
     evaluation = tmp_path / "evaluation"
     evaluation.mkdir()
     (evaluation / "test.tsv").write_text("5.0\tA WOMAN is reading a newspaper\tsomething\n", encoding="utf8")
     (evaluation / "model.bin").write_bytes(b"\0")
     config = ReleaseFilter(language="en", decontaminate=(str(evaluation),), drop_near_duplicates="reference")
     with caplog.at_level(logging.WARNING):
-        selected = select(whole, tmp_path / "out", config, keep_dropped=tmp_path / "dropped.parquet")
+        selected = select(sentences, tmp_path / "out", config, keep_dropped=tmp_path / "dropped.parquet")
     assert "model.bin (it is not text)" in caplog.text
     assert ids(tmp_path / "out") == [0, 4, 6]
     dropped = pq.read_table(tmp_path / "dropped.parquet")
@@ -73,33 +66,14 @@ def test_each_row_has_one_reason(whole, tmp_path, caplog):
     numbers = dropped["number"].to_pylist()
     assert numbers[0] < 0.02 and numbers[1] == numbers[3] == 0
     assert [one.dropped for one in selected.selection.filters] == [1, 1, 2]
-    again = select(whole, tmp_path / "out", config, keep_dropped=tmp_path / "dropped.parquet")
+    again = select(sentences, tmp_path / "out", config, keep_dropped=tmp_path / "dropped.parquet")
     assert not again.fresh
     (evaluation / "test.tsv").write_text("5.0\tanother sentence of an evaluation set\tx\n", encoding="utf8")
     with pytest.raises(InputError):
-        select(whole, tmp_path / "out", config)
+        select(sentences, tmp_path / "out", config)
 
 
-def test_an_encoder_decides(whole, tmp_path):
-    config = ReleaseFilter(drop_near_duplicates="translation", near_encoder="embedded")
-    select(whole, tmp_path / "out", config)
+def test_an_encoder_decides(sentences, tmp_path):
+    config = ReleaseFilter(drop_near_duplicates="translation", encoder="embedded")
+    select(sentences, tmp_path / "out", config)
     assert 2 not in ids(tmp_path / "out") and 0 in ids(tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"drop_near_duplicates": "both"}, "drop_near_duplicates must be one of pair, reference, translation"),
-    ],
-)
-def test_settings_that_are_refused(settings, message):
-    with pytest.raises(InputError, match=message):
-        ReleaseFilter(**settings)
-
-
-def test_unknown_language_and_missing_folder(whole, tmp_path):
-    with pytest.raises(InputError, match="py3langid does not know the language xx"):
-        select(whole, tmp_path / "out", ReleaseFilter(language="xx"))
-    with pytest.raises(InputError, match="there is no folder .*nowhere"):
-        select(whole, tmp_path / "out", ReleaseFilter(decontaminate=(str(tmp_path / "nowhere"),)))
-    assert not list(tmp_path.iterdir())

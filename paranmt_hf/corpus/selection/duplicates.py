@@ -1,0 +1,147 @@
+"""Filters of rows that repeat an earlier one, exactly or nearly; the first row by id is kept."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict, mapped, one_array
+from paranmt_hf.corpus.selection.minhash import ColumnFile
+from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch
+from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.util.duck import database
+from paranmt_hf.util.files import writing
+from paranmt_hf.util.progress import QUIET_SECONDS, Progress
+
+Compared = Literal["pair", "reference", "translation"]
+SIDES: dict[Compared, tuple[str, ...]] = {
+    "pair": ("reference", "translation"),
+    "reference": ("reference",),
+    "translation": ("translation",),
+}
+# Repeated rows that are written at once.
+BLOCK_ROWS = 1_000_000
+# Memory of DuckDB while it finds copies; what does not fit is on disk.
+MEMORY_BYTES = 1_000_000_000
+
+
+class FirstIsKept(TwoPassFilter):
+    """Drops rows that repeat an earlier row; a subclass finds them."""
+
+    @abstractmethod
+    def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Find the rows that repeat another.
+
+        Yields:
+            Places of such rows among all rows, from 0, ascending [repeat], and ids of the rows they repeat [repeat].
+        """
+
+    def prepare(self, rows: Rows, work: Path) -> None:
+        """Find the rows that repeat another."""
+        paths = [work / "places", work / "firsts"]
+        with writing(work), paths[0].open("wb") as places, paths[1].open("wb") as firsts:
+            for place, first in self.find_repeats(rows, work):
+                places.write(place.astype(np.int64).tobytes())
+                firsts.write(first.astype(np.int64).tobytes())
+        self._places, self._firsts = map(mapped, paths)
+        # From here on, rows are recognised by their place.
+        self.columns, self._seen = (), 0
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        start, stop = np.searchsorted(self._places, [self._seen, self._seen + table.num_rows])
+        firsts = np.full(table.num_rows, -1, np.int64)
+        firsts[self._places[start:stop] - self._seen] = self._firsts[start:stop]
+        self._seen += table.num_rows
+        return Verdict(firsts < 0, firsts.astype(np.float64))
+
+
+# The first row with each pair of hashes, and all later ones.
+COPIES = """
+    SELECT place, first_id FROM (
+        SELECT place, min(place) OVER same AS first, min(id) OVER same AS first_id
+        FROM hashes WINDOW same AS (PARTITION BY one, other)
+    ) WHERE place > first ORDER BY place
+"""
+
+
+class FirstCopies(FirstIsKept):
+    """Drops a row with the pair, reference or translation of an earlier one, exactly as written.
+
+    Two independent hashes of 64 bits represent the sentences.
+    """
+
+    def __init__(self, compared: Compared) -> None:
+        self.compared = compared
+        reason = f"with the {compared} of an earlier row"
+        super().__init__("copies", reason, SIDES[compared], "id of the first", of=compared)
+
+    def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Hash all rows and find the hashes that occur several times."""
+        names = ", ".join(self.columns)
+        shifted = ", ".join(f"'|' || {name}" for name in self.columns)
+        with database(memory=MEMORY_BYTES, spill=work, threads=1) as connection:
+            connection.execute("CREATE TABLE hashes (place BIGINT, id BIGINT, one UBIGINT, other UBIGINT)")
+            seen = 0
+            for table in rows():
+                places = pa.array(np.arange(seen, seen + table.num_rows))
+                connection.register("rows_of_a_release", table.append_column("place", places))
+                connection.execute(
+                    f"INSERT INTO hashes SELECT place, id, hash({names}), hash({shifted}) FROM rows_of_a_release"
+                )
+                seen += table.num_rows
+            for batch in connection.sql(COPIES).to_arrow_reader(BLOCK_ROWS):
+                yield batch["place"].to_numpy(), batch["first_id"].to_numpy()
+
+
+class FirstOfLike(FirstIsKept):
+    """Drops a row whose pair, reference or translation is like that of an earlier row that is kept.
+
+    Args:
+        compared: What is compared.
+        likeness: When two are alike.
+        language: ISO 639-1 code of the language of the rows.
+        encoder: Gives the vectors, if cosines decide.
+    """
+
+    def __init__(
+        self,
+        compared: Compared,
+        likeness: Likeness,
+        language: str = ENGLISH,
+        encoder: NamedEncoder | None = None,
+    ) -> None:
+        self._likeness, self._language, self._encoder = likeness, language, encoder
+        reason = f"with the {compared} nearly that of an earlier row"
+        settings = {"of": compared, **vars(likeness), "language": language}
+        if encoder is not None:
+            settings["encoder"] = encoder.identity
+        super().__init__("near-duplicates", reason, SIDES[compared], "id of the row that stays", **settings)
+
+    def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Find what is like an earlier row."""
+        encoder = self._encoder.load() if self._encoder else None
+        search = NearDuplicateSearch(work, self._likeness, self._language, encoder)
+        ids = ColumnFile(work / "ids", np.int64)
+        for table in rows():
+            search.add([one_array(table[name]) for name in self.columns])
+            ids.append(table["id"].to_numpy())
+        with Progress(f"compare: {self.reason}", unit="steps", least=QUIET_SECONDS) as progress:
+            repeats = search.repeats(partial(_show, progress))
+        places = np.flatnonzero(repeats >= 0)
+        for start in range(0, len(places), BLOCK_ROWS):
+            block = places[start : start + BLOCK_ROWS]
+            yield block, ids.take(repeats[block])
+        ids.close()
+
+
+def _show(progress: Progress, done: int, total: int) -> None:
+    progress.total = total
+    progress.advance_to(done)

@@ -1,0 +1,104 @@
+"""Selections that are refused, and leave nothing."""
+
+import json
+import math
+import shutil
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.release import release_files
+from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
+from paranmt_hf.corpus.selection.select import select
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import checksum
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "nothing says which rows are kept"),
+        ({"tenths": "1", "by": "reference"}, "the column reference of whole holds no numbers"),
+        ({"tenths": "1", "by": "beauty"}, "no column beauty, .*; it has id"),
+        ({"min": {"translation_score": -1}}, "no column translation_score, .*; `paranmt build` makes it"),
+        ({"max": {"number_mismatch": 0}}, "`paranmt score whole --add number_mismatch` makes it"),
+        ({"origin": ("sea",)}, "no row of whole is left of 400: 400 not from sea"),
+        ({"min": {"para_score": 3.0}}, "400 with para_score below 3"),
+        ({"max_length": 9, "sample": 1000}, r"the other filters leave \d+"),
+        ({"language": "xx"}, "py3langid does not know the language xx"),
+        ({"decontaminate": ("nowhere",)}, "there is no folder .*nowhere"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(whole, tmp_path, settings, message):
+    with pytest.raises(InputError, match=message):
+        select(whole, tmp_path / "some", ReleaseFilter(**settings))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_release_without_origins(release, tmp_path):
+    with pytest.raises(InputError, match="corpus has no column origin, .* `paranmt import --columns` makes it"):
+        select(release, tmp_path / "some", ReleaseFilter(origin=("web",)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "option"),
+    [
+        ({"tenths": "0-3"}, "tenths"),
+        ({"min": {"para_score": 0.5}, "max": {"para_score": 0.25}}, None),
+        ({"min": {"id": math.inf}}, "min"),
+        ({"min": {"id": "few"}}, "min"),
+        ({"min_length": 9, "max_length": 3}, None),
+        ({"drop_copies": ("pair", "origin")}, "drop_copies"),
+        ({"drop_near_duplicates": "both"}, "drop_near_duplicates"),
+        ({"sample": 0}, "sample"),
+    ],
+)
+def test_settings_that_are_refused(settings, option):
+    with pytest.raises(InputError) as caught:
+        ReleaseFilter(**settings)
+    assert caught.value.option == option
+
+
+def update_checksums(folder):
+    """Bring the checksums of a record up to date."""
+    record = json.loads((folder / RELEASE_RECORD).read_text())
+    record["configs"]["default"]["files"] = {
+        path.relative_to(folder).as_posix(): checksum(path) for path in release_files(folder)
+    }
+    (folder / RELEASE_RECORD).write_text(json.dumps(record))
+
+
+def test_changed_rows(whole, tmp_path):
+    folder = shutil.copytree(whole, tmp_path / "changed")
+    path = release_files(folder)[0]
+    table = pq.read_table(path)
+    nulls = pa.nulls(table.num_rows, pa.float32())
+    pq.write_table(table.set_column(table.column_names.index("trigram_overlap"), "trigram_overlap", nulls), path)
+    with pytest.raises(InputError, match="is missing or not the file that was written"):
+        select(folder, tmp_path / "some", ReleaseFilter(tenths="1"))
+    update_checksums(folder)
+    with pytest.raises(InputError, match="no row of changed is left of 400: 400 without trigram_overlap; drop fewer"):
+        select(folder, tmp_path / "some", ReleaseFilter(tenths="1", by="trigram_overlap"))
+    pq.write_table(pa.concat_tables([table.slice(200), table.slice(0, 200)]), path)
+    update_checksums(folder)
+    with pytest.raises(InputError, match="the ids of .* do not ascend from row to row"):
+        select(folder, tmp_path / "some", ReleaseFilter(tenths="1"))
+
+
+def test_files_for_dropped_rows_that_are_refused(whole, tmp_path):
+    (tmp_path / "mine.parquet").write_bytes(b"mine")
+    for name in ("mine.parquet", "some/x.parquet", "nowhere/x.parquet", "", "x.csv"):
+        with pytest.raises(InputError):
+            select(whole, tmp_path / "some", ReleaseFilter(tenths="1"), keep_dropped=tmp_path / name)
+    assert (tmp_path / "mine.parquet").read_bytes() == b"mine" and not (tmp_path / "some").exists()
+
+
+def test_a_damaged_recipe(whole, tmp_path):
+    select(whole, tmp_path / "some", ReleaseFilter(tenths="1"))
+    record = json.loads((tmp_path / "some" / RELEASE_RECORD).read_text())
+    del record["settings"]["selection"]["filters"][0]["dropped"]
+    (tmp_path / "some" / RELEASE_RECORD).write_text(json.dumps(record))
+    with pytest.raises(InputError, match=r"build.json is damaged: it has no 'filters\[0\].dropped'"):
+        select(whole, tmp_path / "some", ReleaseFilter(tenths="1"))
