@@ -32,7 +32,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_sts
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.training.sent2vec.record import Course, Sent2VecRecord
+from paranmt_hf.training.sent2vec.config import Sent2VecHistory, Sent2VecRecord
 
 DIMENSION, BUCKETS, THRESHOLD, RARE = 300, 2_000_000, 1e-4, 5
 # Shares of a run at which the losses are compared.
@@ -71,10 +71,10 @@ def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path
     """Train with this package."""
     out = folder / "model"
     options = {
-        **{"dimension": DIMENSION, "min-count": RARE, "min-target-count": RARE, "threshold": THRESHOLD},
-        **{"epochs": epochs, "ngrams": order, "seed": seed},
+        **{"dimension": DIMENSION, "min-count": RARE, "epochs": epochs, "ngrams": order, "seed": seed},
+        "steps": f"min_target_count={RARE},threshold={THRESHOLD}",
         # So that the losses are of the same: the program trains n-grams over the target's place.
-        **({"dropped-ngrams": 2, "buckets": BUCKETS, "placeholder-ngrams": "train"} if order > 1 else {}),
+        "ngram-settings": f"dropped_ngrams=2,buckets={BUCKETS},placeholder_ngrams=train",
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     command = [
@@ -82,7 +82,6 @@ def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path
         "-m",
         "paranmt_hf.cli",
         "train-sent2vec",
-        "--data",
         str(text),
         "--out",
         str(out),
@@ -95,7 +94,7 @@ def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path
     return Run(course.words, cpu, memory, curve(course), score(load(out), sts))
 
 
-def curve(course: Course) -> list[float]:
+def curve(course: Sent2VecHistory) -> list[float]:
     """Mean loss from the beginning to each of `POINTS`."""
     ends = np.array([words for words, _ in course.losses])
     means = np.cumsum(np.diff(ends, prepend=0) * [loss for _, loss in course.losses]) / ends

@@ -1,119 +1,125 @@
-"""Turn a `.bin` model of the authors' Sent2Vec program into an encoder for the Hub."""
+"""Convert a `.bin` model of the authors' Sent2Vec program into an encoder for the Hub."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, ClassVar, Literal, cast
 
 import numpy as np
 
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceFile
-from paranmt_hf.encoders.modules.paranmt_tables import known_rows, ngram_buckets
-from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, Sent2VecWords, read_words
+from paranmt_hf.encoders.families import FAMILIES
+from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens, known_rows, ngram_buckets
+from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecBinSettings, Sent2VecRows, Sent2VecWords, read_words
 from paranmt_hf.encoders.units import WordLookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.publish import About
 from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.training.conversion_record import (
-    ConversionRecord,
-    ConversionSettings,
-    ConvertConfig,
-    write_conversion_card,
-)
+from paranmt_hf.training.card import encoder_card, encoder_values
 from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import as_json, made_with
+from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-
-if TYPE_CHECKING:
-    from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
-    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.util.settings import ByContent, Count, Group, check, option_words
 
 # The program's name for the end of a line, which is no word of a text.
 END_OF_LINE = "</s>"
-# Buckets that are collected before repeated ones among them go.
-COLLECTED = 2**22
-
-
-def _cutter(cut: str) -> Callable[[str], list[str]]:
-    """How text is cut, by the name of the setting."""
-    from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
-
-    return {"words": cut_chunk, "blanks": blank_tokens}[cut]
-
-
-def unreachable(found: Sent2VecWords, cut: str) -> int:
-    """Count the words that no text can hold, because it is cut otherwise."""
-    words, cutter = (unit for unit in found.units[1:] if unit != END_OF_LINE), _cutter(cut)
-    return sum(" " in unit or cutter(unit) != [unit] for unit in words)
-
-
-def kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.ndarray:
-    """Find the buckets of the n-grams that occur in a text [bucket], int64, ascending."""
-    tokenizer, lookup = WordTokenizer(cut=_cutter(cut)), WordLookup(Vocabulary("word", found.units))
-    kept, waiting = np.empty(0, np.int64), []
-    for _, sentences in SentenceFile(path).batches(Report()):
-        (table,) = tokenizer.tables(sentences)
-        bags = lookup.bags(table)
-        buckets, _ = ngram_buckets(*known_rows(bags.rows, bags.offsets), order, found.settings.bucket)
-        waiting.append(np.unique(buckets))
-        if sum(map(len, waiting)) > max(COLLECTED, len(kept)):
-            kept, waiting = np.unique(np.concatenate([kept, *waiting])), []
-    kept = np.unique(np.concatenate([kept, *waiting]))
-    if not len(kept):
-        raise InputError(
-            f"`text` {path} holds no two words of the model beside each other, so no n-gram would be left; name text "
-            "of the model's language, or `order` 1"
-        )
-    return kept
-
-
-def make_frame(
-    found: Sent2VecWords, order: int, cut: str, precision: str, kept: np.ndarray | int, *, stock: bool
-) -> SentenceEncoder:
-    """Make an encoder with all but the weights, of one dimension: when it is saved, its weights are put in place.
-
-    Args:
-        found: The words.
-        order: Words of the longest n-grams.
-        cut: How text is cut.
-        precision: How the weights are stored.
-        kept: The buckets that have a row, ascending; a number for all below it.
-        stock: Whether it is WORD, which is saved as a stock module.
-    """
-    import torch
-
-    from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
-    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-
-    hashes = np.arange(kept) if isinstance(kept, int) else kept
-    weight = torch.zeros(len(found.units) + len(hashes), 1)
-    module: AverageEmbedding = (
-        WordEmbedding(found.units, weight, precision)
-        if stock
-        else NgramEmbedding(
-            found.units,
-            weight,
-            precision,
-            order=order,
-            buckets=found.settings.bucket if order > 1 else 0,
-            hashes=hashes,
-            cut=cut,
-        )
-    )
-    return SentenceEncoder(modules=[module], device="cpu", similarity_fn_name="cosine")
-
-
-# What stands for standard input, and what it is called.
+# Buckets that are collected before duplicates among them are removed.
+COLLECTED_BUCKETS = 2**22
+# The program's options that a card shows.
+SHOWN_OPTIONS = ("dim", "epoch", "minCount", "neg", "t", "wordNgrams", "bucket")
+# The name of standard input as a path, and in messages.
 STREAM, STREAM_NAME = "-", "the stream on standard input"
-# What files of gzip begin with.
-PACKED = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
+CUTTERS: dict[str, Callable[[str], list[str]]] = {"words": cut_chunk, "blanks": blank_tokens}
+KEEP = Group("keep", "Which n-grams are kept; all by default.")
+
+
+@dataclass(frozen=True)
+class ConvertConfig:
+    """What is kept of a model of the Sent2Vec program, and how.
+
+    Attributes:
+        order: Number of words of the longest n-grams to keep; None for all. 1 keeps the words alone, whose average is
+            another vector than the program's for a model that has n-grams.
+        cut: How the encoder cuts text: `words`, lower-cased and with punctuation apart, for raw text; or `blanks`, at
+            white space as the program does, for text that was tokenised as the model's training text was.
+        precision: How numbers are stored: as they are, or in half or a quarter of the space.
+        text: Keep only n-grams that occur in this file of sentences, for a smaller model.
+    """
+
+    order: Annotated[Count | None, KEEP] = None
+    cut: Literal["words", "blanks"] = "words"
+    precision: Literal["float32", "float16", "int8"] = "float32"
+    # Its content determines the result, see `ConversionSettings`.
+    text: Annotated[str | None, ByContent, KEEP] = None
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class ConversionSettings:
+    """What determines a converted encoder, next to the file that was converted.
+
+    Attributes:
+        config: What is kept of the model.
+        text: The identity of `config.text`, with its checksum.
+        license: The licence of the model, as `License` reads it.
+    """
+
+    config: ConvertConfig
+    text: dict[str, Any] | None
+    license: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConversionRecord(Record):
+    """The content of an encoder's `conversion.json`.
+
+    Attributes:
+        settings: What determines it, next to the file.
+        source: Name of the file that was converted.
+        checksum: `sha256:` and the checksum of its bytes, unpacked.
+        bytes: Their number.
+        trained: How the program trained it, as the file says.
+        labels: Number of labels in the file, which are left out.
+        order: Number of words of the longest n-grams that were kept.
+        dimension: Size of a sentence vector.
+        words: Number of words with a vector.
+        ngrams: Number of buckets of n-grams with a vector.
+        unreachable: Number of words that no text can hold, because this encoder cuts it otherwise.
+    """
+
+    FILE: ClassVar[str] = "conversion.json"
+    KIND: ClassVar[str] = "an encoder made by `paranmt encoder convert`"
+
+    settings: ConversionSettings
+    source: str
+    checksum: str
+    bytes: int
+    trained: Sent2VecBinSettings
+    labels: int
+    order: int
+    dimension: int
+    words: int
+    ngrams: int
+    unreachable: int
+
+    @property
+    def license(self) -> str:
+        """The licence of the model."""
+        return self.settings.license
 
 
 class Converted(Result[ConversionRecord]):
@@ -122,7 +128,8 @@ class Converted(Result[ConversionRecord]):
     def summary(self) -> str:
         """What was converted, and how to load it."""
         record, folder, state = self.record, shown_path(self.folder), "" if self.fresh else " (was converted already)"
-        of = f"{record.title} of {record.dimension} dimensions, {record.words:,} words"
+        title = "WORD" if record.order == 1 and record.settings.config.cut == "words" else "Sent2Vec"
+        of = f"{title} of {record.dimension} dimensions, {record.words:,} words"
         if record.ngrams:
             of += f" and {record.ngrams:,} buckets of n-grams of up to {record.order} words"
         lines = [f"{folder}{state}: {of}"]
@@ -159,7 +166,7 @@ def convert_model(
         ConversionRecord,
         lambda work, folder: _convert(model, config, settings, folder, out.name),
         result=Converted,
-        command="convert",
+        command="encoder convert",
     )
     if not made.fresh:
         _refuse_other_source(out, made.record, model)
@@ -191,7 +198,7 @@ def _opened(source: str | Path) -> Iterator[tuple[BinaryIO, str, int | None]]:
         with path.open("rb") as file:
             # A pipe tells no size, and the size of a packed file is not that of the model.
             whole = path.is_file()
-            packed = whole and file.peek(2)[:2] == PACKED
+            packed = whole and file.peek(2)[:2] == GZIP_MAGIC
             yield file, path.name if whole else str(path), path.stat().st_size if whole and not packed else None
     except OSError as error:
         if error.filename != str(path):
@@ -226,19 +233,22 @@ def _refuse_other_source(out: Path, made: ConversionRecord, source: str | Path) 
 def _convert(
     source: str | Path, config: ConvertConfig, settings: ConversionSettings, folder: Path, name: str
 ) -> ConversionRecord:
-    """Write the weights while the model goes past, and then what goes with them."""
+    """Write the weights while the model is read, and then the other files of the encoder."""
+    import torch
+
     from paranmt_hf.encoders.modules.paranmt_tables import WEIGHTS_FILE
     from paranmt_hf.encoders.row_file import RowFile
     from paranmt_hf.encoders.saving import save
+    from paranmt_hf.training.sent2vec.train_sent2vec import encoder_of_rows
 
     with _opened(source) as (stream, source_name, size):
         reader = BinReader(stream, source_name)
         found = read_words(reader)
-        order = _order(config, found, source_name)
+        order, buckets = _order(config, found, source_name), found.settings.bucket
         words, stock = len(found.units), order == 1 and config.cut == "words"
-        kept: np.ndarray | int = found.settings.bucket if order > 1 else 0
+        kept: np.ndarray | int = buckets if order > 1 else 0
         if config.text is not None:
-            kept = kept_buckets(config.text, found, order, config.cut)
+            kept = _kept_buckets(config.text, found, order, config.cut)
         ngrams = kept if isinstance(kept, int) else len(kept)
         rows = Sent2VecRows(reader, found)
         weights = folder / "rows"
@@ -248,12 +258,15 @@ def _convert(
         ):
             for start, block in rows.blocks():
                 chosen = _chosen(start, block, words, kept)
-                rows.refuse_not_finite(start, block[: max(0, words + found.settings.bucket - start)])
+                rows.refuse_not_finite(start, block[: max(0, words + buckets - start)])
                 file.write(chosen)
                 progress.advance_to(reader.position)
             for _ in rows.rest():
                 progress.advance_to(reader.position)
-    save(make_frame(found, order, config.cut, config.precision, kept, stock=stock), folder)
+    # All but the weights, of one dimension: the weights are put in place afterwards.
+    hashes = np.arange(kept) if isinstance(kept, int) else kept
+    frame = torch.zeros(words + ngrams, 1)
+    save(encoder_of_rows(found.units, frame, order, buckets, hashes, config.cut, config.precision), folder)
     weights.replace(folder / WEIGHTS_FILE)
     record = ConversionRecord(
         settings=settings,
@@ -266,11 +279,39 @@ def _convert(
         dimension=rows.dim,
         words=words - 1,
         ngrams=ngrams,
-        unreachable=unreachable(found, config.cut),
+        unreachable=_unreachable(found, config.cut),
         **made_with("numpy", "torch", "sentence-transformers"),
     )
-    write_conversion_card(folder, name, record)
+    card = encoder_card(converted_values(name, folder, record))
+    (folder / "README.md").write_text(card, encoding="utf8")
     return record
+
+
+def _unreachable(found: Sent2VecWords, cut: str) -> int:
+    """Count the words that no text can hold, because it is cut otherwise."""
+    words = (unit for unit in found.units[1:] if unit != END_OF_LINE)
+    return sum(" " in unit or CUTTERS[cut](unit) != [unit] for unit in words)
+
+
+def _kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.ndarray:
+    """Find the buckets of the n-grams that occur in a text [bucket], int64, ascending."""
+    tokenizer, lookup = WordTokenizer(cut=CUTTERS[cut]), WordLookup(Vocabulary("word", found.units))
+    kept, waiting = np.empty(0, np.int64), []
+    for _, sentences in SentenceFile(path).batches(Report()):
+        (table,) = tokenizer.tables(sentences)
+        bags = lookup.bags(table)
+        buckets, _ = ngram_buckets(*known_rows(bags.rows, bags.offsets), order, found.settings.bucket)
+        waiting.append(np.unique(buckets))
+        if sum(map(len, waiting)) > max(COLLECTED_BUCKETS, len(kept)):
+            kept, waiting = np.unique(np.concatenate([kept, *waiting])), []
+    kept = np.unique(np.concatenate([kept, *waiting]))
+    if not len(kept):
+        raise InputError(
+            f"`text` {path} holds no two successive words of the model, so no n-gram would be left; name text of the "
+            "model's language, or `order` 1",
+            option="text",
+        )
+    return kept
 
 
 def _chosen(start: int, block: np.ndarray, words: int, kept: np.ndarray | int) -> np.ndarray:
@@ -290,3 +331,32 @@ def _chosen(start: int, block: np.ndarray, words: int, kept: np.ndarray | int) -
     first = max(start, words) - words
     low, high = np.searchsorted(kept, [first, max(first, start + len(block) - words)])
     return np.concatenate([own, block[kept[low:high] + words - start]])
+
+
+def converted_values(
+    name: str, folder: Path, conversion: ConversionRecord, about: About | None = None, results: Results | None = None
+) -> dict[str, Any]:
+    """Collect the values of the card; see `encoder_values`."""
+    return encoder_values(
+        "converted",
+        name,
+        folder,
+        conversion.to_json(),
+        about or About(conversion.license),
+        results,
+        commands=[_command(conversion)],
+        # The file does not say in which language its text was.
+        languages=[],
+        limits=FAMILIES["word" if conversion.order == 1 else "sent2vec"].limits,
+        options=" ".join(f"-{option} {getattr(conversion.trained, option)}" for option in SHOWN_OPTIONS),
+    )
+
+
+def _command(conversion: ConversionRecord) -> str:
+    settings = conversion.settings
+    words = ["paranmt encoder convert", shlex.quote(" ".join(conversion.source.split())), "--out FOLDER"]
+    words += ["--license", shlex.quote(settings.license)]
+    words += option_words(replace(settings.config, order=None), ConvertConfig())
+    keep = [f"order={conversion.order}"] if conversion.order != conversion.trained.wordNgrams else []
+    keep += ["text=FILE"] if settings.text else []
+    return " ".join([*words, *(["--keep", ",".join(keep)] if keep else [])])

@@ -20,10 +20,9 @@ from paranmt_hf.hub.publish import About, Draft, Kind, files_of, kind_of
 from paranmt_hf.hub.repository import Model, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.training.card import encoder_card, eval_results, trained_values
-from paranmt_hf.training.conversion_record import ConversionRecord, converted_values
+from paranmt_hf.training.convert import ConversionRecord, converted_values
 from paranmt_hf.training.record import TRAINING_FILE, TRAINING_PICTURE, TrainingRecord
-from paranmt_hf.training.sent2vec.card import sent2vec_values
-from paranmt_hf.training.sent2vec.record import Sent2VecRecord
+from paranmt_hf.training.sent2vec.config import Sent2VecRecord, sent2vec_values
 
 RESULTS_FILE = ".eval_results/sts.yaml"
 RECORDS = (TRAINING_FILE, Sent2VecRecord.FILE, ConversionRecord.FILE)

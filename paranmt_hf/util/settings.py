@@ -351,3 +351,21 @@ def is_given(settings: object, name: str) -> bool:
     """Whether a setting differs from its default."""
     default: Any = next(entry.default for entry in fields(settings) if entry.name == name)  # type: ignore[arg-type]
     return getattr(settings, name) != default
+
+
+def option_words(given: Any, usual: Any) -> list[str]:  # noqa: ANN401 - settings
+    """Write the settings that differ from the usual ones as words of a command, those of a group together."""
+    words: list[str] = []
+    groups: dict[str, list[str]] = {}
+    kind: type = type(given)
+    for name, expected in expected_fields(kind).items():
+        value = getattr(given, name)
+        if value in (None, getattr(usual, name)) or not is_recorded(kind, name):
+            continue
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        group = next((marker.name for marker in expected.markers if isinstance(marker, Group)), None)
+        if group is not None:
+            groups.setdefault(group, []).append(f"{name}={text}")
+        else:
+            words += [f"--{name.replace('_', '-')}", text]
+    return words + [word for name, own in groups.items() for word in (f"--{name.replace('_', '-')}", ",".join(own))]

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,24 +18,23 @@ from paranmt_hf.encoders.modules.paranmt_tables import store
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import publish
 from paranmt_hf.training.average import average_encoders
-from paranmt_hf.training.conversion_record import ConvertConfig
-from paranmt_hf.training.convert import Converted, convert_model
+from paranmt_hf.training.convert import ConvertConfig, convert_model
 from tests.encoders.sent2vec_files import TEXTS, WORDS, BinFile, vector
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     path = tmp_path / "model.bin"
     path.write_bytes(BinFile(WORDS).write())
     return path
 
 
-def convert(source: str | Path, out: Path, **settings: object) -> Converted:
-    return convert_model(source, out, license="mit", config=ConvertConfig(**settings))  # type: ignore[arg-type]
+def convert(source, out, **settings):
+    return convert_model(source, out, license="mit", config=ConvertConfig(**settings))
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-def test_vectors_are_those_of_the_program(order: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vectors_are_those_of_the_program(order, tmp_path, monkeypatch):
     """With text cut at blanks, whatever the size of the blocks that are read."""
     monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 100)
     file = BinFile(WORDS, order=order)
@@ -52,30 +50,29 @@ def test_vectors_are_those_of_the_program(order: int, tmp_path: Path, monkeypatc
     assert made.record.unreachable == 1
 
 
-def test_words_cut_raw_text(model: Path, tmp_path: Path) -> None:
+def test_words_cut_raw_text(model, tmp_path):
     """`It's` is two words in lower case; of the vocabulary `co-op` and two bytes are never met."""
     made = convert(model, tmp_path / "out")
     encoder = paranmt_hf.load(tmp_path / "out")
     file = BinFile(WORDS)
     np.testing.assert_allclose(encoder.encode("The cat sat. It's"), vector(file, "the cat sat . it 's"), atol=1e-6)
     assert made.record.unreachable == 2
-    assert made.record.title == "Sent2Vec"
 
 
-def test_unigrams_are_a_stock_model(tmp_path: Path) -> None:
+def test_unigrams_are_a_stock_model(tmp_path):
     """They load in plain sentence-transformers without a flag; unknown words shorten a vector and do not turn it."""
     file = BinFile(WORDS, order=1, bucket=2)
     (tmp_path / "model.bin").write_bytes(file.write())
-    assert convert(tmp_path / "model.bin", tmp_path / "out").record.title == "WORD"
+    assert "WORD of 4 dimensions" in convert(tmp_path / "model.bin", tmp_path / "out").summary()
     plain = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     np.testing.assert_allclose(plain.encode("The cat sat"), vector(file, "the cat sat"), atol=1e-6)
     np.testing.assert_allclose(plain.encode("The cat sat zebra"), vector(file, "the cat sat") * 3 / 4, atol=1e-6)
     assert load_file(tmp_path / "out" / "model.safetensors")["embedding.weight"].shape == (11, 4)
 
 
-def test_fewer_words_in_a_row_than_the_file_holds(model: Path, tmp_path: Path) -> None:
+def test_fewer_words_in_a_row_than_the_file_holds(model, tmp_path):
     """The words alone are those of the file; more than it holds is refused."""
-    assert convert(model, tmp_path / "words", order=1).record.title == "WORD"
+    assert convert(model, tmp_path / "words", order=1).record.ngrams == 0
     found = paranmt_hf.load(tmp_path / "words").encode("the cat")
     np.testing.assert_allclose(found, BinFile(WORDS).rows()[[2, 3]].mean(axis=0), atol=1e-6)
     assert "trained with n-grams of up to 2 words" in (tmp_path / "words" / "README.md").read_text(encoding="utf8")
@@ -88,9 +85,7 @@ def test_fewer_words_in_a_row_than_the_file_holds(model: Path, tmp_path: Path) -
 @pytest.mark.parametrize("cut", ["words", "blanks"])
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
-def test_written_as_modules_write(
-    precision: str, order: int, cut: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_written_as_modules_write(precision, order, cut, tmp_path, monkeypatch):
     """The file that is written row after row has the tensors of a module that is saved whole."""
 
     monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 64)
@@ -112,10 +107,10 @@ def test_written_as_modules_write(
     np.testing.assert_allclose(encoder[0].weight.numpy(), rows, atol=1e-2)
 
 
-def test_only_ngrams_of_a_text(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_ngrams_of_a_text(model, tmp_path, monkeypatch):
     """Sentences of the text keep their vectors; what is left out is left out of the average."""
     monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 64)
-    monkeypatch.setattr("paranmt_hf.training.convert.COLLECTED", 1)
+    monkeypatch.setattr("paranmt_hf.training.convert.COLLECTED_BUCKETS", 1)
     text = tmp_path / "text.txt"
     text.write_text("The cat sat.\nIt's the café\n", encoding="utf8")
     made = convert(model, tmp_path / "out", text=str(text))
@@ -125,16 +120,16 @@ def test_only_ngrams_of_a_text(model: Path, tmp_path: Path, monkeypatch: pytest.
         np.testing.assert_allclose(encoder.encode(raw), vector(file, cut), atol=1e-6)
     np.testing.assert_allclose(encoder.encode("it sat"), file.rows()[[4, 6]].mean(axis=0), atol=1e-6)
     text.write_text("zebra cat\n", encoding="utf8")
-    with pytest.raises(InputError, match="holds no two words of the model beside each other"):
+    with pytest.raises(InputError, match="holds no two successive words of the model"):
         convert(model, tmp_path / "none", text=str(text))
     with pytest.raises(InputError, match="words alone are kept here"):
         convert(model, tmp_path / "none", text=str(text), order=1)
 
 
-def test_from_a_stream(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_a_stream(model, tmp_path, monkeypatch):
     """Packed or not, a stream gives the bytes of the model that the file gives."""
     convert(model, tmp_path / "file")
-    packed = io.BufferedReader(io.BytesIO(gzip.compress(model.read_bytes())))  # type: ignore[arg-type]
+    packed = io.BufferedReader(io.BytesIO(gzip.compress(model.read_bytes())))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(packed))
     made = convert("-", tmp_path / "stream")
     assert made.record.source == "the stream on standard input"
@@ -142,7 +137,7 @@ def test_from_a_stream(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert weights[0] == weights[1]
 
 
-def test_again_and_otherwise(model: Path, tmp_path: Path) -> None:
+def test_again_and_otherwise(model, tmp_path):
     """Known by content: the same file under another name is the same; nothing is left behind by an error."""
     out = tmp_path / "out"
     first = convert(model, out)
@@ -160,7 +155,7 @@ def test_again_and_otherwise(model: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "other.bin", "out"]
 
 
-def test_numbers_too_large_for_half(tmp_path: Path) -> None:
+def test_numbers_too_large_for_half(tmp_path):
     file = BinFile(WORDS)
     rows = file.rows()
     rows[4, 0] = 1e5
@@ -169,7 +164,7 @@ def test_numbers_too_large_for_half(tmp_path: Path) -> None:
         convert(tmp_path / "model.bin", tmp_path / "out", precision="float16")
 
 
-def test_published(model: Path, tmp_path: Path) -> None:
+def test_published(model, tmp_path):
     """With the licence that was stated, the card of its record, and the code that it needs elsewhere."""
     out = tmp_path / "out"
     convert(model, out)
@@ -196,14 +191,14 @@ def test_published(model: Path, tmp_path: Path) -> None:
         publish(out, "you/sent2vec", dry_run=True)
 
 
-def test_not_averaged(model: Path, tmp_path: Path) -> None:
+def test_not_averaged(model, tmp_path):
     """The card of a mean tells how its models were trained, which no conversion knows."""
     convert(model, tmp_path / "out", order=1)
     with pytest.raises(InputError, match="out is a converted encoder; only"):
         average_encoders([tmp_path / "out", tmp_path / "out"], tmp_path / "mean")
 
 
-def test_command(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command(model, tmp_path, capsys):
     out = tmp_path / "out"
     words = ["encoder", "convert", str(model), "--out", str(out), "--license", "mit"]
     assert cli.main(words) == 0

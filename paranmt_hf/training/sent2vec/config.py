@@ -1,15 +1,23 @@
-"""The settings of Sent2Vec, each with its source: Pagliardini, Gupta and Jaggi (2018, arXiv:1703.02507)."""
+"""The settings of Sent2Vec, its record and its card: Pagliardini, Gupta and Jaggi (2018, arXiv:1703.02507)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+import shlex
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
+from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, PythonOnly, Range, RunOnly, Seed, check
+from paranmt_hf.evaluation.results import Results
+from paranmt_hf.hub.publish import About
+from paranmt_hf.training.card import encoder_card, encoder_values
+from paranmt_hf.training.record import thinned
+from paranmt_hf.util.records import Record
+from paranmt_hf.util.settings import Advanced, Count, Group, Range, RunOnly, Seed, check, option_words
 
+CHECKPOINT = "checkpoint.safetensors"
 MOST = 1_000_000
-LARGEST_RATE = 1
 # The loss of a target takes the logarithm of a product of as many numbers of at most 2, which must stay finite.
 MOST_NEGATIVES = 1000
 # A byte for each bucket while n-grams are counted, four while they are trained.
@@ -24,6 +32,8 @@ _TABLE_5 = {
     "twitter": ((700, 20, 20, 3, 1e-6, 0), (700, 20, 20, 3, 1e-6, 3)),
 }
 _NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "dropped_ngrams")
+STEPS = Group("steps", "Which words are predicted, against how many others, and at which rate.")
+NGRAMS = Group("ngram_settings", "How n-grams are hashed and trained.")
 
 
 @dataclass(frozen=True)
@@ -56,16 +66,16 @@ class Sent2VecConfig:
     ngrams: Annotated[int, Range(at_least=1, at_most=20)] = 1
     dimension: Annotated[int | None, Range(at_least=1, at_most=100_000)] = None
     min_count: Count | None = None
-    min_target_count: Count | None = None
+    min_target_count: Annotated[Count | None, STEPS] = None
     max_words: Annotated[Count | None, Advanced] = None
     epochs: Annotated[int | None, Range(at_least=1, at_most=MOST)] = None
-    learning_rate: Annotated[float, Range(above=0, at_most=LARGEST_RATE), Advanced] = 0.2
-    threshold: Annotated[float | None, Range(above=0, at_most=1), Advanced] = None
-    negatives: Annotated[int, Range(at_least=1, at_most=MOST_NEGATIVES), Advanced] = 10
-    dropped_ngrams: Annotated[int | None, Range(at_least=0), Advanced] = None
-    buckets: Annotated[int, Range(at_least=0, at_most=MOST_BUCKETS), Advanced] = 2_000_000
-    min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), PythonOnly] = 1
-    placeholder_ngrams: Annotated[Literal["train", "leave-out"], Advanced] = "leave-out"
+    learning_rate: Annotated[float, Range(above=0, at_most=1), STEPS] = 0.2
+    threshold: Annotated[float | None, Range(above=0, at_most=1), STEPS] = None
+    negatives: Annotated[int, Range(at_least=1, at_most=MOST_NEGATIVES), STEPS] = 10
+    dropped_ngrams: Annotated[int | None, Range(at_least=0), NGRAMS] = None
+    buckets: Annotated[int, Range(at_least=0, at_most=MOST_BUCKETS), NGRAMS] = 2_000_000
+    min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), NGRAMS] = 1
+    placeholder_ngrams: Annotated[Literal["train", "leave-out"], NGRAMS] = "leave-out"
     cut: Literal["words", "blanks"] = "words"
     seed: Seed = 1
     threads: Annotated[int, Range(at_least=1, at_most=1024)] = 1
@@ -75,8 +85,9 @@ class Sent2VecConfig:
         check(self)
         if self.ngrams > 1 and self.buckets < 1:
             raise InputError(
-                f"ngrams {self.ngrams} are hashed into buckets, and there are {self.buckets}; give 2000000 `buckets`, "
-                "or 1 for `ngrams`"
+                f"`ngrams` {self.ngrams} needs buckets that they are hashed into, and `buckets` is {self.buckets}; "
+                "leave it out, or give 1 for `ngrams`",
+                option="buckets",
             )
 
     def resolved(self) -> Sent2VecConfig:
@@ -92,3 +103,119 @@ class Sent2VecConfig:
     def with_placeholder(self) -> bool:
         """Whether n-grams that reach over the place of the target are trained."""
         return self.placeholder_ngrams == "train"
+
+
+@dataclass
+class Sent2VecHistory:
+    """The course of a run.
+
+    Attributes:
+        losses: Words read, and the mean loss of a target since the entry before.
+        words: Words read.
+        targets: Targets predicted.
+        total: Sum of their losses.
+        seconds: Time spent training.
+    """
+
+    losses: list[tuple[int, float]] = field(default_factory=list)
+    words: int = 0
+    targets: int = 0
+    total: float = 0.0
+    seconds: float = 0.0
+
+    def add(self, words: int, targets: int, loss: float) -> None:
+        """Add some words that were read, their targets and the sum of their losses."""
+        self.words, self.targets, self.total = self.words + words, self.targets + targets, self.total + loss
+        if targets:
+            self.losses = thinned([*self.losses, (self.words, loss / targets)])
+
+    @property
+    def mean(self) -> float:
+        """Mean loss of all targets, the figure that the authors' program shows."""
+        return self.total / max(self.targets, 1)
+
+
+@dataclass(frozen=True)
+class Sent2VecSettings:
+    """What determines a model.
+
+    Attributes:
+        sent2vec: How it is trained, resolved.
+        data: The identity of each source of sentences, with checksums; `columns` names the columns that were read.
+    """
+
+    sent2vec: Sent2VecConfig
+    data: list[dict[str, Any]]
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(source.get("columns", {}), dict) for source in self.data):
+            raise InputError("the settings do not say which columns were read")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sent2VecRecord(Record):
+    """The content of the `sent2vec.json` of an encoder.
+
+    Attributes:
+        settings: What determines the model.
+        sources: Names of what was read, without folders.
+        datasets: Ids of data sets on the Hub among them.
+        sentences: Number of sentences with at least two known words.
+        words: Number of words with a vector.
+        ngrams: Number of buckets of n-grams with a vector.
+        known: Number of known words in these sentences.
+        course: The course of the run.
+        dimension: Size of a sentence vector.
+        parameters: Number of weights of the model, without the output vectors.
+    """
+
+    FILE: ClassVar[str] = "sent2vec.json"
+    KIND: ClassVar[str] = "an encoder trained on sentences (`paranmt train-sent2vec`)"
+
+    settings: Sent2VecSettings
+    sources: list[str]
+    datasets: list[str]
+    sentences: int
+    words: int
+    ngrams: int
+    known: int
+    course: Sent2VecHistory
+    dimension: int
+    parameters: int
+
+
+def sent2vec_values(
+    name: str, folder: Path, training: Sent2VecRecord, about: About | None = None, results: Results | None = None
+) -> dict[str, Any]:
+    """Collect the values of the card; see `encoder_values`."""
+    record = training.to_json()
+    record["course"] = {"targets": training.course.targets}
+    return encoder_values(
+        "sent2vec",
+        name,
+        folder,
+        record,
+        about,
+        results,
+        commands=[_command(training)],
+        datasets=training.datasets,
+        languages=[],
+        limits=FAMILIES["sent2vec" if training.ngrams else "word"].limits,
+        mean_loss=training.course.mean,
+    )
+
+
+def write_sent2vec_card(folder: Path, name: str, training: Sent2VecRecord) -> None:
+    """Write the card of an encoder into its folder, as it is before somebody evaluates or publishes it."""
+    card = encoder_card(sent2vec_values(name, folder, training))
+    (folder / "README.md").write_text(card, encoding="utf8")
+
+
+def _command(training: Sent2VecRecord) -> str:
+    words = ["paranmt train-sent2vec", *(shlex.quote(" ".join(name.split())) for name in training.sources)]
+    columns = [str(source.get("columns", {}).get("sentence", "")) for source in training.settings.data]
+    if columns and all(columns) and set(columns) != {"reference", "translation"}:
+        words += ["--columns", *map(shlex.quote, dict.fromkeys(columns))]
+    config = training.settings.sent2vec
+    usual = replace(Sent2VecConfig(ngrams=config.ngrams).resolved(), ngrams=1)
+    return " ".join([*words, *option_words(config, usual), "--out FOLDER"])

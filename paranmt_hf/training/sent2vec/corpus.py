@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,16 +14,21 @@ from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.training.checkpoint import read_sealed, seal
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
-from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes
 from paranmt_hf.util.progress import Progress
 
+logger = logging.getLogger(__name__)
 # Distinct words that are counted at once; some 150 bytes each.
-MOST_DISTINCT = 8_000_000
+MAX_DISTINCT_WORDS = 8_000_000
+NUMBERS, LENGTHS, ROWS, ENDS, HASHES = "numbers", "lengths", "rows", "ends", "hashes"
+SENTENCES_READ = 100_000
+# Sentences that are trained on between two looks at clock and loss.
+BLOCK = 10_000
 
 
 @dataclass(frozen=True)
-class Words:
+class KnownWords:
     """The words that have a row.
 
     Attributes:
@@ -55,16 +59,16 @@ class Words:
 class WordCounter:
     """Numbers and counts the words of columns of sentences.
 
-    Memory is bounded: where there are too many distinct words, the rarest so far are forgotten, and counted from zero
+    Memory is bounded: if there are too many distinct words, the rarest so far are forgotten, and counted from zero
     if they come again, as the authors' program does (`readFromFile` in its `dictionary.cc`).
 
     Args:
         cut: How text is cut, `words` or `blanks`.
-        most: Distinct words that are kept at once.
+        most: Maximum number of distinct words that are kept at once.
     """
 
-    def __init__(self, cut: str, most: int = MOST_DISTINCT) -> None:
-        self._cut = cut_chunk if cut == "words" else _whole
+    def __init__(self, cut: str, most: int = MAX_DISTINCT_WORDS) -> None:
+        self._cut = cut_chunk if cut == "words" else lambda chunk: [chunk] if chunk else []
         self._most, self._rarest = most, 1
         self._number_of: dict[str, int] = {}
         self._counts = np.zeros(1024, np.int64)
@@ -122,7 +126,7 @@ class WordCounter:
             self._number_of = kept
         self._begin()
 
-    def choose(self, config: Sent2VecConfig, lines: int) -> tuple[Words, np.ndarray]:
+    def choose(self, config: Sent2VecConfig, lines: int) -> tuple[KnownWords, np.ndarray]:
         """Choose the words that get a row.
 
         Args:
@@ -146,35 +150,19 @@ class WordCounter:
         numbers = np.array([self._number_of[word] for word in kept])
         rows = np.zeros(self._next, np.int32)
         rows[numbers] = np.arange(1, len(kept) + 1)
-        # Forgotten words are among them.
-        tokens = self._total + lines
-        words = Words([UNKNOWN, *kept], np.concatenate([[0], counts[numbers]]), lines, tokens)
-        if words.counts[1] < (config.min_target_count or 1):
+        # Forgotten words are among the tokens.
+        counts = np.concatenate([[0], counts[numbers]])
+        if counts[1] < (config.min_target_count or 1):
             raise InputError(
-                f"no word can be a target: {kept[0]!r}, the most frequent one, occurs {words.counts[1]:,} times, and "
+                f"no word can be a target: {kept[0]!r}, the most frequent one, occurs {counts[1]:,} times, and "
                 f"`min_target_count` is {config.min_target_count:,}; lower it, or give more text"
             )
-        return words, rows
-
-
-def _whole(chunk: str) -> list[str]:
-    return [chunk] if chunk else []
-
-
-logger = logging.getLogger(__name__)
-# Written last: says that the rest is there.
-ABOUT = "corpus.json"
-NUMBERS, LENGTHS = "numbers", "lengths"
-ROWS, ENDS, NAMES, COUNTS, HASHES = "rows", "ends", "names", "counts", "hashes"
-# Words, or sentences, that are read at once.
-CHUNK = 2_000_000
-# Sentences that are trained on between two looks at clock and loss.
-BLOCK = 10_000
+        return KnownWords([UNKNOWN, *kept], counts, lines, self._total + lines), rows
 
 
 @dataclass(frozen=True)
 class Block:
-    """Sentences that lie one behind the other.
+    """Successive sentences.
 
     Attributes:
         words: Rows of their words [word], int32.
@@ -192,26 +180,21 @@ class TextOnDisk:
     """Sentences of two and more known words, as rows of the words.
 
     Attributes:
-        folder: Where they lie.
+        folder: Folder of the files.
         words: The words.
-        sentences: How many sentences.
+        sentences: Number of sentences.
         known: Words in them.
         hashes: The buckets that get a row [n-gram row], int64, ascending.
     """
 
     folder: Path
-    words: Words
+    words: KnownWords
     sentences: int
     known: int
     hashes: np.ndarray
 
     def blocks(self, start: int = 0, size: int = BLOCK) -> Iterator[Block]:
-        """Read the sentences in order.
-
-        Args:
-            start: The first one.
-            size: Sentences of a block.
-        """
+        """Read the sentences in order, from `start` on, in blocks of `size`."""
         with (self.folder / ENDS).open("rb") as ends, (self.folder / ROWS).open("rb") as rows:
             first = 0
             if start:
@@ -230,62 +213,62 @@ def write_corpus(batches: Iterable[pa.Array], folder: Path, config: Sent2VecConf
 
     Args:
         batches: Sentences [sentence], batch by batch.
-        folder: Where to; what was there goes.
+        folder: An empty folder.
         config: The settings, resolved.
     """
-    (folder / ABOUT).unlink(missing_ok=True)
-    counter = WordCounter(config.cut)
-    numbers, lengths, lines = ChecksummedFile(folder / NUMBERS), ChecksummedFile(folder / LENGTHS), 0
-    with Progress("read", least=5.0) as progress:
+    counter, lines = WordCounter(config.cut), 0
+    with (
+        (folder / NUMBERS).open("wb") as numbers,
+        (folder / LENGTHS).open("wb") as lengths,
+        Progress("read", least=5.0) as progress,
+    ):
         for column in batches:
             found, sizes = counter.add(column)
             numbers.write(found.data)
             lengths.write(sizes.data)
             progress.advance_to(lines := lines + len(sizes))
-    numbers.close()
-    lengths.close()
     if counter.forgotten:
         logger.info(f"{counter.forgotten:,} rare words were forgotten on the way, to bound the memory")
     words, row_of = counter.choose(config, lines)
     del counter
-    text, checksums = _write_rows(folder, words, row_of)
+    sentences, known = _write_rows(folder, lines, row_of)
     for name in (NUMBERS, LENGTHS):
         (folder / name).unlink()
+    text = TextOnDisk(folder, words, sentences, known, np.empty(0, np.int64))
     hashes = _occurring_buckets(text, config)
-    for name, content in (
-        (NAMES, "\n".join(words.names).encode()),
-        (COUNTS, words.counts.data),
-        (HASHES, hashes.data),
-    ):
-        file = ChecksummedFile(folder / name)
-        file.write(content)
-        checksums[name] = file.close()
-    about = {"lines": lines, "tokens": words.tokens, "sentences": text.sentences, "known": text.known}
-    write_bytes(folder / ABOUT, json.dumps({**about, "checksums": checksums}).encode())
-    return TextOnDisk(folder, words, text.sentences, text.known, hashes)
+    hashes.tofile(folder / HASHES)
+    about = {"lines": lines, "tokens": words.tokens, "sentences": sentences, "known": known}
+    seal(folder, {**about, "names": words.names, "counts": words.counts.tolist()})
+    return TextOnDisk(folder, words, sentences, known, hashes)
 
 
-def _write_rows(folder: Path, words: Words, row_of: np.ndarray) -> tuple[TextOnDisk, dict[str, str]]:
-    """Turn numbers of words into rows; unknown words go, and so do sentences of fewer than two known words."""
-    rows, ends = ChecksummedFile(folder / ROWS), ChecksummedFile(folder / ENDS)
+def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]:
+    """Turn numbers of words into rows, without unknown words and sentences of fewer than two known words.
+
+    Returns:
+        The number of sentences, and that of their words.
+    """
     sentences = known = 0
-    with (folder / NUMBERS).open("rb") as numbers, (folder / LENGTHS).open("rb") as lengths:
-        while len(sizes := np.fromfile(lengths, np.int32, CHUNK // 20)):
+    with (
+        (folder / NUMBERS).open("rb") as numbers,
+        (folder / LENGTHS).open("rb") as lengths,
+        (folder / ROWS).open("wb") as rows,
+        (folder / ENDS).open("wb") as ends,
+    ):
+        while len(sizes := np.fromfile(lengths, np.int32, SENTENCES_READ)):
             bounds = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
             found = row_of[np.fromfile(numbers, np.int32, int(bounds[-1]))]
-            left = np.concatenate([[0], np.cumsum(found > 0)])[bounds]
-            kept = np.repeat(np.diff(left) > 1, sizes) & (found > 0)
-            lasting = np.diff(left)[np.diff(left) > 1]
-            rows.write(found[kept].data)
+            left = np.diff(np.concatenate([[0], np.cumsum(found > 0)])[bounds])
+            rows.write(found[np.repeat(left > 1, sizes) & (found > 0)].data)
+            lasting = left[left > 1]
             ends.write((known + np.cumsum(lasting)).data)
             sentences, known = sentences + len(lasting), known + int(lasting.sum())
-    checksums = {ROWS: rows.close(), ENDS: ends.close()}
     if sentences < 2:
         raise InputError(
-            f"of {words.lines:,} sentences {sentences} have two words that occur often enough; expected many: lower "
+            f"of {lines:,} sentences {sentences} have two words that occur often enough; expected many: lower "
             "`min_count`, or give more text, one sentence on a line"
         )
-    return TextOnDisk(folder, words, sentences, known, np.empty(0, np.int64)), checksums
+    return sentences, known
 
 
 def _occurring_buckets(text: TextOnDisk, config: Sent2VecConfig) -> np.ndarray:
@@ -303,14 +286,11 @@ def _occurring_buckets(text: TextOnDisk, config: Sent2VecConfig) -> np.ndarray:
 
 
 def read_corpus(folder: Path) -> TextOnDisk | None:
-    """Find what `write_corpus` wrote; None where it did not come to its end, or a file is damaged."""
+    """Find what `write_corpus` wrote; None if it did not come to its end, or a file is damaged."""
     try:
-        about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
-        if any(checksum(folder / name) != expected for name, expected in about["checksums"].items()):
-            return None
-        names = (folder / NAMES).read_bytes().decode().split("\n")
-    except (OSError, ValueError):
+        about = read_sealed(folder)
+    except InputError:
         return None
-    words = Words(names, np.fromfile(folder / COUNTS, np.int64), about["lines"], about["tokens"])
+    words = KnownWords(about["names"], np.array(about["counts"], np.int64), about["lines"], about["tokens"])
     hashes = np.fromfile(folder / HASHES, np.int64)
     return TextOnDisk(folder, words, about["sentences"], about["known"], hashes)

@@ -25,7 +25,7 @@ MOST_COUNTED = 255
 ONE = np.float32(1)
 
 
-class Model(NamedTuple):
+class Tables(NamedTuple):
     """What is trained.
 
     Attributes:
@@ -44,7 +44,7 @@ class Model(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """What is drawn by chance.
+    """What is sampled at random.
 
     Attributes:
         keep: Probability that a word is taken as a target [word].
@@ -196,7 +196,7 @@ def _predict(
 
 
 @njit(nogil=True, cache=True)
-def _find_ngrams(words: np.ndarray, model: Model, sampling: Sampling, random: np.ndarray, room: _Room) -> int:
+def _find_ngrams(words: np.ndarray, model: Tables, sampling: Sampling, random: np.ndarray, room: _Room) -> int:
     """Find the rows of a sentence's n-grams, but for those that are dropped; returns how many are left."""
     length, wide, count = len(words), model.order - 1, 0
     for start in range(length):
@@ -221,7 +221,7 @@ def _find_ngrams(words: np.ndarray, model: Model, sampling: Sampling, random: np
 
 
 @njit(nogil=True, cache=True)
-def _exchange(words: np.ndarray, at: int, model: Model, room: _Room) -> tuple[int, int]:
+def _exchange(words: np.ndarray, at: int, model: Tables, room: _Room) -> tuple[int, int]:
     """Find the rows that leave the context when a word becomes the placeholder, and those that enter it; how many."""
     leaving, entering = 1, 1
     room.leaving[0], room.entering[0] = words[at], 0
@@ -264,7 +264,7 @@ def train_sentences(
     words: np.ndarray,
     bounds: np.ndarray,
     rates: np.ndarray,
-    model: Model,
+    model: Tables,
     sampling: Sampling,
     worker: Worker,
 ) -> tuple[float, int]:
@@ -275,7 +275,7 @@ def train_sentences(
         bounds: Bounds of the sentences [sentence + 1], int64.
         rates: Learning rate of each sentence [sentence].
         model: The tables, changed in place.
-        sampling: What is drawn by chance.
+        sampling: What is sampled at random.
         worker: The state of this thread, changed in place.
 
     Returns:

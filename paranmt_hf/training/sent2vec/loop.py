@@ -13,44 +13,34 @@ import torch
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
-from paranmt_hf.training.sent2vec.config import Sent2VecConfig
+from paranmt_hf.training.sent2vec.config import CHECKPOINT, Sent2VecConfig, Sent2VecHistory
 from paranmt_hf.training.sent2vec.corpus import BLOCK, Block, TextOnDisk
-from paranmt_hf.training.sent2vec.kernels import Model, Sampling, Worker, train_sentences
-from paranmt_hf.training.sent2vec.record import CHECKPOINT, Course
+from paranmt_hf.training.sent2vec.kernels import Sampling, Tables, Worker, train_sentences
 from paranmt_hf.util.machine import total_memory
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import from_json, to_json
 
-# Entries of the table in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`).
-SIZE = 10_000_000
-# A small corpus needs no large table: so many entries for each of its words.
-ENTRIES_OF_A_WORD = 100
+logger = logging.getLogger(__name__)
+# Entries of the table of negatives in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`), and the most for
+# each word of a corpus, because a small one needs no large table.
+TABLE_ENTRIES, ENTRIES_OF_A_WORD = 10_000_000, 100
+# Rows that get random numbers at once.
+ROWS_FILLED = 100_000
 
 
 def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int | None = None) -> np.ndarray:
-    """Make the table, in the order in which its entries are taken (arXiv:1703.02507, section 2.1 and footnote 2).
+    """Make the table of negatives [entry], int32, of about `size` entries, in the order in which they are taken.
 
-    Each word has its share of the entries, rounded up, so that none is missing.
-
-    Args:
-        counts: How often each word occurs [word].
-        generator: Decides the order.
-        size: Entries, about; that of the authors' program, or less for a small corpus, if left out.
-
-    Returns:
-        Words [entry], int32.
+    Each word has a share by the root of its count [word], rounded up, so that none is missing (arXiv:1703.02507,
+    section 2.1 and footnote 2).
     """
     if size is None:
-        size = min(SIZE, ENTRIES_OF_A_WORD * int(counts.sum()))
+        size = min(TABLE_ENTRIES, ENTRIES_OF_A_WORD * int(counts.sum()))
     roots = np.sqrt(counts)
     entries = np.ceil(roots * (size / roots.sum())).astype(np.int64)
     table = np.repeat(np.arange(len(counts), dtype=np.int32), entries)
     generator.shuffle(table)
     return table
-
-
-logger = logging.getLogger(__name__)
-# Rows that get random numbers at once.
-CHUNK = 100_000
 
 
 class Loop:
@@ -64,7 +54,7 @@ class Loop:
     """
 
     def __init__(self, text: TextOnDisk, config: Sent2VecConfig, folder: Path, *, block: int = BLOCK) -> None:
-        self.text, self.config, self.course = text, config, Course()
+        self.text, self.config, self.course = text, config, Sent2VecHistory()
         self._checkpoint, self._block = folder / CHECKPOINT, block
         self._epoch = self._sentence = 0
         self._refuse_too_large()
@@ -122,15 +112,15 @@ class Loop:
         """Make the initial tables: inputs between -1/dimension and 1/dimension, outputs of zeros."""
         width = self.config.dimension or 0
         inputs = np.empty((self._rows, width), np.float32)
-        for start in range(0, len(inputs), CHUNK):
-            part = inputs[start : start + CHUNK]
+        for start in range(0, len(inputs), ROWS_FILLED):
+            part = inputs[start : start + ROWS_FILLED]
             generator.random(out=part, dtype=np.float32)
             part *= np.float32(2 / width)
             part -= np.float32(1 / width)
         outputs = np.zeros((len(self.text.words.names) + 1, width), np.float32)
         return {"inputs": torch.from_numpy(inputs), "outputs": torch.from_numpy(outputs)}
 
-    def run(self) -> Course:
+    def run(self) -> Sent2VecHistory:
         """Train to the end, from the last checkpoint if there is one."""
         epochs = self.config.epochs or 1
         model, total = self._model(), epochs * self.text.known
@@ -157,13 +147,13 @@ class Loop:
         self._save()
         return self.course
 
-    def _model(self) -> Model:
+    def _model(self) -> Tables:
         hashes, first = self.text.hashes, len(self.text.words.names)
         row_of = np.zeros(self.config.buckets if self.config.ngrams > 1 else 1, np.int32)
         row_of[hashes] = np.arange(first, first + len(hashes))
-        return Model(self.inputs, self.outputs, self.config.ngrams, row_of, self.config.with_placeholder)
+        return Tables(self.inputs, self.outputs, self.config.ngrams, row_of, self.config.with_placeholder)
 
-    def _train(self, block: Block, model: Model, pool: ThreadPoolExecutor, total: int) -> float:
+    def _train(self, block: Block, model: Tables, pool: ThreadPoolExecutor, total: int) -> float:
         """Train on a block; returns the mean loss of its targets."""
         bounds, config = block.bounds, self.config
         done = self._epoch * self.text.known + block.first
@@ -180,11 +170,11 @@ class Loop:
         results = [part.result() for part in parts]
         loss, targets = sum(loss for loss, _ in results), sum(targets for _, targets in results)
         if not math.isfinite(loss):
-            # It cannot be gone on with, and must not keep a run with another rate from the folder.
+            # It is of no use, and must not keep a run with another rate from the folder.
             self._checkpoint.unlink(missing_ok=True)
             raise InputError(
                 f"the loss is {loss} after {self.course.words:,} words: the weights grew beyond all bounds; lower "
-                "`learning_rate` and begin anew"
+                "`learning_rate`"
             )
         self.course.add(int(bounds[-1]), targets, loss)
         return loss / max(targets, 1)
@@ -195,7 +185,7 @@ class Loop:
             "sentence": self._sentence,
             "random": [int(worker.random[0]) for worker in self._workers],
             "cursor": [int(worker.cursor[0]) for worker in self._workers],
-            "course": self.course.as_dict(),
+            "course": to_json(self.course),
         }
         write_checkpoint(self._checkpoint, self._tensors, state)
 
@@ -212,6 +202,6 @@ class Loop:
         self._epoch, self._sentence = state["epoch"], state["sentence"]
         for worker, random, cursor in zip(self._workers, state["random"], state["cursor"], strict=True):
             worker.random[0], worker.cursor[0] = random, cursor
-        self.course = Course.from_dict(state["course"])
-        logger.info(f"going on after {self.course.words:,} words")
+        self.course = from_json(Sent2VecHistory, state["course"], self._checkpoint)
+        logger.info(f"continuing after {self.course.words:,} words")
         return tensors

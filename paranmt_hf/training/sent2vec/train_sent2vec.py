@@ -13,17 +13,23 @@ import numpy as np
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.training.record import TRAINING_PICTURE, plot_history
-from paranmt_hf.training.sent2vec.card import write_sent2vec_card
-from paranmt_hf.training.sent2vec.config import Sent2VecConfig
-from paranmt_hf.training.sent2vec.corpus import TextOnDisk, read_corpus, write_corpus
-from paranmt_hf.training.sent2vec.record import CHECKPOINT, Sent2VecRecord, Sent2VecSettings
+from paranmt_hf.training.record import TRAINING_PICTURE, History, plot_history
+from paranmt_hf.training.sent2vec.config import (
+    CHECKPOINT,
+    Sent2VecConfig,
+    Sent2VecRecord,
+    Sent2VecSettings,
+    write_sent2vec_card,
+)
 from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run
 
 if TYPE_CHECKING:
+    import torch
+
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+    from paranmt_hf.training.sent2vec.corpus import TextOnDisk
 
 logger = logging.getLogger(__name__)
 TEXT = "text"
@@ -92,6 +98,7 @@ def _train(
 ) -> Sent2VecRecord:
     """Read the text, unless an earlier run did; train; write the model, its card and its picture."""
     from paranmt_hf.encoders.saving import save
+    from paranmt_hf.training.sent2vec.corpus import read_corpus
     from paranmt_hf.training.sent2vec.loop import Loop
 
     config = settings.sent2vec
@@ -115,14 +122,20 @@ def _train(
         parameters=int(loop.inputs.size),
         **made_with("numba", "numpy", "torch", "sentence-transformers"),
     )
-    save(_encoder(loop.inputs, text, config), folder)
+    # The placeholder's row becomes that of unknown words, which add nothing.
+    loop.inputs[0] = 0
+    save(
+        encoder_of_rows(text.words.names, loop.inputs, config.ngrams, config.buckets, text.hashes, config.cut), folder
+    )
     if course.losses:
-        plot_history(course.history, folder / TRAINING_PICTURE, "Sent2Vec", unit="words")
+        plot_history(History(losses=course.losses), folder / TRAINING_PICTURE, "Sent2Vec", unit="words")
     write_sent2vec_card(folder, name, record)
     return record
 
 
 def _read_text(sources: SentenceSources, folder: Path, config: Sent2VecConfig) -> TextOnDisk:
+    from paranmt_hf.training.sent2vec.corpus import write_corpus
+
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     report = Report()
@@ -137,23 +150,33 @@ def _read_text(sources: SentenceSources, folder: Path, config: Sent2VecConfig) -
     return text
 
 
-def _encoder(inputs: np.ndarray, text: TextOnDisk, config: Sent2VecConfig) -> SentenceEncoder:
-    """Make the encoder of the trained rows; words alone, cut as WORD cuts them, are a WORD model."""
+def encoder_of_rows(
+    units: Sequence[str],
+    rows: np.ndarray | torch.Tensor,
+    order: int,
+    buckets: int,
+    hashes: np.ndarray,
+    cut: str,
+    precision: str = "float32",
+) -> SentenceEncoder:
+    """Make the encoder of rows [word or n-gram, dimension]; words alone, cut as WORD cuts them, are a WORD model.
+
+    Args:
+        units: The words, of which the first is unknown words.
+        rows: Rows of the words, then of the n-grams.
+        order: Number of words of the longest n-grams.
+        buckets: Number of buckets that n-grams are hashed into.
+        hashes: The buckets that have a row, ascending.
+        cut: How text is cut.
+        precision: How the weights are stored.
+    """
     from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-    # The placeholder's row becomes that of unknown words, which add nothing.
-    inputs[0] = 0
-    module = (
-        WordEmbedding(text.words.names, inputs)
-        if config.ngrams == 1 and config.cut == "words"
-        else NgramEmbedding(
-            text.words.names,
-            inputs,
-            order=config.ngrams,
-            buckets=config.buckets if config.ngrams > 1 else 0,
-            hashes=text.hashes,
-            cut=config.cut,
+    if order == 1 and cut == "words":
+        return SentenceEncoder(
+            modules=[WordEmbedding(units, rows, precision)], device="cpu", similarity_fn_name="cosine"
         )
-    )
+    buckets = buckets if order > 1 else 0
+    module = NgramEmbedding(units, rows, precision, order=order, buckets=buckets, hashes=hashes, cut=cut)
     return SentenceEncoder(modules=[module], device="cpu", similarity_fn_name="cosine")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
-from paranmt_hf.training.sent2vec import kernels  # noqa: E402
+from paranmt_hf.training.sent2vec import kernels
 from paranmt_hf.training.sent2vec.config import MOST_NEGATIVES
-from paranmt_hf.training.sent2vec.kernels import Model, Sampling, Worker  # noqa: E402
+from paranmt_hf.training.sent2vec.kernels import Sampling, Tables, Worker
 
 GOLDEN, MASK = 0x9E3779B97F4A7C15, 2**64 - 1
 
@@ -92,7 +92,7 @@ def random_case(seed, order, placeholder, dropped, buckets=40):
         row_of[some] = np.arange(9, 9 + len(some))
     rows = 9 + np.count_nonzero(row_of)
     scale = lambda *shape: generator.normal(size=shape).astype(np.float32)  # noqa: E731
-    model = Model(scale(rows, 7), scale(10, 7), order, row_of, placeholder)
+    model = Tables(scale(rows, 7), scale(10, 7), order, row_of, placeholder)
     table = generator.permutation(np.repeat(np.arange(1, 10), 3)).astype(np.int32)
     keep = np.append(0, generator.uniform(0, 1.4, size=8))
     worker = Worker(np.array([seed], np.uint64), np.array([5]), np.zeros(rows, np.int32))

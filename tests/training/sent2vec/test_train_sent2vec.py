@@ -21,8 +21,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import About, publish
 from paranmt_hf.training.checkpoint import write_checkpoint
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
-from paranmt_hf.training.sent2vec.config import Sent2VecConfig
-from paranmt_hf.training.sent2vec.record import Sent2VecRecord
+from paranmt_hf.training.sent2vec.config import Sent2VecConfig, Sent2VecRecord
 from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec  # noqa: E402
 from paranmt_hf.util.records import as_json
 from tests.cli.commands import kept_options
@@ -126,7 +125,7 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("after", [0, 1, 7])
+@pytest.mark.parametrize("after", [0, 7])
 def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, after):
     settings = config(ngrams=2, dropped_ngrams=1, checkpoint_seconds=0)
     monkeypatch.setattr(loop.Loop.__init__, "__kwdefaults__", {"block": 60})
@@ -157,7 +156,7 @@ def test_threads(tmp_path, text, pairs_of_words):
     assert record.course.mean == pytest.approx(pairs_of_words.record.course.mean, rel=0.02)
 
 
-def test_every_kind_of_text(tmp_path):
+def test_every_kind_of_text(tmp_path, release):
     left, right = synonyms(30)
     plain, packed, table = tmp_path / "a.txt", tmp_path / "b.txt.gz", tmp_path / "c.parquet"
     plain.write_text("\n".join(left[:10]))
@@ -167,18 +166,8 @@ def test_every_kind_of_text(tmp_path):
     assert (trained.record.sentences, trained.record.sources) == (60, ["a.txt", "b.txt.gz", "c.parquet"])
     named = train_sent2vec(table, tmp_path / "named", columns=["other"], config=config())
     assert (named.record.sentences, named.record.settings.data[0]["columns"]) == (20, {"sentence": "other"})
-
-
-def test_both_sides_of_a_release(tmp_path, release):
-    record = train_sent2vec(release, tmp_path / "out", config=config(epochs=1)).record
-    assert record.sentences == 120
-    assert (tmp_path / "out" / "sent2vec.json").is_file()
-
-
-def test_rates_out_of_range():
-    for name, value in {"learning_rate": 1e30, "threshold": 2.0}.items():
-        with pytest.raises(InputError, match=f"^{name} must be above 0 and at most 1, was"):
-            config(**{name: value})
+    # Of a release both sides.
+    assert train_sent2vec(release, tmp_path / "release", config=config(epochs=1)).record.sentences == 120
 
 
 def test_weights_beyond_all_bounds(tmp_path, text, any_number):
@@ -273,7 +262,7 @@ def test_published_with_a_card_that_is_true(pairs_of_words):
     text = plan.card
     assert "A sentence." in text
     assert f"Trained without supervision on {pairs_of_words.record.sentences} sentences of text.txt." in text
-    assert "--ngrams 2" in text and "--dimension 8" in text and "--min-count 1" in text
+    assert "--ngrams 2" in text and "--dimension 8" in text and "--ngram-settings dropped_ngrams=1,buckets" in text
     assert "pagliardini-etal-2018-unsupervised" in text and "wieting-gimpel" not in text
     assert "English" not in text and "pairs" not in text.split("## Training")[1].split("## Licence")[0]
     assert {"sent2vec.json", "README.md", "model.safetensors", "paranmt_averages.py"} <= set(plan.parcel.files)
