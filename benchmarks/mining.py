@@ -79,10 +79,10 @@ class Memory:
 
 def ours(text: Path, result: Path, **settings: object) -> None:
     """Mine with this package."""
-    from paranmt_hf import MineConfig, mine
+    from paranmt_hf import MineConfig, mine_pairs
 
     with tempfile.TemporaryDirectory(dir=result.parent) as work:
-        made = mine(text, Path(work) / "pairs.parquet", config=MineConfig(**settings))  # type: ignore[arg-type]
+        made = mine_pairs(text, Path(work) / "pairs.parquet", config=MineConfig(**settings))  # type: ignore[arg-type]
         table = pq.read_table(made.folder, columns=["first_line", "second_line", "cosine"])
     first, second, score = (column.to_numpy() for column in table.columns)
     np.savez(result, first=first - 1, second=second - 1, score=score)

@@ -48,15 +48,13 @@ _NAMES = {
     "augment": "paranmt_hf.paraphrase.augment",
     "average_encoders": "paranmt_hf.training.average",
     "build": "paranmt_hf.corpus.build",
-    "build_index": "paranmt_hf.search.index",
-    "build_lexicon": "paranmt_hf.lexicon.build",
     "convert_model": "paranmt_hf.training.convert",
     "describe_corpora": "paranmt_hf.corpus.stats",
     "distill_vectors": "paranmt_hf.training.vectors",
     "evaluate": "paranmt_hf.evaluation.evaluate",
     "evaluate_canonical": "paranmt_hf.paraphrase.evaluate",
     "evaluate_contrast": "paranmt_hf.evaluation.contrast",
-    "evaluate_lexicon": "paranmt_hf.lexicon.build",
+    "evaluate_lexicon": "paranmt_hf.lexicon.word_similarity",
     "evaluate_overfitting": "paranmt_hf.training.overfitting",
     "evaluate_paraphrases": "paranmt_hf.paraphrase.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
@@ -69,7 +67,7 @@ _NAMES = {
     "import_pairs": "paranmt_hf.corpus.import_pairs",
     "load": "paranmt_hf.encoders.loading",
     "load_supervised": "paranmt_hf.training.supervised.model",
-    "mine": "paranmt_hf.search.mine",
+    "mine_pairs": "paranmt_hf.search.mine",
     "mined_negatives": "paranmt_hf.training.negatives",
     "paraphrase_file": "paranmt_hf.paraphrase.paraphrase_file",
     "parse_pairs": "paranmt_hf.corpus.parsing.parse",
@@ -131,8 +129,6 @@ __all__ = [
     "augment",
     "average_encoders",
     "build",
-    "build_index",
-    "build_lexicon",
     "convert_model",
     "describe_corpora",
     "distill_vectors",
@@ -152,7 +148,7 @@ __all__ = [
     "import_pairs",
     "load",
     "load_supervised",
-    "mine",
+    "mine_pairs",
     "mined_negatives",
     "paraphrase_file",
     "parse_pairs",
@@ -210,8 +206,8 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
     from paranmt_hf.evaluation.word_weights import WordWeighting
     from paranmt_hf.hub.publish import About, publish
-    from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
     from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
+    from paranmt_hf.lexicon.word_similarity import evaluate_lexicon
     from paranmt_hf.paraphrase.adversarial import find_adversarial
     from paranmt_hf.paraphrase.augment import AugmentConfig, augment
     from paranmt_hf.paraphrase.config import (
@@ -224,9 +220,9 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
     from paranmt_hf.paraphrase.train import train_paraphraser
-    from paranmt_hf.search.index import SentenceIndex, build_index
+    from paranmt_hf.search.index import SentenceIndex
     from paranmt_hf.search.indexed_vectors import IndexConfig
-    from paranmt_hf.search.mine import MineConfig, mine
+    from paranmt_hf.search.mine import MineConfig, mine_pairs
     from paranmt_hf.training.average import average_encoders
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.convert import ConvertConfig, convert_model

@@ -11,6 +11,7 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +95,9 @@ class Command:
 
     @cached_property
     def function(self) -> Callable[..., Any]:
-        """The function; its module is imported."""
+        """The function, or the class method; its module is imported."""
         module, name = self.target.split(":")
-        function: Callable[..., Any] = getattr(import_module(module), name)
+        function: Callable[..., Any] = attrgetter(name)(import_module(module))
         return function
 
     @cached_property

@@ -247,7 +247,7 @@ GROUPS: dict[str, list[Command]] = {
     "search": [
         Command(
             "search index",
-            "paranmt_hf.search.index:build_index",
+            "paranmt_hf.search.index:SentenceIndex.build",
             "build an index of the distinct sentences of a corpus",
             "paranmt search index sentences.txt --out index",
         ),
@@ -259,25 +259,25 @@ GROUPS: dict[str, list[Command]] = {
         ),
         Command(
             "search mine",
-            "paranmt_hf.search.mine:mine",
+            "paranmt_hf.search.mine:mine_pairs",
             "find pairs of sentences that mean the same",
             "paranmt search mine sentences.txt --out mined --license cc-by-4.0 --made-by people",
         ),
         Command(
             "lexicon build",
-            "paranmt_hf.lexicon.build:build_lexicon",
+            "paranmt_hf.lexicon.lexicon:Lexicon.build",
             "build a lexicon from a corpus",
             "paranmt lexicon build paranmt50m --out lexicon",
         ),
         Command(
             "lexicon nearest",
-            "paranmt_hf.lexicon.build:nearest_words",
+            "paranmt_hf.lexicon.word_similarity:nearest_words",
             "show the paraphrases of words",
             "paranmt lexicon nearest lexicon laughed happy --top 10",
         ),
         Command(
             "lexicon evaluate",
-            "paranmt_hf.lexicon.build:evaluate_lexicon",
+            "paranmt_hf.lexicon.word_similarity:evaluate_lexicon",
             "evaluate a lexicon on word similarity",
             "paranmt lexicon evaluate lexicon --simlex SimLex-999.txt --ppdb ppdb-2.0-xl-lexical.gz",
         ),

@@ -81,13 +81,13 @@ def runs_of(folder: Path) -> list[Run]:
 
 
 def count_word_pairs(sets: WordSets, folder: Path, memory: int, report: Callable[[int], None]) -> list[Run]:
-    """Count the pairs of words of a corpus, and go on after the runs that are there already.
+    """Count the pairs of words of a corpus, and continue after the runs that are there already.
 
     Args:
         sets: The words of each pair of sentences.
         folder: Where the runs are.
         memory: Bytes that the counts may take; it decides nothing but the number of runs.
-        report: Is told how many pairs of sentences were counted.
+        report: Called with the number of pairs of sentences that are counted.
 
     Returns:
         The runs.

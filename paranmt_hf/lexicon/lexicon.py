@@ -1,23 +1,35 @@
-"""A lexicon of word paraphrases: its settings, its record, the paraphrases of a word, and scores of word pairs."""
+"""A lexicon of word paraphrases: built from a corpus, and looked up.
+
+ParaNMT-50M (arXiv:1711.05732), appendix A.1.
+"""
 
 from __future__ import annotations
 
+import shutil
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
+from paranmt_hf.lexicon.counting import FOLDER, count_word_pairs, merged, runs_of
+from paranmt_hf.lexicon.pmi import TABLE, write_word_pairs
+from paranmt_hf.lexicon.word_sets import WORDS, WordSets, write_word_sets
 from paranmt_hf.text.definitions import words as tokens_of
 from paranmt_hf.text.word_rules import ENGLISH, cutter
-from paranmt_hf.util.files import shown_path
-from paranmt_hf.util.records import Record
+from paranmt_hf.util.files import checksum, shown_path
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import Record, made_with
+from paranmt_hf.util.run import Result, clear, result_folder, run
 from paranmt_hf.util.settings import Count, Range, RunOnly, check
 
 GIGABYTE = 10**9
@@ -43,14 +55,6 @@ class LexiconConfig:
 
     def __post_init__(self) -> None:
         check(self)
-
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes for counting word pairs."""
-        return int(self.memory * GIGABYTE)
-
-
-TABLE, WORDS = "lexicon.parquet", "words.parquet"
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ COLUMNS = ["word", "paraphrase", "count", "pmi", "adjusted_pmi"]
 
 
 @dataclass(frozen=True)
-class Paraphrase:
+class WordParaphrase:
     """A paraphrase of a word.
 
     Attributes:
@@ -116,35 +120,62 @@ class Paraphrase:
     adjusted_pmi: float
 
 
-class Lexicon:
-    """A lexicon on disk; only the rows that are asked for are read.
+class Lexicon(Result[LexiconRecord]):
+    """A lexicon on disk; only the rows that are asked for are read."""
 
-    Args:
-        folder: The folder.
-        record: Its record.
-    """
+    @classmethod
+    def build(
+        cls, data: str | Path | Sequence[str | Path], out: str | Path, *, config: LexiconConfig | None = None
+    ) -> Self:
+        """Build a lexicon of word paraphrases from a corpus.
 
-    def __init__(self, folder: Path, record: LexiconRecord) -> None:
-        self.folder, self.record = folder, record
-        self._path = folder / TABLE
+        Work in progress is in `OUT.work`; after an interruption the same command continues there.
+
+        Args:
+            data: Releases, Parquet files with the columns of a release, scores and lengths included, or releases on
+                the Hub.
+            out: Folder of the lexicon.
+            config: Which sentence pairs and words count, and how much memory it may take.
+        """
+        config, out = config or LexiconConfig(), result_folder(out, LexiconRecord)
+        sources = [data] if isinstance(data, str | Path) else list(data)
+        # Scores have single precision, and the one that is nearest to 0.35 is below it.
+        min_score = float(np.float32(config.min_score))
+        pairs = Pairs(sources, PairSelection(min_score=min_score, max_length=config.max_length))
+        settings = LexiconSettings(pairs.identity, config.words, config.min_count, _language(pairs.identity))
+        return run(
+            out,
+            settings,
+            LexiconRecord,
+            lambda work, folder: write_lexicon(_counted(pairs, config), work, folder, config, settings),
+            result=cls,
+            command="lexicon build",
+            holds=WordSets.complete,
+        )
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path) -> Self:
+        """Open a lexicon."""
+        folder = Path(folder).expanduser()
+        lexicon = cls(folder, LexiconRecord.read(folder), fresh=False)
+        _ = lexicon._limits
+        return lexicon
+
+    @cached_property
+    def _limits(self) -> list[tuple[str, str] | None]:
+        """First and last word of each row group, if it says so; a damaged table is refused."""
         try:
-            with pq.ParquetFile(self._path) as file:
+            with pq.ParquetFile(self.folder / TABLE) as file:
                 metadata = file.metadata
         except (pa.ArrowInvalid, OSError) as error:
             raise self._damaged(error) from None
-        if metadata.num_rows != record.word_pairs:
+        if metadata.num_rows != self.record.word_pairs:
             raise InputError(
-                f"{self._path} has {metadata.num_rows:,} rows, but the record says {record.word_pairs:,}; copy the "
-                "lexicon again"
+                f"{self.folder / TABLE} has {metadata.num_rows:,} rows, but the record says "
+                f"{self.record.word_pairs:,}; copy the lexicon again"
             )
         statistics = [metadata.row_group(group).column(0).statistics for group in range(metadata.num_row_groups)]
-        self._limits = [(found.min, found.max) if found and found.has_min_max else None for found in statistics]
-
-    @classmethod
-    def open(cls, path: str | Path) -> Lexicon:
-        """Open a lexicon."""
-        folder = Path(path).expanduser()
-        return cls(folder, LexiconRecord.read(folder))
+        return [(found.min, found.max) if found and found.has_min_max else None for found in statistics]
 
     def summary(self) -> str:
         """What the lexicon holds, in one line."""
@@ -153,14 +184,14 @@ class Lexicon:
 
     def nearest(
         self, word: str, *, top: int = 10, by: Score = "adjusted_pmi", min_count: int = TABLE_COUNT
-    ) -> list[Paraphrase]:
+    ) -> list[WordParaphrase]:
         """Find the paraphrases of a word; ParaNMT-50M (arXiv:1711.05732), Table 12.
 
         Args:
             word: The word; upper case counts for nothing.
             top: Number of paraphrases.
             by: The score that ranks them: `adjusted_pmi` or `pmi`.
-            min_count: Paraphrases that were counted less often are left out. They have high scores by chance.
+            min_count: Leave out paraphrases that were counted less often, whose high scores are random.
 
         Returns:
             The paraphrases of the highest scores, at most `top`; of equal ones first those that were counted more
@@ -182,7 +213,7 @@ class Lexicon:
         )
         return _paraphrases(found.slice(0, top))
 
-    def lookup(self, pairs: Collection[Pair]) -> dict[Pair, Paraphrase]:
+    def lookup(self, pairs: Collection[Pair]) -> dict[Pair, WordParaphrase]:
         """Look up pairs of words.
 
         Args:
@@ -194,7 +225,7 @@ class Lexicon:
         words, others = (sorted({pair[side] for pair in pairs}) for side in (0, 1))
         numbers = [{word: number for number, word in enumerate(side)} for side in (words, others)]
         wanted = np.array([numbers[0][word] * len(others) + numbers[1][other] for word, other in pairs], np.int64)
-        found: dict[Pair, Paraphrase] = {}
+        found: dict[Pair, WordParaphrase] = {}
         for table in self._tables(words):
             left, right = (
                 pc.fill_null(pc.index_in(table[name], pa.array(side, pa.string())), -1).to_numpy()
@@ -229,7 +260,7 @@ class Lexicon:
         """Read the row groups that may hold some words."""
         ordered = sorted(words)
         try:
-            with pq.ParquetFile(self._path) as file:
+            with pq.ParquetFile(self.folder / TABLE) as file:
                 for group, limits in enumerate(self._limits):
                     if limits is not None:
                         next_word = bisect_left(ordered, limits[0])
@@ -244,6 +275,73 @@ class Lexicon:
         return InputError(f"{self.folder} is damaged: {reason}; expected {LexiconRecord.KIND}, copy it again")
 
 
-def _paraphrases(table: pa.Table) -> list[Paraphrase]:
+def _paraphrases(table: pa.Table) -> list[WordParaphrase]:
     rows = table.drop_columns("word").rename_columns({"paraphrase": "word"})
-    return [Paraphrase(**row) for row in rows.to_pylist()]
+    return [WordParaphrase(**row) for row in rows.to_pylist()]
+
+
+def _language(pairs: Mapping[str, Any]) -> str:
+    """The language of the pairs; several are refused."""
+    spoken = languages(pairs)
+    if len(spoken) > 1:
+        raise InputError(
+            f"the releases are of several languages ({', '.join(spoken)}), and a lexicon has words of one; make one "
+            "of each"
+        )
+    return spoken[0] if spoken else ENGLISH
+
+
+def _counted(pairs: Pairs, config: LexiconConfig) -> Iterator[pa.Table]:
+    """Read the pairs that count, and refuse a corpus that has none."""
+    kept = 0
+    with Progress("words", unit="pairs of sentences") as progress:
+        for table in pairs.batches():
+            yield table
+            kept += table.num_rows
+            progress.advance_to(pairs.read)
+    if not kept:
+        raise InputError(
+            f"none of {pairs.read:,} pairs of sentences counts: expected a paraphrase score of at least "
+            f"{config.min_score:g} and at most {config.max_length} word tokens on each side; a pair without a score "
+            "does not count. Change `min_score` or `max_length`, or score the release (`paranmt score`)"
+        )
+
+
+def write_lexicon(
+    tables: Iterator[pa.Table], work: Path, folder: Path, config: LexiconConfig, settings: LexiconSettings
+) -> LexiconRecord:
+    """Write the files of a lexicon.
+
+    Args:
+        tables: Pairs of sentences that count, with the columns `reference` and `translation`; not read if an earlier
+            run did.
+        work: The work folder, perhaps with what an earlier run left.
+        folder: An empty folder.
+        config: The settings.
+        settings: What determines the lexicon, for its record.
+    """
+    if not WordSets.complete(work):
+        write_word_sets(tables, work, config.words, settings.language)
+    sets = WordSets(work)
+    done = runs_of(work / FOLDER)
+    with Progress("word pairs", sets.words.pairs, done=done[-1].last if done else 0, unit="pairs of sentences") as bar:
+        runs = count_word_pairs(sets, work / FOLDER, int(config.memory * GIGABYTE), bar.advance_to)
+    with Progress("lexicon", unit="rows") as bar:
+        ranges = merged(runs, len(sets.words))
+        rows = write_word_pairs(folder, ranges, sets.words, config.min_count, bar.advance_to)
+    if not rows:
+        # Nothing here is worth keeping for a command with another option.
+        clear(work)
+        raise InputError(
+            f"no two words were counted {config.min_count:,} times in {sets.words.pairs:,} pairs of sentences; "
+            "lower `min_count`"
+        )
+    shutil.copyfile(work / WORDS, folder / WORDS)
+    return LexiconRecord(
+        settings=settings,
+        pairs=sets.words.pairs,
+        words=len(sets.words),
+        word_pairs=rows,
+        files={name: checksum(folder / name) for name in (TABLE, WORDS)},
+        **made_with("numpy", "pyarrow"),
+    )

@@ -23,9 +23,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.lexicon.counting import PairCounts
-from paranmt_hf.lexicon.lexicon import TABLE
-from paranmt_hf.lexicon.word_sets import Words
+from paranmt_hf.lexicon.word_sets import LexiconWords
 from paranmt_hf.util.files import replacing
+
+TABLE = "lexicon.parquet"
 
 
 def pmi(together: np.ndarray, counts: PairCounts, events_of: np.ndarray, events: int) -> np.ndarray:
@@ -47,12 +48,12 @@ def pmi(together: np.ndarray, counts: PairCounts, events_of: np.ndarray, events:
     return values
 
 
-def cross_sentence_pmi(counts: PairCounts, words: Words) -> np.ndarray:
+def cross_sentence_pmi(counts: PairCounts, words: LexiconWords) -> np.ndarray:
     """PMI across the two sentences of a pair [entry]."""
     return pmi(counts.across, counts, words.references + words.translations, 2 * words.pairs)
 
 
-def within_sentence_pmi(counts: PairCounts, words: Words) -> np.ndarray:
+def within_sentence_pmi(counts: PairCounts, words: LexiconWords) -> np.ndarray:
     """Mean of the ordinary PMI within references and that within translations [entry]."""
     references = pmi(counts.references, counts, words.references, words.pairs)
     return (references + pmi(counts.translations, counts, words.translations, words.pairs)) / 2
@@ -76,7 +77,7 @@ SCHEMA = pa.schema(
 REPEATING = [field.name for field in SCHEMA if not pa.types.is_floating(field.type)]
 
 
-def word_pair_table(counts: PairCounts, words: Words, vocabulary: pa.Array) -> pa.Table:
+def word_pair_table(counts: PairCounts, words: LexiconWords, vocabulary: pa.Array) -> pa.Table:
     """Turn counts into rows of a lexicon.
 
     Args:
@@ -96,7 +97,7 @@ def word_pair_table(counts: PairCounts, words: Words, vocabulary: pa.Array) -> p
 
 
 def write_word_pairs(
-    folder: Path, ranges: Iterable[PairCounts], words: Words, min_count: int, report: Callable[[int], None]
+    folder: Path, ranges: Iterable[PairCounts], words: LexiconWords, min_count: int, report: Callable[[int], None]
 ) -> int:
     """Write the pairs of words that were counted across sentences.
 
@@ -105,7 +106,7 @@ def write_word_pairs(
         ranges: Counts of word pairs, sorted by word.
         words: The words.
         min_count: Pairs that were counted less often are left out.
-        report: Is told how many rows were written.
+        report: Called with the number of rows that are written.
 
     Returns:
         Number of rows.

@@ -1,6 +1,6 @@
 """The first step of a lexicon: the words of each pair of sentences, on disk, and how many sentences have each word.
 
-A word counts once in a sentence, however often it stands there.
+A word counts once in a sentence, however often it occurs there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.lexicon.lexicon import WORDS
 from paranmt_hf.text.tokens import TokenTable
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing, write_bytes
@@ -23,11 +22,12 @@ from paranmt_hf.util.records import read_json
 # A word of a pair of sentences is written as its number times 4, plus the sides that it is on.
 REFERENCE, TRANSLATION = 1, 2
 SIDE_BITS = 2
+WORDS = "words.parquet"
 ENTRIES, SIZES, NUMBERS, DONE = "entries.int32", "sizes.int32", "rows.int32", "sets.json"
 
 
 @dataclass(frozen=True)
-class Words:
+class LexiconWords:
     """The words of a lexicon, and how many sentences have each; a word's row is its index.
 
     Attributes:
@@ -153,7 +153,7 @@ class WordSets:
         pairs = read_json(folder / DONE, "the number of pairs of sentences")["pairs"]
         table = pq.read_table(folder / WORDS, use_threads=False)
         counts = [table[side].to_numpy() for side in ("references", "translations")]
-        self.words = Words(table["word"].to_pylist(), counts[0], counts[1], pairs)
+        self.words = LexiconWords(table["word"].to_pylist(), counts[0], counts[1], pairs)
         self._rows = np.fromfile(folder / NUMBERS, np.int32)
 
     @staticmethod

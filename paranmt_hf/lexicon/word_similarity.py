@@ -1,19 +1,25 @@
-"""Scores of word pairs against people's judgements of similarity; ParaNMT-50M (arXiv:1711.05732), Table 13."""
+"""What a lexicon says, in tables: paraphrases of words, and scores against people's judgements of similarity.
+
+ParaNMT-50M (arXiv:1711.05732), tables 12 and 13.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from paranmt_hf.corpus.bitext.phrases import read_word_scores
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.pair_set import parse_number, read_lines
+from paranmt_hf.lexicon.lexicon import TABLE_COUNT, Lexicon, Pair, WordParaphrase
+from paranmt_hf.util.settings import Count
+from paranmt_hf.util.tables import text_table
 
 # First words of the header of SimLex-999 as it is published, and the columns that are read.
 HEADER, SIMILARITY = ("word1", "word2"), "SimLex999"
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -91,3 +97,99 @@ def evaluate_word_scores(pairs: Sequence[WordPair], scores: Mapping[Pair, float]
         raise InputError(f"{name} has none of the {len(pairs):,} word pairs, so there is nothing to correlate")
     values = [sum(each) / len(each) if each else 0.0 for each in found]
     return WordSimilarity(name, len(pairs), seen, spearman(values, [pair.similarity for pair in pairs]))
+
+
+@dataclass(frozen=True)
+class NearestWords:
+    """Paraphrases of words.
+
+    Attributes:
+        by_adjusted_pmi: Paraphrases of each word, the best first.
+        by_pmi: The same by PMI.
+        min_count: How often each was counted at least.
+    """
+
+    by_adjusted_pmi: dict[str, list[WordParaphrase]]
+    by_pmi: dict[str, list[WordParaphrase]]
+    min_count: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The paraphrases as JSON values."""
+        both = {"adjusted_pmi": self.by_adjusted_pmi, "pmi": self.by_pmi}
+        return {word: {by: [asdict(one) for one in both[by][word]] for by in both} for word in self.by_pmi}
+
+    def summary(self) -> str:
+        """Tables of the paraphrases of each word, by both scores next to each other."""
+        return "\n\n".join(self._table(word) for word in self.by_pmi)
+
+    def _table(self, word: str) -> str:
+        if not self.by_adjusted_pmi[word]:
+            return f"{word}: no paraphrase was counted at least {self.min_count:,} times (`min_count`)"
+        rows = []
+        for left, right in zip(self.by_adjusted_pmi[word], self.by_pmi[word], strict=True):
+            scores = f"{left.adjusted_pmi:.2f}", f"{right.pmi:.2f}"
+            rows.append((left.word, scores[0], f"{left.count:,}", right.word, scores[1], f"{right.count:,}"))
+        return text_table((f"{word}, by adjusted PMI", "", "count", "by PMI", "", "count"), rows, left=(0, 3))
+
+
+def nearest_words(
+    lexicon: str | Path, words: str | Sequence[str], *, top: Count = 10, min_count: int = TABLE_COUNT
+) -> NearestWords:
+    """Find the paraphrases of words in a lexicon, by adjusted PMI and by PMI (ParaNMT-50M, table 12).
+
+    Args:
+        lexicon: Folder of the lexicon.
+        words: The words.
+        top: Number of paraphrases of each word.
+        min_count: Leave out paraphrases that were counted less often.
+    """
+    opened = Lexicon.from_pretrained(lexicon)
+    words = [words] if isinstance(words, str) else words
+    adjusted, plain = (
+        {word: opened.nearest(word, top=top, by=by, min_count=min_count) for word in words}
+        for by in ("adjusted_pmi", "pmi")
+    )
+    return NearestWords(adjusted, plain, min_count)
+
+
+@dataclass(frozen=True)
+class LexiconEvaluation:
+    """Correlations of a lexicon's scores with word similarities.
+
+    Attributes:
+        results: Of PPDB, if it was given, of PMI, and of adjusted PMI.
+    """
+
+    results: list[WordSimilarity]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The results as JSON values."""
+        return [asdict(result) for result in self.results]
+
+    def summary(self) -> str:
+        """A table of the results."""
+        head = ("", "word pairs", "seen", "Spearman x 100")
+        rows = [(one.name, f"{one.pairs:,}", f"{one.seen:,}", f"{100 * one.spearman:.1f}") for one in self.results]
+        return text_table(head, rows)
+
+
+def evaluate_lexicon(
+    lexicon: Lexicon | str | Path, *, simlex: str | Path, ppdb: str | Path | None = None
+) -> LexiconEvaluation:
+    """Evaluate a lexicon on SimLex-999 (ParaNMT-50M, arXiv:1711.05732, table 13).
+
+    Args:
+        lexicon: Folder of the lexicon.
+        simlex: SimLex-999, or another file of word, word and similarity, separated by tabs.
+        ppdb: Lexical paraphrases of PPDB as a baseline, plain or .gz.
+    """
+    opened = lexicon if isinstance(lexicon, Lexicon) else Lexicon.from_pretrained(lexicon)
+    pairs = read_word_pairs(simlex)
+    wanted = in_both_orders(pairs)
+    results = []
+    if ppdb is not None:
+        results.append(evaluate_word_scores(pairs, *read_word_scores(ppdb, wanted)))
+    rows = opened.lookup(wanted)
+    results.append(evaluate_word_scores(pairs, {pair: row.pmi for pair, row in rows.items()}, "PMI"))
+    adjusted = {pair: row.adjusted_pmi for pair, row in rows.items()}
+    return LexiconEvaluation([*results, evaluate_word_scores(pairs, adjusted, "adjusted PMI")])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -13,7 +14,8 @@ import numpy as np
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, encoded, holds_vectors, prepare
+from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, encoded, holds_vectors, store_vectors
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Advanced, Count, Range
@@ -70,67 +72,6 @@ class IndexRecord(Record):
         return record
 
 
-class Indexed(Result[IndexRecord]):
-    """A finished index."""
-
-    def summary(self) -> str:
-        """Numbers of sentences, and what was dropped."""
-        record = self.record
-        state = "" if self.fresh else " (was indexed already)"
-        lines = [f"{self.folder}: {record.sentences:,} distinct sentences of {record.lines:,}{state}"]
-        return "\n".join([*lines, *(f"  dropped  {count:>12,} {reason}" for reason, count in record.dropped.items())])
-
-
-def build_index(
-    corpus: str | Path,
-    out: str | Path,
-    *,
-    encoder: str | Path | None = None,
-    column: str | None = None,
-    config: IndexConfig | None = None,
-) -> Indexed:
-    """Build an index of the distinct sentences of a corpus.
-
-    Args:
-        corpus: Text file with one sentence on a line (plain, .gz, .xz, .zst), Parquet file, or folder of a release.
-        out: Folder of the index.
-        encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
-            package if left out.
-        column: Column of a Parquet file, or side of a release.
-        config: How the sentences are stored and searched.
-    """
-    out = result_folder(out, IndexRecord, sources=[corpus])
-    named, config = NamedEncoder.of(encoder), config or IndexConfig()
-    source = SentenceFile(corpus, column)
-    settings = IndexSettings(source.identity, named.identity, config)
-
-    def make(work: Path, folder: Path) -> IndexRecord:
-        counted = prepare(folder, source, named, config, max_exact=MAX_EXACT_SENTENCES).counted
-        # A kill just before the folder gets its name leaves the record too.
-        present = sorted(path for path in folder.iterdir() if path.name != IndexRecord.FILE)
-        files = {path.name: path.stat().st_size for path in present}
-        return IndexRecord(
-            settings=settings,
-            load=named.found_anywhere,
-            sentences=counted.items,
-            lines=counted.lines,
-            dropped=counted.dropped,
-            files=files,
-            **made_with("numpy", "torch"),
-        )
-
-    return run(
-        out,
-        settings,
-        IndexRecord,
-        make,
-        result=Indexed,
-        command="search index",
-        holds=holds_vectors,
-        keep_result=True,
-    )
-
-
 @dataclass(frozen=True)
 class Hit:
     """A sentence near to a query.
@@ -146,29 +87,97 @@ class Hit:
     sentence: str
 
 
-class SentenceIndex:
-    """An index that is open for queries.
+class SentenceIndex(Result[IndexRecord]):
+    """An index of the distinct sentences of a corpus."""
 
-    Args:
-        folder: The index.
-        encoder: Encodes the queries; the encoder that made the index if none is named.
-    """
+    @classmethod
+    def build(
+        cls,
+        corpus: str | Path,
+        out: str | Path,
+        *,
+        encoder: str | Path | None = None,
+        column: str | None = None,
+        config: IndexConfig | None = None,
+    ) -> Self:
+        """Build an index of the distinct sentences of a corpus.
 
-    def __init__(self, folder: str | Path, *, encoder: str | Path | None = None) -> None:
-        self.folder = Path(folder).expanduser()
-        self.record = IndexRecord.read(self.folder)
-        made, chosen = self.record.settings.encoder, self.record.load
-        if encoder is not None:
-            chosen = NamedEncoder.of(encoder)
+        Args:
+            corpus: Text file with one sentence on a line (plain, .gz, .xz, .zst), Parquet file, or folder of a
+                release.
+            out: Folder of the index.
+            encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
+                package if left out.
+            column: Column of a Parquet file, or side of a release.
+            config: How the sentences are stored and searched.
+        """
+        out = result_folder(out, IndexRecord, sources=[corpus])
+        named, config = NamedEncoder.of(encoder), config or IndexConfig()
+        source = SentenceFile(corpus, column)
+        settings = IndexSettings(source.identity, named.identity, config)
+
+        def make(work: Path, folder: Path) -> IndexRecord:
+            counted = store_vectors(folder, source, named, config, max_exact=MAX_EXACT_SENTENCES).counted
+            # A kill just before the folder gets its name leaves the record too.
+            present = sorted(path for path in folder.iterdir() if path.name != IndexRecord.FILE)
+            return IndexRecord(
+                settings=settings,
+                load=named.found_anywhere,
+                sentences=counted.items,
+                lines=counted.lines,
+                dropped=counted.dropped,
+                files={path.name: path.stat().st_size for path in present},
+                **made_with("numpy", "torch"),
+            )
+
+        return run(
+            out,
+            settings,
+            IndexRecord,
+            make,
+            result=cls,
+            command="search index",
+            holds=holds_vectors,
+            keep_result=True,
+        )
+
+    @classmethod
+    def from_pretrained(cls, folder: str | Path, *, encoder: str | Path | None = None) -> Self:
+        """Open an index for queries.
+
+        Args:
+            folder: The index.
+            encoder: Encodes the queries; the encoder that made the index if none is named.
+        """
+        folder = Path(folder).expanduser()
+        record = IndexRecord.read(folder)
+        made, chosen = record.settings.encoder, record.load if encoder is None else NamedEncoder.of(encoder)
         if chosen.identity["revision"] != made["revision"]:
             names = [
                 f"{each['name']} ({str(each['revision'])[:REVISION_CHARACTERS]})" for each in (made, chosen.identity)
             ]
             raise InputError(
-                f"{self.folder} is an index of the encoder {names[0]}, and this is {names[1]}, whose vectors cannot "
+                f"{folder} is an index of the encoder {names[0]}, and this is {names[1]}, whose vectors cannot "
                 "be compared: name that encoder, or make another index"
             )
-        self._indexed, self._encoder = IndexedVectors(self.folder), chosen.load()
+        index = cls(folder, replace(record, load=chosen), fresh=False)
+        _ = index._encoder, index._indexed
+        return index
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return self.record.load.load()
+
+    @cached_property
+    def _indexed(self) -> IndexedVectors:
+        return IndexedVectors(self.folder)
+
+    def summary(self) -> str:
+        """Numbers of sentences, and what was dropped."""
+        record = self.record
+        state = "" if self.fresh else " (was indexed already)"
+        lines = [f"{self.folder}: {record.sentences:,} distinct sentences of {record.lines:,}{state}"]
+        return "\n".join([*lines, *(f"  dropped  {count:>12,} {reason}" for reason, count in record.dropped.items())])
 
     def search(self, queries: Sequence[str], *, top: int = 10, probes: int = PROBES) -> list[list[Hit]]:
         """Find the sentences nearest to queries.
@@ -188,16 +197,16 @@ class SentenceIndex:
             return []
         import torch
 
-        from paranmt_hf.search import inverted_index
-        from paranmt_hf.search.neighbours import nearest
+        from paranmt_hf.search.inverted_index import nearest_in_lists
+        from paranmt_hf.search.neighbours import nearest_vectors
 
         indexed = self._indexed
         vectors, most = torch.from_numpy(encoded(self._encoder, list(queries))), min(top, len(indexed.sentences))
         if indexed.lists is None:
-            found = nearest(vectors, indexed.vectors, most)
+            found = nearest_vectors(vectors, indexed.vectors, most)
         else:
-            found = inverted_index.nearest(vectors, indexed.vectors, indexed.lists, most, probes)
-        # Minus infinity fills up the hits of lists with fewer sentences.
+            found = nearest_in_lists(vectors, indexed.vectors, indexed.lists, most, probes)
+        # Lists with fewer sentences are filled up with minus infinity.
         if not bool((found.scores < torch.inf).all()):
             raise InputError(f"{self.folder} is damaged: a vector holds a number that is not finite; make it again")
         return [self._hits(*row) for row in zip(found.scores.numpy(), found.items.numpy(), strict=True)]
@@ -260,5 +269,5 @@ def search(
         raise InputError("a query is not UTF-8; give text in UTF-8", option="queries") from None
     if not wanted:
         raise InputError("there is no query: give sentences, or - for standard input", option="queries")
-    hits = SentenceIndex(index, encoder=encoder).search(wanted, top=top, probes=probes)
+    hits = SentenceIndex.from_pretrained(index, encoder=encoder).search(wanted, top=top, probes=probes)
     return SearchResults(wanted, hits)

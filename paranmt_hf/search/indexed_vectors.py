@@ -23,12 +23,12 @@ from paranmt_hf.search.storage import (
     WRITTEN,
     Counted,
     Precision,
-    Sentences,
+    StoredSentences,
     Vectors,
     normalised,
+    write_encoded,
     write_in_order,
     write_sentences,
-    write_vectors,
 )
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.files import write_bytes
@@ -67,7 +67,7 @@ class IndexConfig:
 
 
 class IndexedVectors:
-    """The sentences of a corpus and their vectors, as `prepare` stored them.
+    """The sentences of a corpus and their vectors, as `store_vectors` wrote them.
 
     Attributes:
         counted: Numbers of sentences that were read, stored and dropped.
@@ -81,7 +81,7 @@ class IndexedVectors:
 
     def __init__(self, folder: Path) -> None:
         self.counted = _counted(folder)
-        self.sentences = Sentences(folder)
+        self.sentences = StoredSentences(folder)
         self.lists: InvertedIndex | None = None
         if (folder / LISTED).exists():
             # Imports torch, which the help of commands does not need.
@@ -100,7 +100,7 @@ def _counted(folder: Path) -> Counted:
     return from_json(Counted, read_json(path, "numbers of sentences"), path)
 
 
-def prepare(
+def store_vectors(
     folder: Path,
     source: SentenceFile,
     encoder: NamedEncoder,
@@ -144,14 +144,14 @@ def prepare(
 
 def _write_vectors(folder: Path, items: int, encoder: NamedEncoder, precision: Precision) -> Vectors:
     """Write the vectors of the sentences that have none yet."""
-    sentences, loaded = Sentences(folder), None
+    sentences, loaded = StoredSentences(folder), None
 
     def encode(start: int, stop: int) -> np.ndarray:
         nonlocal loaded
         loaded = loaded or encoder.load()
         return encoded(loaded, sentences.take(np.arange(start, stop)).to_pylist())
 
-    return write_vectors(folder, items, encode, precision)
+    return write_encoded(folder, items, encode, precision)
 
 
 def encoded(encoder: Encoder, sentences: list[str]) -> np.ndarray:

@@ -65,7 +65,7 @@ class InvertedIndex:
         bounds, order = (read_array(folder / name, 1, np.int64) for name in (BOUNDS, ORDER))
         ends = np.array([0, len(order)])
         if len(bounds) != len(centroids) + 1 or (bounds[[0, -1]] != ends).any() or (np.diff(bounds) < 0).any():
-            raise InputError(f"{folder / BOUNDS} is damaged: it does not fit the files beside it; make it again")
+            raise InputError(f"{folder / BOUNDS} is damaged: it does not fit the files next to it; make it again")
         return cls(torch.from_numpy(np.array(centroids)), np.array(bounds), order)
 
     def save(self, folder: Path) -> None:
@@ -109,7 +109,9 @@ def _centroids(vectors: Vectors, count: int, seed: int) -> torch.Tensor:
     return centroids
 
 
-def nearest(queries: torch.Tensor, vectors: Vectors, lists: InvertedIndex, top: int, probes: int) -> Neighbours:
+def nearest_in_lists(
+    queries: torch.Tensor, vectors: Vectors, lists: InvertedIndex, top: int, probes: int
+) -> Neighbours:
     """Find the vectors in the probed lists that are most similar to queries [query, dimension] of length 1.
 
     Returns:
@@ -142,8 +144,8 @@ def neighbours(
     Args:
         vectors: Vectors of one side.
         others: Those of the other side, in the order of their lists; the same object for neighbours inside one set.
-        lists: InvertedIndex of the others.
-        probes: InvertedIndex that each vector looks into.
+        lists: Lists of the others.
+        probes: Number of lists that each vector looks into.
         forward: Gets the neighbours of the vectors, as places of the others.
         backward: Gets those of the others; the same object as `forward` inside one set.
         done: Steps that are done already.

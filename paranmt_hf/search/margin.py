@@ -23,7 +23,7 @@ AT_ONCE = 1 << 24
 
 @dataclass(frozen=True)
 class ItemPairs:
-    """ItemPairs of items.
+    """Pairs of items.
 
     Attributes:
         first: An item of each pair [pair].
@@ -102,7 +102,7 @@ def mean_similarity(found: Neighbours, count: int) -> np.ndarray:
     return sums / np.maximum(there.sum(axis=1), 1)
 
 
-def margins(pairs: ItemPairs, first: np.ndarray, second: np.ndarray, kind: Margin) -> np.ndarray:
+def margin_scores(pairs: ItemPairs, first: np.ndarray, second: np.ndarray, kind: Margin) -> np.ndarray:
     """Compute margin scores (section 3.1).
 
     Args:

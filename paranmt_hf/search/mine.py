@@ -22,7 +22,7 @@ from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors, holds_vectors, prepare
+from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors, holds_vectors, store_vectors
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
@@ -106,7 +106,7 @@ class MinedPairs(Result[MinedRecord]):
         return f"{self.folder}: {self.record.pairs:,} pairs" + ("" if self.fresh else " (was mined already)")
 
 
-def mine(
+def mine_pairs(
     first: str | Path,
     out: str | Path,
     *,
@@ -259,7 +259,9 @@ class Mining:
         """Encode the corpora; only the last, which is searched, gets lists."""
 
         def stored(name: str, source: SentenceFile, config: IndexConfig, max_exact: int) -> IndexedVectors:
-            return prepare(work / name, source, self.encoder, config, max_exact=max_exact, copies=self.config.copies)
+            return store_vectors(
+                work / name, source, self.encoder, config, max_exact=max_exact, copies=self.config.copies
+            )
 
         if len(self._sources) == 1:
             return [stored("first", self._sources[0], self.config, MAX_EXACT_SENTENCES)]
@@ -291,18 +293,18 @@ class Mining:
         if config.margin == "none":
             return pairs, None
         means = [margin.mean_similarity(found, config.margin_neighbours) for found in (forward, backward)]
-        return pairs, margin.margins(pairs, means[0], means[1], config.margin)
+        return pairs, margin.margin_scores(pairs, means[0], means[1], config.margin)
 
     def _compare(
         self, work: Path, first: IndexedVectors, second: IndexedVectors, forward: Neighbours, backward: Neighbours
     ) -> None:
         """Compare the vectors, from the last checkpoint on."""
         from paranmt_hf.search import inverted_index
-        from paranmt_hf.search.neighbours import between, restore, save, within
+        from paranmt_hf.search.neighbours import between, restore_neighbours, save_neighbours, within
 
         tables = {"forward": forward} if first is second else {"forward": forward, "backward": backward}
         search = json.dumps({**asdict(self.config), "min_margin": None, "max_pairs": None, "pairing": None})
-        done = restore(work / NEIGHBOURS, tables, search)
+        done = restore_neighbours(work / NEIGHBOURS, tables, search)
         if second.lists is not None:
             options = (second.lists, self.config.probes, forward, backward)
             steps = inverted_index.neighbours(first.vectors, second.vectors, *options, done=done)
@@ -316,10 +318,10 @@ class Mining:
                 done, fresh = done + 1, fresh + 1
                 progress.advance_to(int(part * total))
                 if time.monotonic() - saved >= CHECKPOINT_SECONDS:
-                    save(work / NEIGHBOURS, done, tables, search)
+                    save_neighbours(work / NEIGHBOURS, done, tables, search)
                     saved, fresh = time.monotonic(), 0
         if fresh:
-            save(work / NEIGHBOURS, done, tables, search)
+            save_neighbours(work / NEIGHBOURS, done, tables, search)
 
     def _kept(
         self, pairs: ItemPairs, margins: np.ndarray | None, first: IndexedVectors, second: IndexedVectors

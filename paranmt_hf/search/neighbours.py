@@ -67,7 +67,7 @@ class Neighbours:
         if many.any():
             scores, places = similarities[many].topk(top, dim=1)
             self._merge(rows[many], scores, items[places])
-        # The others, numbered anew.
+        # The others, numbered again from 0.
         few = (counts > 0) & ~many
         number = few.cumsum(0) - 1
         chosen = few[row]
@@ -89,7 +89,7 @@ class Neighbours:
         self.items[rows] = chosen.masked_fill(outside, NOBODY)
 
 
-def save(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -> None:
+def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -> None:
     """Write neighbours down, and after how many steps of which search; the file appears whole."""
     from safetensors.torch import save_file
 
@@ -99,8 +99,8 @@ def save(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -
         save_file(tensors, aside, {"done": str(done), "search": search})
 
 
-def restore(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
-    """Read what `save` wrote into tables.
+def restore_neighbours(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
+    """Read what `save_neighbours` wrote into tables.
 
     Returns:
         The number of steps; 0 where nothing was written, or of another search.
@@ -118,7 +118,7 @@ def restore(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
                 table.items.copy_(file.get_tensor(f"{name}.items"))
             return int(file.metadata()["done"])
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{path} is damaged ({error}); delete its folder to begin anew") from None
+        raise InputError(f"{path} is damaged ({error}); delete its folder to start again") from None
 
 
 def _marked(
@@ -164,7 +164,7 @@ def _padded(
 BLOCK = 8192
 
 
-def nearest(queries: torch.Tensor, vectors: Vectors, top: int) -> Neighbours:
+def nearest_vectors(queries: torch.Tensor, vectors: Vectors, top: int) -> Neighbours:
     """Find the vectors that are most similar to queries [query, dimension] of length 1."""
     found = Neighbours(len(queries), top)
     rows = torch.arange(len(queries))

@@ -24,7 +24,7 @@ STEP = 100_000
 Batch = tuple[np.ndarray, pa.Array]
 
 
-class Sentences:
+class StoredSentences:
     """Sentences in files that are mapped into memory: only what is asked for is read.
 
     Attributes:
@@ -60,7 +60,7 @@ class Sentences:
         return found
 
     def lines(self, items: np.ndarray) -> np.ndarray:
-        """Get the numbers of the lines that some items first stand in [item], from 0."""
+        """Numbers of the lines where some items first occur [item], from 0."""
         return np.asarray(self._lines[self._rows(items)])
 
     def _rows(self, items: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ class Sentences:
         return rows
 
     def _damaged(self, name: str) -> InputError:
-        return InputError(f"{self._folder / name} is damaged: it does not fit the files beside it; make it again")
+        return InputError(f"{self._folder / name} is damaged: it does not fit the files next to it; make it again")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def write_sentences(batches: Iterable[Batch], folder: Path, *, copies: bool) -> 
     Args:
         batches: Numbers of lines and sentences.
         folder: Where to; what is there is overwritten.
-        copies: Whether a sentence that stands there several times is as many items; else it is one.
+        copies: Whether a sentence that occurs several times is as many items; else it is one.
     """
     files = {name: ChecksummedFile(folder / name) for name in (TEXT, OFFSETS, LINES, HASHES)}
     files[OFFSETS].write(np.zeros(1, np.int64).tobytes())
@@ -172,7 +172,7 @@ def _stored(folder: Path, offsets: np.ndarray) -> pa.Array:
     try:
         return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), text)
     except pa.ArrowInvalid:
-        raise InputError(f"{folder / OFFSETS} is damaged: it does not fit {TEXT} beside it; make it again") from None
+        raise InputError(f"{folder / OFFSETS} is damaged: it does not fit {TEXT} next to it; make it again") from None
 
 
 def _mapped(path: Path, kind: type = np.int64) -> np.ndarray:
@@ -247,13 +247,13 @@ def normalised(vectors: np.ndarray) -> np.ndarray:
     return np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths != 0).astype(np.float32)
 
 
-def write_vectors(
+def write_encoded(
     folder: Path, rows: int, encode: Callable[[int, int], np.ndarray], precision: Precision, *, label: str = "encode"
 ) -> Vectors:
-    """Write vectors, going on behind the blocks that are there.
+    """Write vectors, continuing after the blocks that are there.
 
     Args:
-        folder: Gets the file, and beside it how many of its vectors are complete.
+        folder: Gets the file, and next to it how many of its vectors are complete.
         rows: Number of vectors, at least 1.
         encode: Gives the vectors of the rows from one number up to another, of length 1.
         precision: Of the file.
@@ -279,7 +279,7 @@ def _written(folder: Path) -> int:
     known = read_json(path, "how many vectors are complete")
     rows = known.get("rows") if isinstance(known, dict) else None
     if not isinstance(rows, int):
-        raise InputError(f"{path} is damaged: it has no number of 'rows'; delete {folder} to begin anew")
+        raise InputError(f"{path} is damaged: it has no number of 'rows'; delete {folder} to start again")
     return rows
 
 

@@ -23,8 +23,7 @@ from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon.build import build_lexicon
-from paranmt_hf.lexicon.lexicon import LexiconConfig
+from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import train
 from tests.corpus.translation.tiny_models import make_marian
@@ -269,7 +268,7 @@ def test_figures_count_words_of_the_language(chinese, release, tmp_path):
 
 def test_a_lexicon_has_words_of_the_language(chinese, release, tmp_path):
     config = LexiconConfig(min_score=-1.0, min_count=1)
-    made = build_lexicon(chinese, tmp_path / "lexicon", config=config)
+    made = Lexicon.build(chinese, tmp_path / "lexicon", config=config)
     assert made.record.words == len(set("".join(CHINESE))) and made.record.settings.language == "zh"
     # Of each of two sentences both sides have it beside "京".
     (found,) = (each for each in made.nearest("北", min_count=1, top=100) if each.word == "京")
@@ -277,7 +276,7 @@ def test_a_lexicon_has_words_of_the_language(chinese, release, tmp_path):
     with pytest.raises(InputError, match="'北京' is 2 words"):
         made.nearest("北京")
     with pytest.raises(InputError, match=r"of several languages \(en, zh\), and a lexicon has words of one; make one"):
-        build_lexicon([chinese, release], tmp_path / "both", config=config)
+        Lexicon.build([chinese, release], tmp_path / "both", config=config)
 
 
 def test_a_classifier_of_human_text_reads_words_of_the_language(tmp_path):

@@ -316,9 +316,9 @@ CASES = [
     ),
     Case("lexicon", lambda root: ["lexicon", "build", f"{root}/pairs.parquet", "--out", f"{root}/out"], _scored),
     Case("search index", _search, _sentences),
-    Case("search index, lists", lambda root: _search(root, "--lists", "4"), _sentences),
+    Case("search index, lists", lambda root: _search(root, "--search", "lists=4"), _sentences),
     Case("mine", lambda root: _mine(root, "out", "--margin", "ratio", *SETTLED, *ONE), _sentences),
-    Case("mine, lists", lambda root: _mine(root, "out.parquet", "--lists", "4"), _sentences),
+    Case("mine, lists", lambda root: _mine(root, "out.parquet", "--search", "lists=4"), _sentences),
     Case(
         "annotate sample",
         lambda root: [

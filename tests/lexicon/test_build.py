@@ -9,9 +9,10 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon import build, counting, pmi
-from paranmt_hf.lexicon.build import build_lexicon, evaluate_lexicon
-from paranmt_hf.lexicon.lexicon import LexiconConfig
+from paranmt_hf.lexicon import counting, pmi
+from paranmt_hf.lexicon import lexicon as lexicon_module
+from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
+from paranmt_hf.lexicon.word_similarity import evaluate_lexicon
 from tests.cli.commands import fails
 from tests.lexicon.toys import Oracle, random_pairs, table
 
@@ -44,19 +45,19 @@ def test_which_pairs_count(tmp_path):
     scores = [0.349, 0.35, 0.9, None, float("nan"), 0.9, 0.9, -1.0]
     lengths = [(5, 5)] * 5 + [(30, 30), (31, 5), (5, 5)]
     write_corpus(tmp_path / "c.parquet", pairs, scores, lengths)
-    lexicon = build_lexicon(tmp_path / "c.parquet", tmp_path / "lexicon")
+    lexicon = Lexicon.build(tmp_path / "c.parquet", tmp_path / "lexicon")
     assert lexicon.record.pairs == 3
     assert counts_of(lexicon) == dict(Oracle([pairs[index] for index in (1, 2, 5)]).across)
     looser = LexiconConfig(min_score=-1.0, max_length=31)
-    assert build_lexicon(tmp_path / "c.parquet", tmp_path / "all", config=looser).record.pairs == 6
+    assert Lexicon.build(tmp_path / "c.parquet", tmp_path / "all", config=looser).record.pairs == 6
 
 
 def test_several_sources_and_a_release(tmp_path, made):
     one, two = random_pairs(20, seed=3), random_pairs(30, seed=4)
     files = [write_corpus(tmp_path / f"{index}.parquet", pairs) for index, pairs in enumerate((one, two))]
-    lexicon = build_lexicon(files, tmp_path / "lexicon")
+    lexicon = Lexicon.build(files, tmp_path / "lexicon")
     assert counts_of(lexicon) == dict(Oracle(one + two).across)
-    found = build_lexicon(made, tmp_path / "of a release", config=LexiconConfig(min_score=-1.0))
+    found = Lexicon.build(made, tmp_path / "of a release", config=LexiconConfig(min_score=-1.0))
     assert 0 < found.record.pairs <= 60
 
 
@@ -64,7 +65,7 @@ def test_goes_on_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "BLOCK_ROWS", 10)
     monkeypatch.setattr(counting, "RUN_PAIRS", 20)
     corpus = write_corpus(tmp_path / "c.parquet", random_pairs(95, seed=5))
-    whole = build_lexicon(corpus, tmp_path / "whole")
+    whole = Lexicon.build(corpus, tmp_path / "whole")
     assert not (tmp_path / "whole.work").exists()
     out = tmp_path / "out"
 
@@ -74,39 +75,39 @@ def test_goes_on_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(counting, "_write_run", stopped)
         with pytest.raises(KeyboardInterrupt):
-            build_lexicon(corpus, out)
+            Lexicon.build(corpus, out)
     # The words are there and are not read again.
     with monkeypatch.context() as patch:
-        patch.setattr(build, "write_word_sets", stopped)
-        patch.setattr(build, "write_word_pairs", stopped)
+        patch.setattr(lexicon_module, "write_word_sets", stopped)
+        patch.setattr(lexicon_module, "write_word_pairs", stopped)
         with pytest.raises(KeyboardInterrupt):
-            build_lexicon(corpus, out)
+            Lexicon.build(corpus, out)
     assert not out.exists() and len(list((tmp_path / "out.work" / "runs").iterdir())) == 5
     with pytest.raises(InputError, match=r"holds unfinished work with other settings: words: was"):
-        build_lexicon(corpus, out, config=LexiconConfig(words=7))
+        Lexicon.build(corpus, out, config=LexiconConfig(words=7))
     # Another amount of memory is no other lexicon.
-    build_lexicon(corpus, out, config=LexiconConfig(memory=1.0))
+    Lexicon.build(corpus, out, config=LexiconConfig(memory=1.0))
     assert files_of(out) == files_of(whole.folder)
     assert not (tmp_path / "out.work").exists()
     # A work folder that a kill at the very end left goes.
     shutil.copytree(out, tmp_path / "out.work")
     state = {"command": "lexicon build", "resumable": True, "identity": {}}
     (tmp_path / "out.work" / "run.json").write_text(json.dumps(state))
-    assert build_lexicon(corpus, out).record == whole.record
+    assert Lexicon.build(corpus, out).record == whole.record
     assert not (tmp_path / "out.work").exists()
     with pytest.raises(InputError, match="was made with other settings: words: was 100000, now 7"):
-        build_lexicon(corpus, out, config=LexiconConfig(words=7))
+        Lexicon.build(corpus, out, config=LexiconConfig(words=7))
 
 
 def test_memory_changes_no_byte(tmp_path, monkeypatch):
     monkeypatch.setattr(pmi, "GROUP_ROWS", 100)
     monkeypatch.setattr(counting, "RANGE_ENTRIES", 150)
     corpus = write_corpus(tmp_path / "c.parquet", random_pairs(90, seed=6))
-    one = build_lexicon(corpus, tmp_path / "one")
+    one = Lexicon.build(corpus, tmp_path / "one")
     assert one.record.word_pairs > 500
     monkeypatch.setattr(counting, "BLOCK_ROWS", 10)
     monkeypatch.setattr(counting, "ENTRY_BYTES", 10**6)
-    several = build_lexicon(corpus, tmp_path / "several", config=LexiconConfig(memory=0.1))
+    several = Lexicon.build(corpus, tmp_path / "several", config=LexiconConfig(memory=0.1))
     assert files_of(several.folder) == files_of(one.folder)
 
 
@@ -124,7 +125,7 @@ def test_a_corpus_without_pairs_that_count(tmp_path, capsys):
 def lexicon(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lexicon")
     pairs = [("the dog laughed", "a dog giggled"), ("he laughed", "he giggled"), ("the cat ran", "a cat sprinted")]
-    return build_lexicon(write_corpus(folder / "c.parquet", pairs * 10), folder / "lexicon")
+    return Lexicon.build(write_corpus(folder / "c.parquet", pairs * 10), folder / "lexicon")
 
 
 def test_similarity(lexicon, tmp_path):

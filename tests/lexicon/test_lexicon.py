@@ -7,8 +7,7 @@ import pytest
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon import counting, pmi
-from paranmt_hf.lexicon.build import build
-from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig, LexiconSettings, Paraphrase
+from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig, LexiconSettings, WordParaphrase, write_lexicon
 from tests.lexicon.toys import Oracle, random_pairs, table
 
 ANIMALS = [
@@ -24,8 +23,9 @@ def make(folder, pairs, **settings):
     out = folder / "out"
     out.mkdir()
     config = LexiconConfig(**settings)
-    build(lambda: [table(pairs)], folder, out, config, LexiconSettings({}, config.words, config.min_count)).write(out)
-    return Lexicon.open(out)
+    settings = LexiconSettings({}, config.words, config.min_count)
+    write_lexicon(iter([table(pairs)]), folder, out, config, settings).write(out)
+    return Lexicon.from_pretrained(out)
 
 
 def rows_of(lexicon):
@@ -53,7 +53,7 @@ def test_pmi_by_hand(animals):
 def test_words_that_stand_beside_each_other_are_no_paraphrases(tmp_path):
     lexicon = make(tmp_path / "x", [("hong kong", "hong kong"), ("a", "b"), ("c", "d"), ("e", "f")])
     (found,) = lexicon.nearest("hong", min_count=1)
-    assert found == Paraphrase("kong", 2, pytest.approx(math.log(4)), pytest.approx(0, abs=1e-6))
+    assert found == WordParaphrase("kong", 2, pytest.approx(math.log(4)), pytest.approx(0, abs=1e-6))
 
 
 def test_rows_equal_brute_force(tmp_path, monkeypatch):
@@ -106,9 +106,9 @@ def test_pairs_are_looked_up(animals):
     pairs = [("big", "large"), ("large", "big"), ("big", "the"), ("big", "nowhere"), ("dog", "big")]
     four = pytest.approx(math.log(4))
     assert animals.lookup(pairs) == {
-        ("big", "large"): Paraphrase("large", 2, four, four),
-        ("large", "big"): Paraphrase("big", 2, four, four),
-        ("dog", "big"): Paraphrase("big", 1, pytest.approx(0, abs=1e-7), pytest.approx(0, abs=1e-7)),
+        ("big", "large"): WordParaphrase("large", 2, four, four),
+        ("large", "big"): WordParaphrase("big", 2, four, four),
+        ("dog", "big"): WordParaphrase("big", 1, pytest.approx(0, abs=1e-7), pytest.approx(0, abs=1e-7)),
     }
     assert animals.lookup([]) == {}
 
@@ -145,22 +145,22 @@ def test_words_that_cannot_be_looked_up(animals):
 
 def test_damaged(tmp_path, animals):
     with pytest.raises(InputError, match=r"nowhere does not exist; expected a lexicon"):
-        Lexicon.open(tmp_path / "nowhere")
+        Lexicon.from_pretrained(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"holds no lexicon\.json"):
-        Lexicon.open(tmp_path)
+        Lexicon.from_pretrained(tmp_path)
     record = (animals.folder / "lexicon.json").read_text()
     (tmp_path / "lexicon.json").write_text(record)
     with pytest.raises(InputError, match="is damaged: "):
-        Lexicon.open(tmp_path)
+        Lexicon.from_pretrained(tmp_path)
     whole = (animals.folder / "lexicon.parquet").read_bytes()
     (tmp_path / "lexicon.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="is damaged: "):
-        Lexicon.open(tmp_path)
+        Lexicon.from_pretrained(tmp_path)
     (tmp_path / "lexicon.parquet").write_bytes(whole)
     other = record.replace(f'"word_pairs": {animals.record.word_pairs}', '"word_pairs": 3')
     (tmp_path / "lexicon.json").write_text(other)
     with pytest.raises(InputError, match="rows, but the record says 3; copy the lexicon again"):
-        Lexicon.open(tmp_path)
+        Lexicon.from_pretrained(tmp_path)
 
 
 @pytest.mark.parametrize(

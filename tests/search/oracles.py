@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from paranmt_hf.search.storage import Vectors, normalised, write_vectors
+from paranmt_hf.search.storage import normalised, write_encoded
 
 
 def clustered(count, *, groups=20, dimension=16, spread=0.5, seed=0):
@@ -16,7 +16,7 @@ def clustered(count, *, groups=20, dimension=16, spread=0.5, seed=0):
 def stored(vectors, folder):
     """The same in a file."""
     folder.mkdir(parents=True, exist_ok=True)
-    return write_vectors(folder, len(vectors), lambda start, stop: vectors[start:stop], "float32")
+    return write_encoded(folder, len(vectors), lambda start, stop: vectors[start:stop], "float32")
 
 
 def similarities(vectors, others=None):
@@ -38,7 +38,3 @@ def assert_nearest(neighbours, found, top):
     scores, items = best(found, top)
     np.testing.assert_allclose(neighbours.scores.numpy(), scores, atol=1e-6)
     assert (neighbours.items.numpy() == items).all()
-
-
-def reopened(folder):
-    return Vectors(folder / "vectors.npy")

@@ -12,7 +12,7 @@ from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import indexed_vectors, storage
-from paranmt_hf.search.index import SentenceIndex, build_index
+from paranmt_hf.search.index import SentenceIndex
 from paranmt_hf.search.indexed_vectors import IndexConfig
 from tests.cli.commands import fails
 
@@ -38,6 +38,13 @@ def scorer(folder, name="vectors.txt"):
     return NamedEncoder(str(folder / name))
 
 
+def build(folder, out="index", config=None):
+    return SentenceIndex.build(folder / "text.txt", folder / out, encoder=folder / "vectors.txt", config=config)
+
+
+opened = SentenceIndex.from_pretrained
+
+
 def wanted(folder, query, top):
     """What a look at every distinct sentence finds: cosines, and sentences."""
     texts = list(dict.fromkeys(line for line in (folder / "text.txt").read_text().split("\n") if line))
@@ -50,18 +57,18 @@ def wanted(folder, query, top):
 
 @pytest.mark.parametrize("config", [IndexConfig(), IndexConfig(lists=5), IndexConfig(precision="float16")])
 def test_queries_find_what_a_look_at_all_finds(corpus, config):
-    made = build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus).name, config=config)
+    made = build(corpus, config=config)
     texts = sentences(200)
     assert made.fresh and (made.record.lines, made.record.sentences) == (200, len(set(texts)))
     assert made.record.dropped == {"empty": 1}
-    index = SentenceIndex(corpus / "index")
+    index = opened(corpus / "index")
     for query, hits in zip(["red sun", "two cat dog"], index.search(["red sun", "two cat dog"], top=6), strict=True):
         cosines, _ = wanted(corpus, query, 6)
         gap = 2e-3 if config.precision == "float16" else 1e-6
         np.testing.assert_allclose([hit.cosine for hit in hits], cosines, atol=gap)
         assert [texts.index(hit.sentence) + 1 for hit in hits] == [hit.line for hit in hits]
-    # A second call finds it there, and leaves nothing beside it.
-    assert not build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus).name, config=config).fresh
+    # A second call finds it there, and leaves nothing next to it.
+    assert not build(corpus, config=config).fresh and made.search(["red sun"]) == index.search(["red sun"])
     assert not list(corpus.glob("*.work"))
 
 
@@ -78,11 +85,11 @@ def test_it_goes_on_after_an_interruption(corpus, monkeypatch):
     monkeypatch.setattr(indexed_vectors, "encoded", encoded)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt) if len(calls) < 3 else pytest.MonkeyPatch.context():
-            build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus).name)
+            build(corpus)
     distinct = len(set(sentences(200)))
     assert calls == [50, 50, 50, 50, distinct - 150]
     monkeypatch.setattr(indexed_vectors, "encoded", real)
-    build_index(corpus / "text.txt", corpus / "other", encoder=scorer(corpus).name)
+    build(corpus, "other")
     for name in ("vectors.npy", "text.bin", "items.bin"):
         assert (corpus / "index" / name).read_bytes() == (corpus / "other" / name).read_bytes()
 
@@ -94,41 +101,41 @@ def test_other_settings_do_not_go_on(corpus, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("paranmt_hf.util.run.put_in_place", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus).name)
+            build(corpus)
     half = IndexConfig(precision="float16")
     with pytest.raises(InputError, match="holds unfinished work with other settings: search.precision: was 'float32'"):
-        build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus).name, config=half)
-    build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus).name)
+        build(corpus, config=half)
+    build(corpus)
     (corpus / "mine").mkdir()
     (corpus / "mine" / "notes").touch()
     with pytest.raises(InputError, match="mine holds no index.json; expected an index"):
-        build_index(corpus / "text.txt", corpus / "mine", encoder=scorer(corpus).name)
+        build(corpus, "mine")
     with pytest.raises(InputError, match="was made with other settings: search.precision"):
-        build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus).name, config=half)
+        build(corpus, config=half)
 
 
 def test_an_index_of_another_encoder_is_refused(corpus):
-    build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus).name)
+    build(corpus)
     (corpus / "other.txt").write_text((corpus / "vectors.txt").read_text().replace("red ", "rot "))
     with pytest.raises(
         InputError, match=r"is an index of the encoder average of vectors.txt \(sha256:.*\), and this is"
     ):
-        SentenceIndex(corpus / "index", encoder=scorer(corpus, "other.txt").name)
+        opened(corpus / "index", encoder=corpus / "other.txt")
     # The same bytes elsewhere are the same encoder.
     (corpus / "copy.txt").write_bytes((corpus / "vectors.txt").read_bytes())
-    assert SentenceIndex(corpus / "index", encoder=scorer(corpus, "copy.txt").name).search(["red"])
+    assert opened(corpus / "index", encoder=corpus / "copy.txt").search(["red"])
     # The encoder that made it has changed since.
     (corpus / "vectors.txt").write_bytes((corpus / "other.txt").read_bytes())
     with pytest.raises(InputError, match="whose vectors cannot be compared: name that encoder, or make another index"):
-        SentenceIndex(corpus / "index")
+        opened(corpus / "index")
 
 
 def test_damage_is_named(corpus):
-    build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus).name)
+    build(corpus)
     with (corpus / "index" / "text.bin").open("ab") as file:
         file.write(b"more")
     with pytest.raises(InputError, match=r"text.bin is missing or not of its size; make the index again"):
-        SentenceIndex(corpus / "index")
+        opened(corpus / "index")
     record = json.loads((corpus / "index" / "index.json").read_text())
     for change, message in (
         ({"settings": {}}, "index.json is damaged: it has no 'settings.corpus'"),
@@ -137,17 +144,17 @@ def test_damage_is_named(corpus):
     ):
         (corpus / "index" / "index.json").write_text(json.dumps({**record, "files": {}, **change}))
         with pytest.raises(InputError, match=message):
-            SentenceIndex(corpus / "index")
+            opened(corpus / "index")
     # What a later version might write beside.
     later = {**record, "files": {}, "load": {**record["load"], "x": ""}}
     (corpus / "index" / "index.json").write_text(json.dumps(later))
-    assert SentenceIndex(corpus / "index").record.lines == record["lines"]
+    assert opened(corpus / "index").record.lines == record["lines"]
     record["files"] = {"../vectors.txt": 3}
     (corpus / "index" / "index.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="is missing or not of its size"):
-        SentenceIndex(corpus / "index")
+        opened(corpus / "index")
     with pytest.raises(InputError, match="holds no index.json; expected an index"):
-        SentenceIndex(corpus)
+        opened(corpus)
 
 
 def overwrite(path, number, value):
@@ -161,23 +168,23 @@ def overwrite(path, number, value):
     ("name", "number", "value", "message"),
     [
         # The process ended with a segmentation fault.
-        ("offsets.bin", 1, 2**40, "offsets.bin is damaged: it does not fit the files beside it; make it again"),
-        ("offsets.bin", 1, -1, "offsets.bin is damaged: it does not fit the files beside it"),
-        ("offsets.bin", -1, 2**40, "offsets.bin is damaged: it does not fit text.bin beside it; make it again"),
-        ("items.bin", 0, 10**6, "items.bin is damaged: it does not fit the files beside it"),
-        ("text.bin", 0, -1, "text.bin is damaged: it does not fit the files beside it"),
+        ("offsets.bin", 1, 2**40, "offsets.bin is damaged: it does not fit the files next to it; make it again"),
+        ("offsets.bin", 1, -1, "offsets.bin is damaged: it does not fit the files next to it"),
+        ("offsets.bin", -1, 2**40, "offsets.bin is damaged: it does not fit text.bin next to it; make it again"),
+        ("items.bin", 0, 10**6, "items.bin is damaged: it does not fit the files next to it"),
+        ("text.bin", 0, -1, "text.bin is damaged: it does not fit the files next to it"),
         ("order.npy", 16, 10**6, "index is damaged: it names an item that is not there; make it again"),
         ("order.npy", 2, -1, r"order.npy is damaged \(.*\); make it again"),
-        ("bounds.npy", 17, 10**6, "bounds.npy is damaged: it does not fit the files beside it"),
+        ("bounds.npy", 17, 10**6, "bounds.npy is damaged: it does not fit the files next to it"),
         ("sorted.npy", 16, 0x7F800000, "index is damaged: a vector holds a number that is not finite"),
     ],
 )
 def test_bytes_that_a_disk_has_lost(corpus, name, number, value, message):
-    build_index(corpus / "text.txt", corpus / "index", encoder=scorer(corpus).name, config=IndexConfig(lists=2))
+    build(corpus, config=IndexConfig(lists=2))
     file = corpus / "index" / name
     overwrite(file, number if number >= 0 else file.stat().st_size // 8 + number, value)
     with pytest.raises(InputError, match=message):
-        SentenceIndex(corpus / "index").search(sentences(200), top=200)
+        opened(corpus / "index").search(sentences(200), top=200)
 
 
 def read(source):

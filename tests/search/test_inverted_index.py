@@ -60,7 +60,7 @@ def test_centroids_are_means_of_their_lists(tmp_path):
 def test_all_lists_are_the_exact_search(tmp_path):
     vectors, queries = clustered(200), clustered(7, seed=1)
     made, ordered = listed(vectors, tmp_path, 9)
-    found = inverted_index.nearest(torch.from_numpy(queries), ordered, made, 5, 9)
+    found = inverted_index.nearest_in_lists(torch.from_numpy(queries), ordered, made, 5, 9)
     assert_nearest(found, similarities(queries, vectors[made.order]), 5)
     inside = Neighbours(200, 5, repeats=True)
     parts = list(inverted_index.neighbours(ordered, ordered, made, 9, inside, inside))
@@ -90,7 +90,7 @@ def test_a_few_lists_find_nearly_all(tmp_path, monkeypatch):
         list(inverted_index.neighbours(ordered, ordered, made, probes, inside, inside))
         shares.append(recall(inside.items, wanted))
     assert shares == pytest.approx([0.984, 0.998, 1.0], abs=0.002)
-    single = inverted_index.nearest(torch.from_numpy(ordered.read(0, 2000)), ordered, made, 11, 2)
+    single = inverted_index.nearest_in_lists(torch.from_numpy(ordered.read(0, 2000)), ordered, made, 11, 2)
     # Who looks is also found: two vectors are compared where either looks into the list of the other.
     assert recall(single.items[:, 1:], wanted) == pytest.approx(0.994, abs=0.002)
 
@@ -117,4 +117,4 @@ def test_vectors_of_zeros_and_lists_without_members(tmp_path):
     inside = Neighbours(20, 3, repeats=True)
     list(inverted_index.neighbours(ordered, ordered, made, 6, inside, inside))
     np.testing.assert_allclose(inside.scores.numpy(), best(similarities(vectors[made.order]), 3)[0], atol=1e-6)
-    assert (neighbours.nearest(torch.from_numpy(vectors[:1]), ordered, 1).scores > 0.99).all()
+    assert (neighbours.nearest_vectors(torch.from_numpy(vectors[:1]), ordered, 1).scores > 0.99).all()

@@ -1,10 +1,10 @@
-"""ItemPairs out of neighbours, and margins."""
+"""Pairs out of neighbours, and their margin scores."""
 
 import numpy as np
 import pytest
 import torch
 
-from paranmt_hf.search.margin import ItemPairs, margins, mean_similarity, pairs_between, pairs_within
+from paranmt_hf.search.margin import ItemPairs, margin_scores, mean_similarity, pairs_between, pairs_within
 from paranmt_hf.search.neighbours import Neighbours
 from tests.search.oracles import best, clustered, similarities
 
@@ -45,7 +45,7 @@ def test_pairs_between(mutual):
     assert as_set(pairs) == wanted and len(forward & backward) > 10 and forward != backward
 
 
-def test_margins_by_hand():
+def test_margin_scores_by_hand():
     """Artetxe & Schwenk 2019, equation 2, for k = 2: means (0.9 + 0.5) / 2 = 0.7 and (0.9 + 0.1) / 2 = 0.5."""
     first, second = Neighbours(1, 3), Neighbours(1, 2)
     first.scores = torch.tensor([[0.9, 0.5, 0.4]])
@@ -53,8 +53,8 @@ def test_margins_by_hand():
     means = mean_similarity(first, 2), mean_similarity(second, 2)
     assert means[0] == pytest.approx([0.7]) and means[1] == pytest.approx([0.5])
     pair = ItemPairs(np.array([0]), np.array([0]), np.array([0.9], np.float32))
-    assert margins(pair, *means, "ratio") == pytest.approx([0.9 / 0.6])
-    assert margins(pair, *means, "distance") == pytest.approx([0.3])
+    assert margin_scores(pair, *means, "ratio") == pytest.approx([0.9 / 0.6])
+    assert margin_scores(pair, *means, "distance") == pytest.approx([0.3])
 
 
 def test_means_of_fewer_neighbours_and_ratios_over_nothing():
@@ -63,5 +63,5 @@ def test_means_of_fewer_neighbours_and_ratios_over_nothing():
     assert mean_similarity(found, 3).tolist() == [0.5, 0]
     pair = ItemPairs(np.array([1]), np.array([1]), np.array([0.2], np.float32))
     zeros = np.zeros(2)
-    assert margins(pair, zeros, zeros, "ratio").tolist() == [np.inf]
-    assert margins(pair, zeros, zeros, "distance") == pytest.approx([0.2])
+    assert margin_scores(pair, zeros, zeros, "ratio").tolist() == [np.inf]
+    assert margin_scores(pair, zeros, zeros, "distance") == pytest.approx([0.2])

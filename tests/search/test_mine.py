@@ -9,7 +9,7 @@ from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import neighbours
-from paranmt_hf.search.mine import MineConfig, Mining, mine
+from paranmt_hf.search.mine import MineConfig, Mining, mine_pairs
 from tests.cli.commands import fails
 from tests.search.test_index import corpus, scorer, sentences  # noqa: F401 - a fixture
 
@@ -18,8 +18,8 @@ def mined(folder, out="pairs.parquet", first="text.txt", second=None, **settings
     """Mine the pairs of a file, or between two."""
     options = {name: settings.pop(name) for name in ("release", "made_by") if name in settings}
     config = MineConfig(**{"min_score": 0.0, **settings})
-    other = None if second is None else folder / second
-    return mine(folder / first, folder / out, second=other, encoder=scorer(folder).name, config=config, **options)
+    options["second"] = None if second is None else folder / second
+    return mine_pairs(folder / first, folder / out, encoder=folder / "vectors.txt", config=config, **options)
 
 
 def rows_of(path):
@@ -114,7 +114,7 @@ def test_copies(corpus):  # noqa: F811
         mined(corpus, "none.parquet", first="twice.txt", min_score=0.9)
 
 
-def test_it_goes_on_at_a_checkpoint(corpus, monkeypatch):  # noqa: F811
+def test_it_continues_at_a_checkpoint(corpus, monkeypatch):  # noqa: F811
     monkeypatch.setattr(neighbours, "BLOCK", 37)
     whole = rows_of(mined(corpus, "whole.parquet", top=3).folder)
     real, steps = neighbours.within, []
@@ -139,7 +139,7 @@ def test_it_goes_on_at_a_checkpoint(corpus, monkeypatch):  # noqa: F811
     assert not list(corpus.glob("*.work"))
 
 
-def test_a_lower_threshold_goes_on_with_the_vectors(corpus, monkeypatch):  # noqa: F811
+def test_a_lower_threshold_continues_with_the_vectors(corpus, monkeypatch):  # noqa: F811
     with pytest.raises(InputError, match="at least 0 and a margin of at least 2; lower it, or choose another encoder"):
         mined(corpus, "p.parquet", margin="distance", min_margin=2.0)
     assert (corpus / "p.parquet.work").exists()
@@ -183,16 +183,8 @@ def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
     words = ["search", "mine", "text.txt", "--encoder", "vectors.txt", "--out", "out"]
     fails(capsys, words, "a license is needed")
     fails(capsys, [*words, "--license", "mit", "--min-margin", "1"], "min_margin needs the margin ratio or distance")
-    fails(
-        capsys,
-        [*words, "--margin", "ratio", "--top", "3"],
-        "margin_neighbours 4 is above top 3",
-    )
-    fails(
-        capsys,
-        [*words, "--license", "mit", "--second-column", "x"],
-        "needs a second corpus",
-    )
+    fails(capsys, [*words, "--margin", "ratio", "--top", "3"], "margin_neighbours 4 is above top 3")
+    fails(capsys, [*words, "--license", "mit", "--second-column", "x"], "needs a second corpus")
     fails(capsys, [*words, "--min-score", "2"], "must be from -1 to 1, was 2.0")
     fails(capsys, ["search", "mine", "none.txt", *words[3:], "--license", "mit"], "none.txt: there is no such file")
     assert not list(corpus.glob("out*"))

@@ -6,7 +6,7 @@ import torch
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import neighbours
-from paranmt_hf.search.neighbours import LOWEST, NOBODY, Neighbours, restore, save
+from paranmt_hf.search.neighbours import LOWEST, NOBODY, Neighbours, restore_neighbours, save_neighbours
 from tests.search.oracles import assert_nearest, best, clustered, similarities, stored
 
 
@@ -58,14 +58,14 @@ def test_repeats_count_once(columns):
 def test_saved_and_restored(tmp_path):
     found = np.random.default_rng(0).normal(size=(5, 9)).astype(np.float32)
     one, two, path = offered(found, Neighbours(5, 3), 5, 9), Neighbours(5, 3), tmp_path / "state.safetensors"
-    assert restore(path, {"forward": two}, "s") == 0
-    save(path, 7, {"forward": one}, "s")
-    assert restore(path, {"forward": two}, "another search") == 0 and two.items.max() == NOBODY
-    assert restore(path, {"forward": two}, "s") == 7
+    assert restore_neighbours(path, {"forward": two}, "s") == 0
+    save_neighbours(path, 7, {"forward": one}, "s")
+    assert restore_neighbours(path, {"forward": two}, "another search") == 0 and two.items.max() == NOBODY
+    assert restore_neighbours(path, {"forward": two}, "s") == 7
     assert_nearest(two, found, 3)
     path.write_bytes(path.read_bytes()[:40])
-    with pytest.raises(InputError, match=r"state.safetensors is damaged .*; delete its folder to begin anew"):
-        restore(path, {"forward": two}, "s")
+    with pytest.raises(InputError, match=r"state.safetensors is damaged .*; delete its folder to start again"):
+        restore_neighbours(path, {"forward": two}, "s")
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def small_blocks(monkeypatch):
 
 def test_nearest_to_queries(tmp_path):
     vectors, queries = clustered(60), clustered(5, seed=1)
-    found = neighbours.nearest(torch.from_numpy(queries), stored(vectors, tmp_path), 4)
+    found = neighbours.nearest_vectors(torch.from_numpy(queries), stored(vectors, tmp_path), 4)
     assert_nearest(found, similarities(queries, vectors), 4)
 
 

@@ -13,13 +13,13 @@ from paranmt_hf.search import storage
 from paranmt_hf.search import storage as module
 from paranmt_hf.search.storage import (
     SentenceHashes,
-    Sentences,
+    StoredSentences,
     Vectors,
     normalised,
     spans,
+    write_encoded,
     write_in_order,
     write_sentences,
-    write_vectors,
 )
 from tests.search.oracles import clustered
 
@@ -36,7 +36,7 @@ def test_each_distinct_sentence_once_where_it_first_stands(tmp_path_factory, tex
     counted = write_sentences(batches(texts), folder, copies=False)
     distinct = list(dict.fromkeys(texts))
     assert (counted.lines, counted.items) == (len(texts), len(distinct))
-    found, every = Sentences(folder), np.arange(len(distinct))
+    found, every = StoredSentences(folder), np.arange(len(distinct))
     assert len(found) == len(distinct)
     assert found.take(every).to_pylist() == distinct
     assert found.lines(every).tolist() == [2 * texts.index(text) for text in distinct]
@@ -44,7 +44,7 @@ def test_each_distinct_sentence_once_where_it_first_stands(tmp_path_factory, tex
 
 def test_copies_stay_if_wanted(tmp_path):
     assert write_sentences(batches(["b", "a", "b", "b"]), tmp_path, copies=True).items == 4
-    assert Sentences(tmp_path).take(np.array([3, 1, 0])).to_pylist() == ["b", "a", "b"]
+    assert StoredSentences(tmp_path).take(np.array([3, 1, 0])).to_pylist() == ["b", "a", "b"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["items.bin", "lines.bin", "offsets.bin", "text.bin"]
 
 
@@ -54,7 +54,7 @@ def test_equal_hashes_are_no_proof(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "STEP", 1)
     # All are compared with the first, so a copy of it is found, and other sentences are kept, copies or not.
     write_sentences(batches(["a", "b", "a", "c"]), tmp_path, copies=False)
-    assert Sentences(tmp_path).take(np.arange(3)).to_pylist() == ["a", "b", "c"]
+    assert StoredSentences(tmp_path).take(np.arange(3)).to_pylist() == ["a", "b", "c"]
 
 
 def test_hashes():
@@ -71,7 +71,7 @@ def test_hashes():
 def test_round_trip(tmp_path, monkeypatch, precision, gap):
     monkeypatch.setattr(storage, "BLOCK_ROWS", 7)
     wanted = clustered(30)
-    found = write_vectors(tmp_path, 30, lambda start, stop: wanted[start:stop], precision)
+    found = write_encoded(tmp_path, 30, lambda start, stop: wanted[start:stop], precision)
     assert (len(found), found.dimension) == (30, 16)
     assert np.abs(found.read(3, 25) - wanted[3:25]).max() <= gap
     assert np.abs(found.take(np.array([29, 0])) - wanted[[29, 0]]).max() <= gap
@@ -90,11 +90,11 @@ def test_goes_on_where_it_stopped(tmp_path, monkeypatch):
         return wanted[start:stop]
 
     with pytest.raises(KeyboardInterrupt):
-        write_vectors(tmp_path, 30, encode, "float32")
+        write_encoded(tmp_path, 30, encode, "float32")
     # Half of a block, such as a kill leaves it.
     with (tmp_path / "vectors.npy").open("ab") as file:
         file.write(b"half")
-    found = write_vectors(tmp_path, 30, encode, "float32")
+    found = write_encoded(tmp_path, 30, encode, "float32")
     assert asked == [(0, 7), (7, 14), (14, 21), (14, 21), (21, 28), (28, 30)]
     assert (found.read(0, 30) == wanted).all()
     assert (tmp_path / "vectors.npy").stat().st_size == 128 + wanted.nbytes
@@ -103,12 +103,12 @@ def test_goes_on_where_it_stopped(tmp_path, monkeypatch):
 def test_damage_is_named(tmp_path):
     (tmp_path / "vectors.json").write_text(json.dumps({"rows": "many"}))
     with pytest.raises(InputError, match="vectors.json is damaged: it has no number of 'rows'"):
-        write_vectors(tmp_path, 3, lambda start, stop: clustered(3), "float32")
+        write_encoded(tmp_path, 3, lambda start, stop: clustered(3), "float32")
 
 
 def test_another_order(tmp_path):
     wanted = clustered(20)
-    vectors = write_vectors(tmp_path, 20, lambda start, stop: wanted[start:stop], "float32")
+    vectors = write_encoded(tmp_path, 20, lambda start, stop: wanted[start:stop], "float32")
     order = np.random.default_rng(0).permutation(20)
     write_in_order(vectors, order, tmp_path / "sorted.npy", "float32")
     assert (Vectors(tmp_path / "sorted.npy").read(0, 20) == wanted[order]).all()

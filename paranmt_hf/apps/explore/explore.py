@@ -83,7 +83,7 @@ def _index_neighbours(folder: str | Path) -> Neighbours:
     # Without an index there is no need of an encoder, nor of torch.
     from paranmt_hf.search.index import SentenceIndex
 
-    index = SentenceIndex(folder)
+    index = SentenceIndex.from_pretrained(folder)
 
     def nearest(sentence: str, count: int) -> list[tuple[str, float]]:
         return [(hit.sentence, hit.cosine) for hit in index.search([sentence], top=count)[0]]

@@ -123,9 +123,9 @@ def test_a_report_that_cannot_be_written(release, tmp_path):
 
 def test_neighbours_come_from_an_index(made, tmp_path):
     from paranmt_hf.apps.explore.explore import _index_neighbours
-    from paranmt_hf.search.index import build_index
+    from paranmt_hf.search.index import SentenceIndex
 
-    build_index(made, tmp_path / "index")
+    SentenceIndex.build(made, tmp_path / "index")
     with Explorer(made) as explorer:
         client = TestClient(explore_app(explorer, folder="corpus", neighbours=_index_neighbours(tmp_path / "index")))
         reference = client.get("/api/rows").json()["rows"][0]["reference"]
