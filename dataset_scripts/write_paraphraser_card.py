@@ -22,10 +22,10 @@ from pathlib import Path
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results, read_results
-from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.repository import weights_checksum
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
 from paranmt_hf.paraphrase.record import ParaphraserRecord
+from paranmt_hf.util.tables import code, escape
 from paranmt_hf.util.yaml_files import read_yaml
 
 

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import InvalidVersion, Version
 
 from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_limit, total_memory, visible_cores
 from paranmt_hf.version import __version__
 
 # A full cache has millions of files, so its size is added up for a limited time.
 CACHE_SECONDS = 0.4
+# Maximum time of one import; the largest packages are slow on a slow disk.
+IMPORT_SECONDS = 120
+NAME = "paranmt-hf"
+# Extras that only those need who change the code.
+DEVELOPMENT = ("test", "dev")
+PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 Lines = dict[str, str]
+State = Literal["present", "missing", "too old", "broken"]
 
 
 @dataclass
@@ -60,8 +73,7 @@ def diagnose(*, imports: bool = False, online: bool = False) -> Diagnosis:
         try:
             found.sections[title] = question(found.problems)
         except Exception as error:
-            reason = " ".join(str(error).split())[:300]
-            found.problems.append(f"{title} cannot be found out: {type(error).__name__}: {reason}")
+            found.problems.append(f"{title} cannot be found out: {_short(error)}")
 
     ask("installation", lambda problems: _installation())
     ask("packages", lambda problems: _packages(problems, imports))
@@ -83,18 +95,100 @@ def _installation() -> Lines:
 
 def _packages(problems: list[str], imports: bool) -> Lines:
     """The version of each package; one that only an extra needs may be missing."""
-    from paranmt_hf.util.requirements import look_at, read_requirements
-
     lines = {}
     for requirement, extra in read_requirements():
-        package = look_at(requirement, extra, importing=imports)
-        name = f"{package.name} ({extra})" if extra else package.name
-        lines[name] = package.version or "-"
-        if package.state != "present":
-            lines[name] += f"  {package.state}: {package.problem}"
-            if not (package.state == "missing" and extra):
-                problems.append(f"{package.name} {package.version or ''} is {package.state}: {package.problem}")
+        name = f"{requirement.name} ({extra})" if extra else requirement.name
+        found, state, problem = package_state(requirement, extra, importing=imports)
+        lines[name] = found or "-"
+        if state != "present":
+            lines[name] += f"  {state}: {problem}"
+            if not (state == "missing" and extra):
+                problems.append(f"{requirement.name} {found or ''} is {state}: {problem}")
     return lines
+
+
+def read_requirements(project: Path = PROJECT) -> list[tuple[Requirement, str | None]]:
+    """Read the packages that this one needs, with the extra that each belongs to; those without an extra first.
+
+    Args:
+        project: `pyproject.toml` next to the code; if it is missing, the installed metadata is read.
+    """
+    if project.is_file():
+        table = tomllib.loads(project.read_text(encoding="utf8"))["project"]
+        pairs: list[tuple[Requirement, str | None]] = [(Requirement(text), None) for text in table["dependencies"]]
+        for extra, texts in table["optional-dependencies"].items():
+            pairs += [(Requirement(text), extra) for text in texts]
+    else:
+        try:
+            pairs = [_with_extra(Requirement(text)) for text in requires(NAME) or []]
+        except (PackageNotFoundError, InvalidRequirement):
+            pairs = []
+    return sorted((pair for pair in pairs if pair[1] not in DEVELOPMENT), key=lambda pair: pair[1] or "")
+
+
+def _with_extra(requirement: Requirement) -> tuple[Requirement, str | None]:
+    """The extra that a requirement of installed metadata names: `ray>=2.60; extra == "ray"`."""
+    _, found, rest = str(requirement.marker or "").partition('extra == "')
+    return requirement, rest.partition('"')[0] if found else None
+
+
+def package_state(
+    requirement: Requirement, extra: str | None, *, importing: bool = False
+) -> tuple[str | None, State, str | None]:
+    """Find out whether an installed package meets a requirement.
+
+    Args:
+        requirement: The package and its versions.
+        extra: The extra that needs it.
+        importing: Import it too, in a process of its own.
+
+    Returns:
+        Its version, its state, and if it is not present what is wrong and what to do.
+    """
+    name, needed = requirement.name, str(requirement.specifier)
+    install = f"pip install '{NAME}[{extra}]'" if extra else f"pip install '{name}{needed}'"
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        return None, "missing", install
+    # What a half-removed package or damaged metadata leaves.
+    except Exception as error:
+        return None, "broken", f"its metadata cannot be read ({_short(error)}): {install}"
+    try:
+        enough = requirement.specifier.contains(Version(found), prereleases=True)
+    except (InvalidVersion, TypeError):
+        return str(found), "broken", f"it has no version that can be read: {install}"
+    if not enough:
+        return found, "too old", f"{needed} is needed: {install}"
+    if importing and (problem := import_problem(name)):
+        return found, "broken", f"it cannot be imported ({problem})"
+    return found, "present", None
+
+
+def import_problem(name: str) -> str | None:
+    """Import a package in a process of its own; returns what went wrong, if anything."""
+    plain = name.replace("-", "_").lower()
+    # A package may have several modules, tests among them; take the one of its name, else the shortest.
+    modules = [
+        module
+        for module, names in packages_distributions().items()
+        if not module.startswith("_") and plain in {each.replace("-", "_").lower() for each in names}
+    ]
+    module = min(modules or [plain], key=lambda other: (other.lower() != plain, len(other)))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", f"import {module}"], capture_output=True, text=True, timeout=IMPORT_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _short(error)
+    if done.returncode == 0:
+        return None
+    lines = done.stderr.strip().splitlines()
+    return lines[-1][:200] if lines else f"the process ended with {done.returncode}"
+
+
+def _short(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
 def _machine(problems: list[str]) -> Lines:

@@ -18,7 +18,7 @@ from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, release_files
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.local_dataset import check_inside
+from paranmt_hf.hub.repository import check_inside
 from paranmt_hf.util.files import check_regular
 
 # What a row of a sample has beside its sentence, where the corpus has it.

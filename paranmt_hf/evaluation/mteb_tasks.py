@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.local_dataset import own_files
+from paranmt_hf.hub.repository import own_files
 from paranmt_hf.util.files import checksum as checksum_of
 from paranmt_hf.util.optional import require
 

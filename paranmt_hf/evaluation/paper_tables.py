@@ -9,7 +9,7 @@ import numpy as np
 
 from paranmt_hf.evaluation.results import Results, Row, check_same_data, write_figure
 from paranmt_hf.evaluation.sts_data import SICK, TWITTER
-from paranmt_hf.util.tables import aligned_table
+from paranmt_hf.util.tables import markdown_table
 
 # The 22 sets of arXiv:1511.08198: the yearly tasks, then SICK's test part, then Twitter.
 PARAGRAM_YEARS: Mapping[str, tuple[str, ...]] = {
@@ -71,7 +71,7 @@ def paragram_table(results: Sequence[Results]) -> str:
         titles = [f"{year} {name}" for name in names]
         rows += [*map(line, titles), mean(f"{year} mean", titles)]
     rows += [*map(line, PARAGRAM_ALONE), mean("Mean", PARAGRAM_SETS)]
-    table = aligned_table(["Pearson x 100", *(each.model for each in results)], rows)
+    table = markdown_table(["Pearson x 100", *(each.model for each in results)], rows)
     return _with_missing(table, [title for title in PARAGRAM_SETS if title not in found[0]])
 
 
@@ -98,7 +98,7 @@ def sent2vec_table(results: Sequence[Results]) -> str:
         cells.insert(len(SENT2VEC_SETS), both([sets[title] for title in there]))
         rows.append([each.model, *cells])
     header = ["Spearman / Pearson", *SENT2VEC_SETS, f"Mean of {len(there)}", *SENT2VEC_PARTS]
-    table = aligned_table(header, rows)
+    table = markdown_table(header, rows)
     return _with_missing(table, [title for title in columns.values() if title not in found[0]])
 
 

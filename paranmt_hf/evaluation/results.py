@@ -12,10 +12,9 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.speed import Speed
-from paranmt_hf.hub.markdown import escape
 from paranmt_hf.util.files import result_file, write_result
 from paranmt_hf.util.records import from_json, read_json, to_json
-from paranmt_hf.util.tables import aligned_table
+from paranmt_hf.util.tables import escape, markdown_table
 
 Kind = Literal[
     "sts",
@@ -233,7 +232,7 @@ def _table(title: str, rows: Sequence[Row], written: Callable[[str], str]) -> st
         items = "" if row.items is None else f"{row.items:,}"
         first = [written(row.name), *([items] if counted else []), *values[:1]]
         cells.append([*first, *([" to ".join(bounds)] if bounded else []), *values[1:]])
-    return aligned_table([*header, *map(heading, measures[1:])], cells)
+    return markdown_table([*header, *map(heading, measures[1:])], cells)
 
 
 def heading(measure: str) -> str:
@@ -255,8 +254,8 @@ def compare(results: Sequence[Results]) -> str:
     columns = [[model.model, *(_compared(model, name) for name in names)] for model in results]
     if len(names) > MAX_COLUMNS:
         lines = [list(line) for line in zip(["", *names], *columns, strict=True)]
-        return aligned_table(lines[0], lines[1:])
-    return aligned_table(["Model", *names], columns)
+        return markdown_table(lines[0], lines[1:])
+    return markdown_table(["Model", *names], columns)
 
 
 def _compared(results: Results, name: str) -> str:
@@ -311,4 +310,4 @@ def differences(results: Sequence[Results]) -> str:
         [each.model, *(f"{value:.1f}" for value in line)]
         for each, line in zip(results, mean_absolute_differences(results), strict=True)
     ]
-    return aligned_table(["Mean absolute difference", *(each.model for each in results)], rows)
+    return markdown_table(["Mean absolute difference", *(each.model for each in results)], rows)

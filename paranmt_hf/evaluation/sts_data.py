@@ -12,7 +12,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import StsSet, collect, read_lines, tab_fields
 from paranmt_hf.hub.client import absent_here
-from paranmt_hf.hub.local_dataset import check_remote, own_files
+from paranmt_hf.hub.repository import check_remote, own_files
 from paranmt_hf.util.files import check_regular
 
 # Pairs with a gold score in each data set of the SemEval tasks 2012-2016; STS 2013 SMT (750 more) is not free.

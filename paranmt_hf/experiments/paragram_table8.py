@@ -15,7 +15,7 @@ from paranmt_hf.evaluation.word_weights import RANK, counts_by_rank
 from paranmt_hf.text.definitions import words as cut
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.settings import Count, PythonOnly
-from paranmt_hf.util.tables import aligned_table
+from paranmt_hf.util.tables import markdown_table
 
 # The neighbours of table 8 are among the most common tokens.
 COMMON_WORDS = 10_000
@@ -119,5 +119,5 @@ def side_by_side(results: Sequence[Results]) -> str:
         columns = [[f"{row.name} {row.main:.2f}" for row in each.tables[word]] or ["no vector"] for each in results]
         depth = max(map(len, columns))
         lines = [[str(rank + 1), *((*column, *[""] * depth)[rank] for column in columns)] for rank in range(depth)]
-        blocks.append(aligned_table([word, *(each.model for each in results)], lines))
+        blocks.append(markdown_table([word, *(each.model for each in results)], lines))
     return "\n\n".join([*blocks, *results[0].notes])

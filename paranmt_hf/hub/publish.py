@@ -15,7 +15,7 @@ from typing import Any, Literal
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.hub.repository import PICKLES
+from paranmt_hf.hub.repository import PICKLES, is_inside
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, stage, upload
 from paranmt_hf.util.records import from_json
 from paranmt_hf.util.yaml_files import read_yaml
@@ -252,7 +252,7 @@ def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
         own: Paths of code files of this package, of which the current version is published.
     """
     for path in sorted(folder.rglob("*")):
-        if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        if path.is_symlink() and not is_inside(folder, path):
             raise InputError(f"{path} is a link that leads out of {folder}; put what it leads to there", path=path)
         if path.suffix == ".py" and path.relative_to(folder).as_posix() not in own:
             raise InputError(

@@ -1,20 +1,15 @@
-"""Where a model's files are: a folder, or a snapshot of a Hub repository; never a pickle, and nothing beside them."""
+"""Where the files of models and datasets are: in a folder or a snapshot of the Hub, never elsewhere; no pickles."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
-
-from safetensors import SafetensorError, safe_open
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import absent_here, check_download, explain_absence, is_id, nearest, split_revision
@@ -32,11 +27,7 @@ CODE = ("*.py",)
 SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
 # Settings by which the configuration of a module makes the loader read something else than the model's own files.
 LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
-# Numbers of a configuration that are no larger than the number of tensors, than the largest dimension of those beside
-# it, or than this.
-LAYERS = re.compile(r"\w*layers?")
-WIDTHS = ("hidden_dim", "in_features", "out_features")
-LARGEST = {"num_labels": 2**20, "max_position_embeddings": 2**21}
+REMOTE = ("hf://", "https://", "http://")
 
 
 @dataclass(frozen=True)
@@ -144,7 +135,6 @@ def _check_safe(folder: Path) -> str:
         raise InputError(_advice(folder, unsafe))
     for path in files:
         _refuse_leading_out(path)
-    _refuse_absurd(folder, files)
     return _checksum_of(folder, _own_files(folder))
 
 
@@ -159,14 +149,19 @@ def _refuse_links(folder: Path) -> None:
     if folder.is_relative_to(ASSETS):
         # Some installers make links of all files of a package.
         return
-    inside = [folder.resolve()]
-    if folder.resolve().parent.name == "snapshots":
-        inside.append(folder.resolve().parents[1] / "blobs")
     for path in sorted(path for path in folder.rglob("*") if path.is_symlink()):
         if path.is_dir():
             raise InputError(f"{path} is a link to a folder; put the folder itself there")
-        if not any(path.resolve().is_relative_to(place) for place in inside):
+        if not is_inside(folder, path):
             raise InputError(f"{path} is a link that leads out of {folder}; put the file itself there")
+
+
+def is_inside(folder: Path, path: Path) -> bool:
+    """Whether a path, links resolved, is in a folder; of a snapshot, the `blobs` of the client's cache are too."""
+    inside = [folder.resolve()]
+    if inside[0].parent.name == "snapshots":
+        inside.append(inside[0].parent.parent / "blobs")
+    return any(path.resolve().is_relative_to(place) for place in inside)
 
 
 def _refuse_leading_out(path: Path) -> None:
@@ -195,36 +190,6 @@ def _is_file_elsewhere(name: str, folder: Path) -> bool:
     with suppress(OSError, ValueError):
         return Path(name).is_file() and not Path(name).resolve().is_relative_to(folder.resolve())
     return False
-
-
-def _refuse_absurd(folder: Path, files: Sequence[Path]) -> None:
-    """Refuse a configuration of more or wider layers than there are weights for; making them would take for ever."""
-    shapes: dict[Path, list[list[int]]] = {}
-    for path in files:
-        if path.suffix == ".safetensors":
-            # What is wrong with one that is damaged is said when it is read.
-            with suppress(SafetensorError, OSError), safe_open(path, "np") as stored:
-                found = [stored.get_slice(name).get_shape() for name in stored.keys()]  # noqa: SIM118
-                shapes.setdefault(path.parent, []).extend(found)
-    everywhere = list(chain.from_iterable(shapes.values()))
-    for path in files:
-        # A layer after a table of many words is no wider than its own weights.
-        widest = max(chain.from_iterable(shapes.get(path.parent, everywhere)), default=0)
-        for key, value in _entries(_json_or_none(path)) if path.name.endswith("config.json") and everywhere else ():
-            if isinstance(value, int) and value > _limit(key, len(everywhere), widest):
-                raise InputError(
-                    f"{path} says {key!r} is {value:,}, which does not fit the weights in {folder} "
-                    f"({len(everywhere):,} tensors, no dimension above {widest:,}); put a whole copy of the model "
-                    "in its place"
-                )
-
-
-def _limit(key: str, tensors: int, widest: int) -> float:
-    """The largest number that makes sense under a key of a configuration."""
-    if LAYERS.fullmatch(key):
-        # Layers may share weights.
-        return max(tensors, 1000)
-    return widest if key in WIDTHS else LARGEST.get(key, math.inf)
 
 
 def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
@@ -306,3 +271,56 @@ def usual_score(name: str) -> float | None:
     score = about.get("mean_translation_score") if isinstance(about, dict) else None
     # A logarithm of probabilities; whatever else stands there says nothing.
     return float(score) if isinstance(score, int | float) and -1e3 < score <= 0 else None
+
+
+def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
+    """List the data files of a dataset in a folder, and refuse one that lies elsewhere.
+
+    The card may name any path, and a link may lead anywhere; a folder from elsewhere must not make this machine read
+    its owner's files, or fetch others.
+
+    Args:
+        folder: The dataset.
+        build: Makes the builder of `datasets`, which resolves names and patterns and reads no data.
+
+    Returns:
+        The files of each split.
+    """
+    found: Mapping[Any, Any] = build().config.data_files or {}
+    files = {str(split): [_own(folder, str(name)) for name in names] for split, names in found.items()}
+    return {split: sorted(paths) for split, paths in files.items()}
+
+
+def check_remote(id: str, build: Callable[[], Any]) -> None:
+    """Refuse a dataset on the Hub that names files of this machine, which its card may do.
+
+    Args:
+        id: The dataset.
+        build: As of `own_files`.
+    """
+    found: Mapping[Any, Any] = build().config.data_files or {}
+    for name in (str(name) for names in found.values() for name in names):
+        # What a file is unpacked from stands last.
+        if not name.split("::")[-1].startswith(REMOTE):
+            raise InputError(
+                f"the dataset {id} names the data file {name} of this machine, which is not read; take another dataset"
+            )
+
+
+def check_inside(folder: Path, files: Iterable[Path]) -> None:
+    """Refuse files in a folder that are links to elsewhere."""
+    for path in files:
+        if not is_inside(folder, path):
+            raise InputError(
+                f"{path} is a link that leads out of {folder} and is not read; name {path.resolve()} itself"
+            )
+
+
+def _own(folder: Path, name: str) -> Path:
+    if "://" in name or not is_inside(folder, Path(name)):
+        raise InputError(
+            f"{folder} names the data file {name}, which lies outside of that folder and is not read; put it there, "
+            "and mend data_files in its README.md"
+        )
+    check_regular(Path(name))
+    return Path(name)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.draws import lottery
+from paranmt_hf.corpus.draws import lottery, text_numbers
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
@@ -39,7 +39,6 @@ from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Advanced, Count, Group, check
-from paranmt_hf.util.text_numbers import text_numbers
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.hub.markdown import code, escape
 from paranmt_hf.hub.publish import About
 from paranmt_hf.paraphrase.config import options_of
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.paraphrase.templates import CODE, LSTM_TYPE, Templates
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import data_options, hub_datasets
+from paranmt_hf.util.tables import code, escape
 
 # As many templates as the paper's network was asked for (Iyyer et al. 2018, section 3.3).
 TEMPLATES_SHOWN = 20

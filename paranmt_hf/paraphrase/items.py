@@ -15,13 +15,13 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.draws import text_numbers
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import is_given
-from paranmt_hf.util.text_numbers import text_numbers
 
 if TYPE_CHECKING:
     from paranmt_hf.hub.repository import Model

@@ -13,6 +13,7 @@ import torch
 
 from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, open_parser
 from paranmt_hf.corpus.parsing.tree_file import IndexedFile, TreeFile
+from paranmt_hf.corpus.translation.batching import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.device import default_batch_tokens, resolve_device
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -25,7 +26,6 @@ from paranmt_hf.text.letters import letters
 from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.protocols import Encoder, Syntax
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.util.batches import MemoryGuard, token_batches
 
 EMPTY, NOT_TEXT, NO_TREE = "empty line", "not UTF-8", "no tree"
 NONE_LEFT, NONE_FOUND = "no paraphrase above the score", "nothing generated"

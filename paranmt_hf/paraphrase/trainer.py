@@ -23,6 +23,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from paranmt_hf.corpus.translation.batching import token_batches
 from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.loading import EncoderDecoder
@@ -32,7 +33,6 @@ from paranmt_hf.paraphrase.record import HeldOutFigures, TrainingCourse
 from paranmt_hf.training.checkpoint import read_checkpoint, read_sealed, seal, write_checkpoint
 from paranmt_hf.training.record import thinned
 from paranmt_hf.training.trainer_run import forget_cut_off, last_checkpoint
-from paranmt_hf.util.batches import token_batches
 from paranmt_hf.util.files import writing
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress

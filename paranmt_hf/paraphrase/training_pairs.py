@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.draws import text_numbers
 from paranmt_hf.corpus.pairs import SIDES, Pairs
 from paranmt_hf.corpus.parsing.template_counts import ParseRecord, parsed_files
 from paranmt_hf.corpus.parsing.templates import are_trees, templates_of
@@ -20,7 +21,6 @@ from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.noise import WORD_RATE, add_noise
 from paranmt_hf.paraphrase.record import ParaphraserSettings
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.text_numbers import text_numbers
 
 # Bits of a hash that decide whether a reference is held out.
 HELD_OUT_BITS = 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paranmt_hf.util.compiled import compiled
+from paranmt_hf.util.machine import compiled
 
 # Similarities are compared as integers in units of 2^-24: as fine as float32, and their maxima are found in a third of
 # the time.

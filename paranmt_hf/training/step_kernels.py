@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paranmt_hf.util.compiled import compiled
+from paranmt_hf.util.machine import compiled
 
 ZERO, ONE = np.float32(0), np.float32(1)
 # The smallest divisor of `torch.nn.functional.normalize`.

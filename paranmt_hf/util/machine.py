@@ -1,4 +1,4 @@
-"""What a process may use of its machine: cores, threads, memory, space on disks."""
+"""What a process may use of its machine: cores, threads, memory, space on disks; and compiled inner loops."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
+from typing import Any, TypeVar
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 CGROUP = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
+# Of numba: sums may be rounded in another order; infinities and NaN are kept.
+FAST_SUMS = {"reassoc", "contract", "arcp", "nsz"}
 
 
 def visible_cores() -> int:
@@ -153,3 +157,24 @@ def _sizes(folder: Path) -> Iterator[int]:
                     yield entry.stat(follow_symlinks=False).st_size
     except OSError:
         return
+
+
+def compiled(*, fast: bool = False, **options: Any) -> Callable[[Function], Function]:  # noqa: ANN401
+    """Compile a function with numba, with a cache on disk where numba can write one.
+
+    Args:
+        fast: Allow sums in another order.
+        options: Further options of `numba.njit`.
+    """
+    from numba import njit
+
+    options |= {"nogil": True, "fastmath": FAST_SUMS if fast else False}
+
+    def compile_(function: Function) -> Function:
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError:
+            # Neither the package's folder, the user's nor NUMBA_CACHE_DIR can be written.
+            return njit(**options)(function)
+
+    return compile_

@@ -1,24 +1,36 @@
-"""Tables of figures for people: in Markdown, or in columns for a terminal."""
+"""Text from elsewhere in Markdown, where it stays text; and tables of figures, in Markdown or for a terminal."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Sequence
-from typing import Literal
+
+MARKUP = "\\|<>`*_[]#&~$"
 
 
-def write_table(header: Sequence[str], rows: Sequence[Sequence[str]], style: Literal["markdown", "text"]) -> str:
-    """Write a table whose first column is text and whose others are figures.
-
-    Args:
-        header: Names of the columns.
-        rows: The cells.
-        style: Markdown, or columns for a terminal.
-    """
-    return markdown_table(header, rows) if style == "markdown" else text_table(header, rows)
+def escape(text: object) -> str:
+    """Keep text from becoming markup, or from breaking out of its line or table cell."""
+    plain = " ".join(str(text).split())
+    return "".join(f"\\{character}" if character in MARKUP else character for character in plain)
 
 
-def aligned_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def code(value: object) -> str:
+    """Set a value as code in a line; a backtick in it would end that, and a bar would end a table cell."""
+    return "`" + " ".join(str(value).replace("`", "'").replace("|", "/").split()) + "`"
+
+
+def quoted(text: object) -> str:
+    """Write text as a string of Python, in double quotes and on one line."""
+    return json.dumps(str(text), ensure_ascii=False)
+
+
+def percent(value: float | None) -> str:
+    """Write a figure times 100, as papers do; nothing where there is none."""
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Write a Markdown table with aligned columns, for terminals and documents: first text, then figures."""
     # A name may be escaped already.
     lines = [[re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in line] for line in (header, *rows)]
@@ -28,18 +40,6 @@ def aligned_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         f"| {' | '.join([first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True))])} |"
         for first, *rest in [lines[0], rule, *lines[1:]]
     )
-
-
-def percent(value: float | None) -> str:
-    """Write a figure times 100, as papers do; nothing where there is none."""
-    return "" if value is None else f"{100 * value:.1f}"
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table in Markdown."""
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    escaped = [[cell.replace("|", "\\|") for cell in line] for line in lines]
-    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Collection[int] = (0,)) -> str:

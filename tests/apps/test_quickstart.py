@@ -1,16 +1,15 @@
 """The whole way with the model and the sample that the package carries."""
 
-import io
 import json
 import logging
 import re
 import shutil
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf.apps import quickstart
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.translation.engines import load_translator
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
@@ -29,12 +28,16 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """What `paranmt quickstart` made, and what it printed."""
-    out = tmp_path_factory.mktemp("quickstart") / "demo"
-    printed = io.StringIO()
-    with redirect_stdout(printed):
-        assert main(["quickstart", "--out", str(out)]) == 0
-    return out, printed.getvalue()
+    """What `paranmt quickstart` makes of the first sentences of the sample."""
+    root = tmp_path_factory.mktemp("quickstart")
+    (root / "assets" / "sample").mkdir(parents=True)
+    for language in ("cs", "en"):
+        lines = (ASSETS / "sample" / f"sample.{language}").read_bytes().splitlines(keepends=True)
+        (root / "assets" / "sample" / f"sample.{language}").write_bytes(b"".join(lines[:40]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quickstart, "ASSETS", root / "assets")
+        assert main(["quickstart", "--out", str(root / "demo")]) == 0
+    return root / "demo"
 
 
 def test_sample_is_aligned_and_distinct():
@@ -66,8 +69,15 @@ def test_embedded_model_translates():
     assert all(-0.6 < score < 0 for score in result.scores)
 
 
-def test_quickstart(demo):
-    folder, out = demo
+def test_quickstart_in_small(demo):
+    assert pq.read_table(demo / "paranmt50m" / "data").num_rows == 40
+    assert (demo / "paranmt50m" / "README.md").is_file() and (demo / "word" / "modules.json").is_file()
+
+
+@pytest.mark.slow
+def test_quickstart(folder, capsys):
+    assert main(["quickstart", "--out", str(folder)]) == 0
+    out = capsys.readouterr().out
     assert f"{folder}/paranmt50m: 475 pairs" in out
     assert f"load_dataset('{folder}/paranmt50m') -> 475 rows" in out
     table = pq.read_table(folder / "paranmt50m" / "data")
@@ -101,6 +111,7 @@ def test_embedded_encoder_on_the_development_set(shared_data):
     assert result.tables["Set"][0].main > 0.8
 
 
+@pytest.mark.slow
 def test_text_that_the_translator_does_not_know(folder, caplog, shared_data):
     for language in ("cs", "en"):
         lines = (shared_data / "bitext" / "news" / f"news.{language}").read_text(encoding="utf8").split("\n")[:40]
@@ -119,7 +130,7 @@ def python_blocks(name):
 
 def test_readme_examples_run(folder, demo):
     """The Python blocks of the README and of guides, word for word, in one folder after the quickstart."""
-    shutil.copytree(demo[0], "demo")
+    shutil.copytree(demo, "demo")
     # The tutorial's own corpus and encoder take minutes and other people's data; these stand in for them.
     (folder / "paraphrases").symlink_to("demo/paranmt50m")
     (folder / "taught").symlink_to("demo/word")

@@ -91,7 +91,7 @@ def test_side_by_side(release, text, tmp_path):
     table = record.summary().split("\n\n")[0].split("\n")
     assert len(table) == 5 and table[2].startswith("corpus/filtered")
     assert "seed 3; entropies in nats" in record.summary() and "no parser" not in record.summary()
-    assert record.markdown().startswith("| Corpus | Size | Measured |\n".replace(" |\n", ""))
+    assert record.markdown().startswith("| Corpus ")
     assert from_json(CorpusStatistics, json.loads(json.dumps(record.to_json())), "x") == record
 
 

@@ -1,10 +1,6 @@
 """Where models come from, and what is refused."""
 
-import json
-
 import pytest
-import torch
-from safetensors.torch import save_file
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub import repository
@@ -107,49 +103,6 @@ def test_missing_extra_is_named():
     with pytest.raises(InputError, match=r"pip install 'paranmt-hf\[plots\]'"):
         require("no_such_package", "plots")
     assert require("json", "plots").dumps(1) == "1"
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        ("config.json", {"encoder_layers": 100_000}, "'encoder_layers' is 100,000, which does not fit the weights in"),
-        (
-            "config.json",
-            {"text_config": {"num_hidden_layers": 3000}},
-            "'num_hidden_layers' is 3,000.*.2 tensors, no",
-        ),
-        ("config.json", {"n_layer": 1001}, "'n_layer' is 1,001"),
-        ("config.json", {"num_labels": 10**9}, "'num_labels' is 1,000,000,000"),
-        ("config.json", {"max_position_embeddings": 10**9}, "'max_position_embeddings' is 1,000,000,000"),
-        ("config.json", json.loads('{"a": [' * 400 + '{"n_layer": 1001}' + "]}" * 400), "'n_layer' is 1,001"),
-        ("1_LSTM/lstm_config.json", {"num_layers": 10**6}, "lstm_config.json says 'num_layers' is 1,000,000"),
-        ("1_LSTM/lstm_config.json", {"hidden_dim": 6}, "lstm_config.json says 'hidden_dim' is 6.* above 5"),
-        ("2_Dense/config.json", {"out_features": 10**6}, "config.json says 'out_features' is 1,000,000"),
-    ],
-)
-def test_configurations_of_more_than_there_are_weights_for(tmp_path, file, content, message):
-    """They would take for ever, or all memory, before a missing weight is noticed."""
-    folder = make(tmp_path / "model", file)
-    save_file({"a": torch.zeros(2, 5), "b": torch.zeros(1)}, folder / "model.safetensors")
-    (folder / file).write_text(json.dumps(content))
-    with pytest.raises(InputError, match=message):
-        locate(folder)
-    fits = {"encoder_layers": 24, "num_labels": 3, "hidden_dim": 5, "layers": [9], "max_position_embeddings": 512}
-    (folder / file).write_text(json.dumps(fits))
-    assert locate(folder).name == "model"
-
-
-def test_a_layer_is_no_wider_than_its_own_weights(tmp_path):
-    """Behind a table of a million words a layer of that width would take all memory."""
-    folder = make(tmp_path / "model", "1_IdentityRNN/recurrent_config.json")
-    save_file({"table": torch.zeros(1000, 1)}, folder / "model.safetensors")
-    save_file({"input.weight": torch.zeros(4, 4)}, folder / "1_IdentityRNN" / "model.safetensors")
-    config = folder / "1_IdentityRNN" / "recurrent_config.json"
-    config.write_text('{"out_features": 1000}')
-    with pytest.raises(InputError, match="'out_features' is 1,000, which does not fit .*no dimension above 4"):
-        locate(folder)
-    config.write_text('{"out_features": 4}')
-    assert locate(folder).name == "model"
 
 
 def test_the_models_of_the_package_may_be_links(tmp_path, monkeypatch):

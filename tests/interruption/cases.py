@@ -322,7 +322,7 @@ CASES = [
     Case(
         "annotate sample",
         lambda root: [
-            *("annotate", "sample", f"{root}/whole", "--out", f"{root}/out", "--quantiles", "2", "--per-range", "3")
+            *("annotate", "sample", f"{root}/whole", "--out", f"{root}/out", "--ranges", "2", "--per-range", "3")
         ],
         _whole,
     ),

@@ -12,6 +12,7 @@ from paranmt_hf.errors import InputError
 # Table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
 TABLE_3_RANGES = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 HALF = 16
+MAX_QUANTILES = 20
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,14 @@ def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
         edges: Ascending scores, one more than there are ranges.
     """
     rounded = [_shortest(edge) for edge in edges]
-    if len(rounded) < 2 or any(low >= high for low, high in zip(rounded, rounded[1:], strict=False)):
-        shown = " ".join(f"{edge:g}" for edge in edges)
+    neighbours = list(zip(rounded, rounded[1:], strict=False))
+    if not neighbours or any(low >= high for low, high in neighbours) or not -1 <= rounded[0] <= rounded[-1] <= 1:
         raise InputError(
-            f"ranges must be at least two ascending scores, the bounds of the ranges, was {shown}; the default is "
-            f"{' '.join(map(str, TABLE_3_RANGES))}",
+            f"ranges must be ascending scores from -1 to 1, the bounds of the ranges, or one number from 1 to "
+            f"{MAX_QUANTILES}, was {' '.join(f'{edge:g}' for edge in edges)}",
             option="ranges",
         )
-    return [ScoreRange(low, high) for low, high in zip(rounded, rounded[1:], strict=False)]
+    return [ScoreRange(low, high) for low, high in neighbours]
 
 
 def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
@@ -112,8 +113,9 @@ def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> lis
     if len(set(found)) < len(found):
         double = next(edge for edge, after in zip(found, found[1:], strict=False) if edge == after)
         raise InputError(
-            f"`quantiles` {count}: so many pairs have the score {double:.4g} that there are not {count} ranges of "
-            "equally many; ask for fewer, or give `ranges`"
+            f"`ranges` {count}: too many pairs have the score {double:.4g} for {count} ranges with equally many "
+            "pairs; give a smaller number, or bounds",
+            option="ranges",
         )
     return [ScoreRange(low, high) for low, high in zip([None, *found], [*found, None], strict=True)]
 

@@ -17,7 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.apps.annotate.ranges import TABLE_3_RANGES, ScoreRange, equal_ranges, given_ranges, range_of
+from paranmt_hf.apps.annotate.ranges import (
+    MAX_QUANTILES,
+    TABLE_3_RANGES,
+    ScoreRange,
+    equal_ranges,
+    given_ranges,
+    range_of,
+)
 from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.release import check_text, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
@@ -36,21 +43,24 @@ class AnnotationConfig:
 
     Attributes:
         per_range: Number of pairs from each range.
-        ranges: Ascending bounds of the ranges of the paraphrase score.
-        quantiles: Instead of `ranges`: number of ranges with equally many pairs each.
+        ranges: Ascending bounds of the ranges of the paraphrase score; or one number, that of ranges with equally many
+            pairs each.
         seed: Seed of the sample.
     """
 
     per_range: Annotated[int, Range(at_least=1, at_most=1000)] = 20
-    ranges: Annotated[tuple[float, ...], Range(at_least=-1, at_most=1)] = TABLE_3_RANGES
-    quantiles: Annotated[int | None, Range(at_least=1, at_most=20)] = None
+    ranges: tuple[float, ...] = TABLE_3_RANGES
     seed: Seed = 0
 
     def __post_init__(self) -> None:
         check(self)
-        given_ranges(self.ranges)
-        if self.quantiles is not None and tuple(self.ranges) != TABLE_3_RANGES:
-            raise InputError("give either `ranges` or `quantiles`, not both")
+        if self.quantiles is None:
+            given_ranges(self.ranges)
+
+    @property
+    def quantiles(self) -> int | None:
+        """Number of ranges with equally many pairs each; None if their bounds are given."""
+        return int(self.ranges[0]) if len(self.ranges) == 1 and self.ranges[0] in range(1, MAX_QUANTILES + 1) else None
 
 
 @dataclass(frozen=True)
@@ -160,8 +170,8 @@ def draw_sample(
     if empty := next((part for part in summaries if not part.pairs), None):
         raise InputError(
             f"{files[0].parent} has no pair whose score is in the range {empty.label} (its scores are from "
-            f"{counted.lowest:.4g} to {counted.highest:.4g}); give other `ranges`, or `quantiles` for ranges of "
-            "equally many pairs"
+            f"{counted.lowest:.4g} to {counted.highest:.4g}); give other `ranges`, or their "
+            "number"
         )
     return AnnotationSample(
         settings=settings,

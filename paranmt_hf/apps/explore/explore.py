@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.files import replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import Advanced, Seed
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -190,7 +189,6 @@ def write_report(
     out: str | Path,
     *,
     encoder: str | Encoder | None = EMBEDDED,
-    seed: Annotated[Seed, Advanced] = 0,
 ) -> WrittenReport:
     """Write what `paranmt explore page` shows as one HTML file, with the rows of the config `sample`.
 
@@ -200,7 +198,6 @@ def write_report(
         folder: A release.
         out: The HTML file.
         encoder: Finds the nearest references of a sentence: folder or Hub id; none for no neighbours.
-        seed: Seed of the examples of each range.
     """
     out = result_file(out, [".html", ".htm"])
     if isinstance(encoder, str):
@@ -216,7 +213,7 @@ def write_report(
             "summary": summary_of(explorer, folder.name),
             "page": PAGE_ROWS,
             "sample": sample,
-            "examples": explorer.examples(View(), each=REPORT_EXAMPLES, seed=seed),
+            "examples": explorer.examples(View(), each=REPORT_EXAMPLES),
             "all": explorer.histograms(View()),
             "neighbours": {},
         }

@@ -12,7 +12,7 @@ from paranmt_hf.corpus.bitext.lines import file_identity
 from paranmt_hf.corpus.bitext.readers import BLOCK_ROWS, Piece, TableReader, TextOptions
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain, explain_absence
-from paranmt_hf.hub.local_dataset import check_remote, own_files
+from paranmt_hf.hub.repository import check_remote, own_files
 
 
 class HubDataset(TableReader):

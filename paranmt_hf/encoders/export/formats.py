@@ -21,9 +21,9 @@ from paranmt_hf.encoders.model_folder import SETTINGS
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.hub.cards import render
-from paranmt_hf.hub.markdown import quoted
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.util.optional import available, require
+from paranmt_hf.util.tables import quoted
 from paranmt_hf.util.yaml_files import card_header
 
 Encode = Callable[[list[str]], np.ndarray]

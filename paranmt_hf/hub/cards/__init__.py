@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from paranmt_hf.hub.languages import LANGUAGES
-from paranmt_hf.hub.markdown import code, escape, quoted
+from paranmt_hf.util.tables import code, escape, quoted
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import pytest
@@ -60,15 +61,20 @@ def test_agreement(sample, answers):
     assert found["paraphrase"].all.interval is not None and low.interval is None
 
 
+def plain(text):
+    """Text without the padding of its tables."""
+    return re.sub(" +", " ", text)
+
+
 def test_summary(sample, answers):
-    text = annotation_table(sample, answers).summary()
+    text = plain(annotation_table(sample, answers).summary())
     assert text.startswith(
         "toy: rated by Ada (6 of 6), Grace (3 of 6, 1 skipped)\n\n### all annotators\n\n| range | pairs |"
     )
-    assert "| range | pairs | overlap | paraphrase 1 | 2 | 3 | fluency 1 | 2 | 3 |\n| --- | ---: |" in text
+    assert "| range | pairs | overlap | paraphrase 1 | 2 | 3 | fluency 1 | 2 | 3 |\n| -" in text
     assert "| (0.0, 0.5] | 5 | 0.50 ± 0.00 | 3 (60.0) | 1 (20.0) | 1 (20.0) | 2 (40.0) | 2 (40.0) | 1 (20.0) |" in text
     assert "### agreement of 2 annotators" in text
-    alone = annotation_table(sample, {"Ada": answers["Ada"]}).summary()
+    alone = plain(annotation_table(sample, {"Ada": answers["Ada"]}).summary())
     assert "2 (66.7) | 1 (33.3) | 0 (0.0)" in alone
     assert alone.endswith("agreement needs two annotators") and "all annotators" not in alone
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from paranmt_hf.corpus.translation.batching import MemoryGuard, token_batches
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.batches import MemoryGuard, token_batches
 from tests.corpus.translation.letters import LetterCodec, ReversingTranslator
 
 
