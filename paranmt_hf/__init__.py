@@ -58,7 +58,7 @@ _NAMES = {
     "evaluate_overfitting": "paranmt_hf.training.overfitting",
     "evaluate_paraphrases": "paranmt_hf.paraphrase.evaluate",
     "evaluate_sts": "paranmt_hf.evaluation.sts",
-    "evaluate_transfer": "paranmt_hf.evaluation.transfer.tasks",
+    "evaluate_transfer": "paranmt_hf.evaluation.transfer",
     "export_annotation": "paranmt_hf.apps.annotate.annotate",
     "export_encoder": "paranmt_hf.encoders.export.export",
     "frequent_templates": "paranmt_hf.corpus.parsing.template_counts",
@@ -203,7 +203,7 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.evaluate import evaluate
     from paranmt_hf.evaluation.results import write_results
     from paranmt_hf.evaluation.sts import evaluate_sts
-    from paranmt_hf.evaluation.transfer.tasks import evaluate_transfer
+    from paranmt_hf.evaluation.transfer import evaluate_transfer
     from paranmt_hf.evaluation.word_weights import WordWeighting
     from paranmt_hf.hub.publish import About, publish
     from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig

@@ -31,7 +31,7 @@ from paranmt_hf.corpus.schema import ADDED, describe_missing
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.hub.repository import check_inside
-from paranmt_hf.text.letters import letters
+from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import Advanced, Count, Range, check
 

@@ -15,7 +15,7 @@ from paranmt_hf.encoders.modules.paranmt_tables import (
     CONFIG_FILE,
     HASHES,
     NgramTable,
-    read_json,
+    load_json,
     read_rows,
     read_units,
 )
@@ -45,7 +45,7 @@ AGAIN = "put a whole copy of the model in its place"
 def module_list(folder: Path, name: str) -> list[dict[str, str]]:
     """Read which modules an encoder has, in order, each with `name`, `path` and `type`; `name` is for errors."""
     try:
-        entries = read_json(folder / "modules.json", list)
+        entries = load_json(folder / "modules.json", list)
         listed = [{key: str(entry[key]) for key in ("name", "path", "type")} for entry in entries]
     except (ValueError, TypeError, KeyError):
         listed = []
@@ -67,7 +67,7 @@ def model_settings(folder: Path, name: str) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        settings = read_json(path, dict)
+        settings = load_json(path, dict)
     except ValueError as error:
         raise InputError(f"{name}: {error}; {AGAIN}") from error
     settings = {key: settings[key] for key in SETTINGS if settings.get(key) is not None}
@@ -102,7 +102,7 @@ def check_module(folder: Path, kind: str) -> None:
         if not (folder / name).is_file():
             raise ValueError(f"{folder / name} is missing")
     for path in sorted(folder / name for name in {*required, *FURTHER_FILES} if name.endswith(".json")):
-        if path.is_file() and not read_json(path, list if path.name in LISTS else dict) and path.name in required:
+        if path.is_file() and not load_json(path, list if path.name in LISTS else dict) and path.name in required:
             raise ValueError(f"{path} is empty")
     for path in sorted(folder.glob("*.safetensors")):
         try:
@@ -119,7 +119,7 @@ def _parts(folder: Path) -> list[list[tuple[str, str]]]:
     """Folder and class of each module of each encoder of a combination."""
     path = folder / "parts.json"
     try:
-        parts = [[(str(entry["folder"]), str(entry["type"])) for entry in part] for part in read_json(path, list)]
+        parts = [[(str(entry["folder"]), str(entry["type"])) for entry in part] for part in load_json(path, list)]
     except (KeyError, TypeError):
         raise ValueError(f"{path} is damaged (expected lists of a folder and a type)") from None
     for name, _ in chain.from_iterable(parts):
@@ -128,7 +128,7 @@ def _parts(folder: Path) -> list[list[tuple[str, str]]]:
     return parts
 
 
-def read_tables(model: Model) -> tuple[list[AverageTable], str] | None:
+def read_average_tables(model: Model) -> tuple[list[AverageTable], str] | None:
     """Read an encoder that only averages rows (WORD, TRIGRAM, their combinations, Sent2Vec), without torch.
 
     Returns:
@@ -156,7 +156,7 @@ def _read_combination(folder: Path) -> tuple[list[AverageTable], str] | None:
     parts = _parts(folder)
     if not all(len(part) == 1 and part[0][1] in ("WordEmbedding", "TrigramEmbedding") for part in parts):
         return None
-    mode = read_json(folder / "combination_config.json", dict).get("mode")
+    mode = load_json(folder / "combination_config.json", dict).get("mode")
     tables = [_read_table(folder / name, kind) for ((name, kind),) in parts]
     widths = [table.rows.shape[1] for table in tables]
     if mode not in ("add", "concatenate") or not tables or (mode == "add" and len(set(widths)) > 1):
@@ -169,7 +169,7 @@ def _read_table(folder: Path, kind: str) -> AverageTable:
     if kind != "NgramEmbedding":
         rows, _ = read_rows(weights, units)
         return AverageTable(Vocabulary("word" if kind == "WordEmbedding" else "trigram", units), rows)
-    config = read_json(folder / CONFIG_FILE, dict)
+    config = load_json(folder / CONFIG_FILE, dict)
     rows, hashes = read_rows(weights, units, HASHES)
     assert hashes is not None
     ngrams = NgramTable(config["order"], config["buckets"], hashes, len(units))

@@ -185,7 +185,7 @@ class Sent2VecWords:
     labels: int
 
 
-def read_words(reader: BinReader) -> Sent2VecWords:
+def read_vocabulary(reader: BinReader) -> Sent2VecWords:
     """Read everything before the rows."""
     settings = _read_settings(reader)
     at = reader.position

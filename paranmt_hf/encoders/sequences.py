@@ -145,7 +145,7 @@ def _run(encoder: nn.LSTM, tokens: torch.Tensor, suffix: str) -> torch.Tensor:
 
 
 @contextmanager
-def padded(modules: Iterable[nn.Module]) -> Iterator[None]:
+def unpacked_sequences(modules: Iterable[nn.Module]) -> Iterator[None]:
     """Let the stock LSTM modules among some modules run without packing, inside a `with` block."""
     changed = [module for module in modules if isinstance(module, LSTM)]
     for module in changed:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paranmt_hf.encoders.model_folder import PREFIX, code_files, model_settings, module_list, read_tables
+from paranmt_hf.encoders.model_folder import PREFIX, code_files, model_settings, module_list, read_average_tables
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
@@ -67,7 +67,7 @@ class StaticEncoder:
     @classmethod
     def read(cls, model: Model) -> StaticEncoder | None:
         """Read an averaging encoder from its folder; None if it is another kind of encoder."""
-        found = read_tables(model)
+        found = read_average_tables(model)
         return None if found is None else cls(*found, model_settings(model.folder, model.name), model)
 
     @property

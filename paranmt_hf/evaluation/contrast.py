@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.models import Measured, Models, find_models
+from paranmt_hf.evaluation.evaluate import Measured, Models, find_models
 from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.similarities import pair_similarities

@@ -20,7 +20,7 @@ from paranmt_hf.evaluation.mteb_tasks import (
     fresh,
     hub_id,
     parts_of,
-    quiet,
+    quiet_mteb,
     revision_of_data,
     unreadable,
     with_local_data,
@@ -114,7 +114,7 @@ def _evaluate(
                 folder.mkdir(parents=True, exist_ok=True)
             with replacing(folder / "model_meta.json") as aside:
                 aside.write_text(json.dumps(meta.to_dict(), default=str, indent=4), encoding="utf8")
-            with replacing(folder / f"{found.task_name}.json") as aside, quiet():
+            with replacing(folder / f"{found.task_name}.json") as aside, quiet_mteb():
                 found.to_disk(aside)
             # With the digits that mteb keeps.
             found = _finished(folder, task, revision) or found
@@ -212,7 +212,7 @@ def model_meta(encoder: SentenceEncoder, model: Model, name: str | None) -> Mode
     title = name or (model.name if is_id(model.name) else f"ORGANISATION/{'-'.join(model.name.split()) or 'model'}")
     modules = json.loads((model.folder / "modules.json").read_text(encoding="utf8"))
     stock = all(entry["type"].startswith("sentence_transformers.") for entry in modules)
-    with quiet():
+    with quiet_mteb():
         meta = ModelMeta.from_sentence_transformer_model(encoder, fill_missing=None)
     return meta.model_copy(
         update={
@@ -255,7 +255,7 @@ def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask, data: Pat
         The result: `scores` by split, of which each has a `main_score` and a `hf_subset`.
     """
     mteb, task = require("mteb", EXTRA), fresh(task)
-    with quiet():
+    with quiet_mteb():
         wrapper = mteb.SentenceTransformerEncoderWrapper(encoder)
         wrapper.mteb_model_meta = meta
         for part in parts_of(task):

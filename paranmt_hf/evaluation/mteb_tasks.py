@@ -27,7 +27,7 @@ SUGGESTIONS, SIMILAR = 3, 0.5
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet_mteb() -> Iterator[None]:
     """Let mteb and the libraries below it say nothing in a `with` block: what matters comes as an error."""
     log = logging.getLogger("mteb")
     before = log.level
@@ -61,7 +61,7 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ("eng",)) -> lis
     if not names:
         raise InputError("name a task of mteb, such as --tasks STS12 STSBenchmark")
     found: dict[str, AbsTask] = {}
-    with quiet():
+    with quiet_mteb():
         for name in names:
             for task in _named(mteb, name, languages):
                 if others := [kind for kind in task.metadata.modalities if kind != "text"]:
@@ -177,7 +177,7 @@ def _checksum(folder: Path, task: AbsTask) -> str:
 
     files = {path for path in [folder / "README.md"] if path.is_file()}
     try:
-        with quiet():
+        with quiet_mteb():
             for config in datasets.get_dataset_config_names(str(folder)):
                 builder = datasets.load_dataset_builder(str(folder), config)
                 for paths in own_files(folder, lambda: builder).values():  # noqa: B023 - called at once

@@ -53,7 +53,7 @@ class StsSet:
         return digest.hexdigest()
 
 
-def tab_fields(path: Path, width: int, what: str) -> Iterator[list[str]]:
+def tab_separated(path: Path, width: int, what: str) -> Iterator[list[str]]:
     """Read the fields of each line, at least `width` with tabs between; `what` they are is for the error."""
     for line_number, line in enumerate(read_lines(path), 1):
         fields = line.split("\t")

@@ -76,7 +76,7 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
         )
     zero = np.logical_not(np.any(vectors != 0, axis=1))
     return Similarities(
-        cosines(vectors, sides[0], sides[1]),
+        pair_cosines(vectors, sides[0], sides[1]),
         zero[sides[0]].astype(np.int64) + zero[sides[1]],
         _unknown(encoder, sentences, sides, name),
     )
@@ -93,7 +93,7 @@ def _unknown(encoder: Encoder, sentences: list[str], sides: list[np.ndarray], na
     return none[sides[0]].astype(np.int64) + none[sides[1]]
 
 
-def cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Cosines [pair] of the rows that `left` and `right` name, in float64; 0 where a row is all zeros."""
     values = np.zeros(len(left))
     for start in range(0, len(left), _BLOCK_PAIRS):

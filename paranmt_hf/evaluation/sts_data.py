@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_set import StsSet, collect, read_lines, tab_fields
+from paranmt_hf.evaluation.pair_set import StsSet, collect, read_lines, tab_separated
 from paranmt_hf.hub.client import absent_here
 from paranmt_hf.hub.repository import check_remote, own_files
 from paranmt_hf.util.files import check_regular
@@ -169,7 +169,7 @@ def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), nam
         raise InputError(f"expected three different column numbers, from 1, got {columns}")
     rows = [
         tuple(fields[column - 1] for column in columns)
-        for fields in tab_fields(path, max(columns), "a score and two sentences")
+        for fields in tab_separated(path, max(columns), "a score and two sentences")
     ]
     return collect(name or path.stem, rows, (path, path))
 
@@ -220,7 +220,7 @@ def _benchmark_rows(folder: Path, split: str) -> list[tuple[str, ...]]:
     if not path.is_file():
         raise InputError(f"there is no {path}: expected the folder of the STS benchmark with sts-{split}.csv")
     what = "genre, file, year, id, score and two sentences"
-    return [tuple(fields[:7]) for fields in tab_fields(path, 7, what)]
+    return [tuple(fields[:7]) for fields in tab_separated(path, 7, what)]
 
 
 def read_sick(folder: Path) -> StsSet:
@@ -235,7 +235,7 @@ def read_sick(folder: Path) -> StsSet:
     for part, name in SICK_FILES.items():
         if (folder / name).exists():
             path = folder / name
-            lines = list(tab_fields(path, 5, "pair, two sentences, relatedness and judgement"))
+            lines = list(tab_separated(path, 5, "pair, two sentences, relatedness and judgement"))
             if [field.strip() for field in lines[0]] != _SICK_HEADER:
                 raise InputError(
                     f"{path}, line 1: expected the header {' '.join(_SICK_HEADER)!r} with tabs between, found "
@@ -265,7 +265,7 @@ def read_pit(folder: Path) -> StsSet:
     """
     path = folder / PIT_FILE
     rows = []
-    for number, fields in enumerate(tab_fields(path, 5, "topic, its name, two sentences and a judgement"), 1):
+    for number, fields in enumerate(tab_separated(path, 5, "topic, its name, two sentences and a judgement"), 1):
         if not _PIT_LABEL.fullmatch(fields[4].strip()):
             raise InputError(
                 f"{path}, line {number}: expected a judgement from 0 to 5 in the fifth column, found "

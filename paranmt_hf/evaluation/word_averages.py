@@ -22,9 +22,9 @@ from paranmt_hf.evaluation.word_weights import (
     WordCounts,
     WordWeighting,
     counts_by_rank,
-    describe,
     is_count_list,
     read_counts,
+    weighting_notes,
     word_weights,
 )
 from paranmt_hf.hub.client import is_id, split_revision
@@ -152,7 +152,7 @@ def read_averages(
                 weights,
                 remove_component=weighting == "sif",
                 checksum=source,
-                notes=describe(weighting, config, counts),
+                notes=weighting_notes(weighting, config, counts),
             )
             name = path.name if short.count(path.name) == 1 else str(path)
             averages.append((f"{WEIGHTINGS[weighting]} of {name}", average))

@@ -126,7 +126,7 @@ def _norm_weights(words: Sequence[str], norms: Mapping[str, float], source: str)
     return np.where(known, found, found[known].mean())
 
 
-def describe(weighting: Weighting, config: WordWeighting, counts: WordCounts | None) -> tuple[str, ...]:
+def weighting_notes(weighting: Weighting, config: WordWeighting, counts: WordCounts | None) -> tuple[str, ...]:
     """Say in sentences what the figures of a weighting are of."""
     source = "" if counts is None else f"Frequencies of words: {counts.source}."
     if weighting == "sif":

@@ -10,8 +10,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.evaluate import StsData, evaluate, sets_of
-from paranmt_hf.evaluation.models import Models
+from paranmt_hf.evaluation.evaluate import Models, StsData, evaluate, sets_of
 from paranmt_hf.evaluation.pair_set import StsSet, parse_number, read_lines
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT

@@ -10,8 +10,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pearson
-from paranmt_hf.evaluation.evaluate import StsData, evaluate, sets_of
-from paranmt_hf.evaluation.models import Models
+from paranmt_hf.evaluation.evaluate import Models, StsData, evaluate, sets_of
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
 from paranmt_hf.experiments.pictures import COLOURS, check_picture, new_figure, save_figure

@@ -22,10 +22,10 @@ from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder, read_models
 from paranmt_hf.paraphrase.templates import DEFAULT_PARSER, check_control, is_controlled, warn_of_other_trees
 from paranmt_hf.text.definitions import words
-from paranmt_hf.text.letters import letters
 from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.protocols import Encoder, Syntax
 from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.word_rules import letters
 
 EMPTY, NOT_TEXT, NO_TREE = "empty line", "not UTF-8", "no tree"
 NONE_LEFT, NONE_FOUND = "no paraphrase above the score", "nothing generated"

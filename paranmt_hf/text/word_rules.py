@@ -1,4 +1,4 @@
-"""What a word token is in languages other than English, whose clitics `text.py` cuts off.
+"""What a word token is in languages other than English, and what sentences of any language are compared by.
 
 A word is a run of letters, marks and digits (Unicode); an apostrophe between letters is part of it (`geht's`,
 `м'ята`), so are the joiners of Persian and Indic scripts. Punctuation marks are tokens of their own, except a full
@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from tokenizers import Regex, pre_tokenizers
 
 from paranmt_hf.text.definitions import cut_chunk, word_normalizer
@@ -59,3 +61,20 @@ def cutter(language: str) -> Callable[[str], list[str]]:
 def word_tokenizer_for(language: str) -> WordTokenizer:
     """Make what cuts columns of sentences of a language."""
     return WordTokenizer(cut=cutter(language))
+
+
+# Marks are vowels in many scripts. Those that choose between a sign's plain and its coloured form are none.
+NOT_LETTERS = r"(?:[^\p{L}\p{M}\p{N}]|[\x{FE00}-\x{FE0F}])+"
+
+
+def letters(column: pa.Array | pa.ChunkedArray, between: str = "") -> pa.Array | pa.ChunkedArray:
+    """Leave of each sentence its letters with their marks and its digits, in lower case.
+
+    Args:
+        column: Strings [sentence].
+        between: What stands where something else stood.
+
+    Returns:
+        Strings [sentence].
+    """
+    return pc.replace_substring_regex(pc.utf8_lower(column), pattern=NOT_LETTERS, replacement=between)

@@ -16,7 +16,13 @@ from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens, known_rows, ngram_buckets
-from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecBinSettings, Sent2VecRows, Sent2VecWords, read_words
+from paranmt_hf.encoders.sent2vec_bin import (
+    BinReader,
+    Sent2VecBinSettings,
+    Sent2VecRows,
+    Sent2VecWords,
+    read_vocabulary,
+)
 from paranmt_hf.encoders.units import WordLookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
@@ -217,7 +223,7 @@ def _refuse_other_source(out: Path, made: ConversionRecord, source: str | Path) 
     """Read a model for its checksum, and refuse one that a finished result was not made from."""
     with _opened(source) as (stream, name, size), _progress("reading", size) as progress:
         reader = BinReader(stream, name)
-        rows = Sent2VecRows(reader, read_words(reader))
+        rows = Sent2VecRows(reader, read_vocabulary(reader))
         for parts in (rows.blocks(), rows.rest()):
             for _ in parts:
                 progress.advance_to(reader.position)
@@ -237,13 +243,12 @@ def _convert(
     import torch
 
     from paranmt_hf.encoders.modules.paranmt_tables import WEIGHTS_FILE
-    from paranmt_hf.encoders.row_file import RowFile
-    from paranmt_hf.encoders.saving import save
+    from paranmt_hf.encoders.saving import RowFile, save
     from paranmt_hf.training.sent2vec.train_sent2vec import encoder_of_rows
 
     with _opened(source) as (stream, source_name, size):
         reader = BinReader(stream, source_name)
-        found = read_words(reader)
+        found = read_vocabulary(reader)
         order, buckets = _order(config, found, source_name), found.settings.bucket
         words, stock = len(found.units), order == 1 and config.cut == "words"
         kept: np.ndarray | int = buckets if order > 1 else 0

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.models import Models, find_models
+from paranmt_hf.evaluation.evaluate import Models, find_models
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import StsSet

@@ -16,7 +16,7 @@ from transformers import PrinterCallback, TrainerCallback, TrainerControl, Train
 from transformers.integrations import get_reporting_integration_callbacks
 
 from paranmt_hf.encoders.composition import Composition
-from paranmt_hf.encoders.sequences import padded
+from paranmt_hf.encoders.sequences import unpacked_sequences
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.checkpoint import COMPLETE, read_checkpoint, read_sealed, seal, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
@@ -212,7 +212,7 @@ def train_with_trainer(
         check_reporting(config.report_to)
     course, args = Course(folder, store, config, evaluate), _arguments(config, folder / "trainer")
     on_cpu, parts = args.device.type == "cpu", readings(composition)
-    with padded(model.modules() if on_cpu else ()), _frozen(composition, config):
+    with unpacked_sequences(model.modules() if on_cpu else ()), _frozen(composition, config):
         # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
         for part in parts:
             part.table.sparse = on_cpu

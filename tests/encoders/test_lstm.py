@@ -10,7 +10,7 @@ from torch import nn
 
 from paranmt_hf.encoders import sequences
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.sequences import directions_before, directions_behind, padded, sequence_features
+from paranmt_hf.encoders.sequences import directions_before, directions_behind, sequence_features, unpacked_sequences
 from tests.encoders.toys import WORDS, encoder
 
 
@@ -30,7 +30,7 @@ def test_groups_equal_the_stock_module(monkeypatch, name, group):
     found = []
     for modules in (False, True):
         model = encoder(name).train()
-        with padded(model.modules() if modules else ()):
+        with unpacked_sequences(model.modules() if modules else ()):
             features = sequence_features(*batch(90))
             vectors = model(features)["sentence_embedding"]
             (vectors * torch.linspace(-1, 1, vectors.numel()).view_as(vectors)).sum().backward()

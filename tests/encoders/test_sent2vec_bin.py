@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, Sent2VecWords, read_words
+from paranmt_hf.encoders.sent2vec_bin import BinReader, Sent2VecRows, Sent2VecWords, read_vocabulary
 from paranmt_hf.errors import InputError
 from tests.encoders.sent2vec_files import WORDS, BinFile
 
@@ -19,7 +19,7 @@ from tests.encoders.sent2vec_files import WORDS, BinFile
 def read(content: bytes) -> tuple[Sent2VecWords, np.ndarray]:
     """Read a whole model."""
     reader = BinReader(io.BytesIO(content), "model.bin")
-    found = read_words(reader)
+    found = read_vocabulary(reader)
     rows = Sent2VecRows(reader, found)
     blocks = []
     for start, block in rows.blocks():

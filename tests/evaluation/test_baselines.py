@@ -5,18 +5,17 @@ from pathlib import Path
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation import baselines, wordnet
-from paranmt_hf.evaluation.baselines import Bleu, Meteor, baseline
+from paranmt_hf.evaluation import baselines
+from paranmt_hf.evaluation.baselines import Bleu, Meteor, WordNet, baseline, find_wordnet
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_sts
-from paranmt_hf.evaluation.wordnet import WordNet, find_wordnet
 
 
 @pytest.fixture
 def no_wordnet(monkeypatch, tmp_path):
     """As on a machine without a dictionary."""
     monkeypatch.delenv("WNSEARCHDIR", raising=False)
-    monkeypatch.setattr(wordnet, "DEBIAN", tmp_path / "nowhere")
+    monkeypatch.setattr(baselines, "DEBIAN", tmp_path / "nowhere")
 
 
 @pytest.fixture

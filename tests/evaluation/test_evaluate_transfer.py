@@ -10,7 +10,7 @@ import pytest
 from paranmt_hf.cli import main
 from paranmt_hf.evaluation.evaluate import transfer
 from paranmt_hf.evaluation.results import read_results
-from paranmt_hf.evaluation.transfer.heads import TransferConfig
+from paranmt_hf.evaluation.transfer_heads import TransferConfig
 from paranmt_hf.hub.repository import ASSETS, CARRIED, weights_checksum
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.util.files import checksum

@@ -10,9 +10,9 @@ from paranmt_hf import evaluate_transfer
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.results import Results, Row, compare, read_results
-from paranmt_hf.evaluation.transfer.data import TASKS, Part, TransferTask, read_tasks
-from paranmt_hf.evaluation.transfer.heads import TransferConfig
-from paranmt_hf.evaluation.transfer.tasks import _VectorStore, averages
+from paranmt_hf.evaluation.transfer import _VectorStore, averages
+from paranmt_hf.evaluation.transfer_data import TASKS, Part, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer_heads import TransferConfig
 from paranmt_hf.evaluation.word_averages import WordAverage
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import read_known

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.transfer import data
-from paranmt_hf.evaluation.transfer.data import TASKS, read_tasks
+from paranmt_hf.evaluation import transfer_data
+from paranmt_hf.evaluation.transfer_data import TASKS, read_tasks
 from tests.evaluation.transfer_toys import MRPC_HEADER, SICK_HEADER, sentence, write, write_all
 
 
@@ -196,7 +196,7 @@ def test_nothing_there(tmp_path):
 
 
 def test_every_task_has_a_layout():
-    assert tuple(data._LAYOUTS) == TASKS
+    assert tuple(transfer_data._LAYOUTS) == TASKS
 
 
 def test_real_data(shared_data):

@@ -10,24 +10,18 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold, cross_val_score
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.transfer import heads
-from paranmt_hf.evaluation.transfer.heads import (
-    DEV_GRID,
-    NESTED_GRID,
-    TRAIN_GRID,
-    Features,
+from paranmt_hf.evaluation import transfer_heads
+from paranmt_hf.evaluation.transfer import f1
+from paranmt_hf.evaluation.transfer_heads import (
+    GRIDS,
+    LabelledVectors,
     TransferConfig,
     check_folds,
-    dev_fits,
-    nested_cross_validation,
-    nested_fits,
+    count_fits,
     target_distributions,
-    train_fits,
     train_relatedness,
-    tuned_on_dev,
-    tuned_on_train,
+    tuned_head,
 )
-from paranmt_hf.evaluation.transfer.tasks import f1
 from tests.evaluation.transfer_toys import quick_relatedness  # noqa: F401
 
 CONFIG = TransferConfig(folds=4, seed=3)
@@ -47,7 +41,7 @@ def noisy(items, classes=2, seed=0, spread=1.0):
     labels = np.arange(items) % classes
     centres = np.random.default_rng(99).standard_normal((classes, 6))
     vectors = centres[labels] * 0.5 + spread * generator.standard_normal((items, 6))
-    return Features(vectors.astype(np.float32), labels)
+    return LabelledVectors(vectors.astype(np.float32), labels)
 
 
 def sklearn_search(grid, folds):
@@ -56,58 +50,58 @@ def sklearn_search(grid, folds):
 
 
 def test_grids_are_those_of_senteval():
-    assert NESTED_GRID == DEV_GRID == (0.25, 0.5, 1, 2, 4, 8)
-    assert TRAIN_GRID == (0.5, 1, 2, 4, 8, 16, 32)
+    assert GRIDS["nested"] == GRIDS["dev"] == (0.25, 0.5, 1, 2, 4, 8)
+    assert GRIDS["train"] == (0.5, 1, 2, 4, 8, 16, 32)
     assert (TransferConfig().folds, TransferConfig().seed) == (10, 1111)
-    assert nested_fits(TransferConfig()) == 610 and train_fits(TransferConfig()) == 71 and dev_fits(CONFIG) == 7
+    assert [count_fits(way, TransferConfig()) for way in GRIDS] == [610, 71, 7]
 
 
 def test_nested_cross_validation_is_scikit_learns():
     items, ticks = noisy(160), Ticks()
-    tuned = nested_cross_validation(items, CONFIG, ticks, "MR")
+    tuned = tuned_head({"all": items}, "nested", CONFIG, ticks)
     folds = StratifiedKFold(4, shuffle=True, random_state=3)
-    expected = cross_val_score(sklearn_search(NESTED_GRID, folds), items.vectors, items.labels, cv=folds)
+    expected = cross_val_score(sklearn_search(GRIDS["nested"], folds), items.vectors, items.labels, cv=folds)
     assert tuned.accuracy == pytest.approx(expected.mean(), abs=1e-9)
     assert 0.6 < tuned.accuracy < 0.95, "neither chance nor all right, else it shows nothing"
-    assert len(tuned.penalties) == 4 and set(tuned.penalties) <= set(NESTED_GRID)
-    assert ticks.count == nested_fits(CONFIG)
+    assert len(tuned.penalties) == 4 and set(tuned.penalties) <= set(GRIDS["nested"])
+    assert ticks.count == count_fits("nested", CONFIG)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_tuned_on_train_is_scikit_learns(classes):
     train, test, ticks = noisy(150, classes, seed=1), noisy(90, classes, seed=2), Ticks()
-    tuned = tuned_on_train(train, test, CONFIG, ticks, "TREC")
+    tuned = tuned_head({"train": train, "test": test}, "train", CONFIG, ticks)
     folds = StratifiedKFold(4, shuffle=True, random_state=3)
-    search = sklearn_search(TRAIN_GRID, folds).fit(train.vectors, train.labels)
+    search = sklearn_search(GRIDS["train"], folds).fit(train.vectors, train.labels)
     assert tuned.penalties == (search.best_params_["C"],)
     assert tuned.dev == pytest.approx(search.best_score_, abs=1e-9)
     assert (tuned.predictions == search.predict(test.vectors)).all()
     assert tuned.accuracy == pytest.approx(search.score(test.vectors, test.labels), abs=1e-9)
-    assert ticks.count == train_fits(CONFIG)
+    assert ticks.count == count_fits("train", CONFIG)
 
 
 def test_tuned_on_dev_is_scikit_learns():
     train, dev, test, ticks = noisy(60, 3, seed=4), noisy(60, 3, seed=5), noisy(60, 3, seed=6), Ticks()
-    tuned = tuned_on_dev(train, dev, test, CONFIG, ticks, "SST5")
+    tuned = tuned_head({"train": train, "dev": dev, "test": test}, "dev", CONFIG, ticks)
     both = [np.concatenate(pair) for pair in ((train.vectors, dev.vectors), (train.labels, dev.labels))]
-    search = sklearn_search(DEV_GRID, PredefinedSplit([-1] * 60 + [0] * 60)).fit(*both)
+    search = sklearn_search(GRIDS["dev"], PredefinedSplit([-1] * 60 + [0] * 60)).fit(*both)
     assert tuned.penalties == (search.best_params_["C"],) and tuned.dev == pytest.approx(search.best_score_)
     # The development items choose, and do not train.
     head = LogisticRegression(C=tuned.penalties[0]).fit(train.vectors, train.labels)
     assert (tuned.predictions == head.predict(test.vectors)).all()
-    assert ticks.count == dev_fits(CONFIG)
+    assert ticks.count == count_fits("dev", CONFIG)
 
 
 def test_of_equal_penalties_the_strongest():
     # Clouds so far apart that every penalty gets all right.
-    items = Features(np.repeat([[5.0], [-5.0]], 20, axis=0).astype(np.float32), np.repeat([1, 0], 20))
-    assert tuned_on_dev(items, items, items, CONFIG, Ticks(), "SST2").penalties == (0.25,)
-    assert tuned_on_train(items, items, CONFIG, Ticks(), "MRPC").penalties == (0.5,)
+    items = LabelledVectors(np.repeat([[5.0], [-5.0]], 20, axis=0).astype(np.float32), np.repeat([1, 0], 20))
+    parts = dict.fromkeys(("train", "dev", "test"), items)
+    assert [tuned_head(parts, way, CONFIG, Ticks()).penalties for way in ("dev", "train")] == [(0.25,), (0.5,)]
 
 
 def test_equal_seeds_give_equal_results_and_others_other_folds():
     items = noisy(200)
-    runs = [nested_cross_validation(items, TransferConfig(folds=3, seed=seed), Ticks(), "MR") for seed in (1, 1, 2)]
+    runs = [tuned_head({"all": items}, "nested", TransferConfig(folds=3, seed=seed), Ticks()) for seed in (1, 1, 2)]
     assert (runs[0].accuracy, runs[0].dev, runs[0].penalties) == (runs[1].accuracy, runs[1].dev, runs[1].penalties)
     assert runs[0].dev != runs[2].dev
 
@@ -115,8 +109,8 @@ def test_equal_seeds_give_equal_results_and_others_other_folds():
 def test_the_number_of_threads_changes_nothing(monkeypatch):
     items, found = noisy(120), []
     for processors in (1, 5):
-        monkeypatch.setattr(heads, "_processors", lambda processors=processors: processors)
-        found.append(nested_cross_validation(items, CONFIG, Ticks(), "MR"))
+        monkeypatch.setattr(transfer_heads, "_processors", lambda processors=processors: processors)
+        found.append(tuned_head({"all": items}, "nested", CONFIG, Ticks()))
     assert (found[0].accuracy, found[0].dev, found[0].penalties) == (
         found[1].accuracy,
         found[1].dev,
@@ -125,7 +119,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
 
 
 def test_an_interruption_ends_all_folds(monkeypatch):
-    monkeypatch.setattr(heads, "_processors", lambda: 2)
+    monkeypatch.setattr(transfer_heads, "_processors", lambda: 2)
     ticks = Ticks()
 
     def tick():
@@ -138,22 +132,22 @@ def test_an_interruption_ends_all_folds(monkeypatch):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            nested_cross_validation(noisy(120), CONFIG, tick, "MR")
+            tuned_head({"all": noisy(120)}, "nested", CONFIG, tick)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert ticks.count < nested_fits(CONFIG) / 2
+    assert ticks.count < count_fits("nested", CONFIG) / 2
 
 
 def test_too_few_items():
-    few = Features(np.eye(8, dtype=np.float32), np.array([0, 0, 0, 0, 1, 1, 1, 1]))
-    with pytest.raises(InputError, match="^MR: 4 folds need at least 6 items of each class, but one has 4; lower --f"):
-        nested_cross_validation(few, CONFIG, Ticks(), "MR")
-    assert tuned_on_train(few, few, CONFIG, Ticks(), "TREC").predictions.shape == (8,)
-    with pytest.raises(InputError, match="^TREC: 5 folds need at least 5 items of each class, but one has 4"):
-        tuned_on_train(few, few, TransferConfig(folds=5), Ticks(), "TREC")
-    one = Features(few.vectors, np.zeros(8, np.int64))
-    with pytest.raises(InputError, match="^SST2: all 8 training items are of one class; expected two or more$"):
-        tuned_on_dev(one, one, one, CONFIG, Ticks(), "SST2")
+    labels = np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    check_folds(labels, 4, "TREC", nested=False)
+    for wrong, folds, nested, message in (
+        (labels, 4, True, "^MR: 4 folds need at least 6 items of each class, but one has 4"),
+        (labels, 5, False, "^MR: 5 folds need at least 5 items of each class, but one has 4"),
+        (0 * labels, 1, False, "^MR: all 8 training items are of one class"),
+    ):
+        with pytest.raises(InputError, match=message):
+            check_folds(wrong, folds, "MR", nested=nested)
     for value in (1, 101):
         with pytest.raises(InputError, match="folds must be from 2 to 100"):
             TransferConfig(folds=value)
@@ -198,7 +192,7 @@ def related(items, seed):
     """Pairs whose relatedness is a line through one feature."""
     generator = np.random.default_rng(seed)
     vectors = generator.uniform(0, 1, (items, 4)).astype(np.float32)
-    return Features(vectors, np.round(1 + 4 * vectors[:, 0], 1).astype(np.float64))
+    return LabelledVectors(vectors, np.round(1 + 4 * vectors[:, 0], 1).astype(np.float64))
 
 
 def test_relatedness_learns_and_repeats(quick_relatedness):  # noqa: F811
@@ -215,7 +209,7 @@ def test_relatedness_learns_and_repeats(quick_relatedness):  # noqa: F811
 
 def test_relatedness_of_vectors_of_zeros():
     train = related(64, 1)
-    nothing = Features(np.zeros_like(train.vectors), train.labels)
+    nothing = LabelledVectors(np.zeros_like(train.vectors), train.labels)
     with pytest.raises(
         InputError, match=r"^SICK-R, development pairs \(first: the head's scores, second: the gold sco"
     ):

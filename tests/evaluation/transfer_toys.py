@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paranmt_hf.evaluation.transfer import heads
+from paranmt_hf.evaluation import transfer_heads
 
 WORDS = ("zero", "one", "two", "three", "four", "five")
 QUESTIONS = ("ABBR:exp", "DESC:def", "ENTY:animal", "HUM:ind", "LOC:city", "NUM:date")
@@ -71,6 +71,6 @@ class FirstWord:
 def quick_relatedness():
     """Train the head of SICK-R in larger and fewer steps, which toy files put up with."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(heads, "LEARNING_RATE", 0.01)
-        patch.setattr(heads, "MOST_PASSES", 300)
+        patch.setattr(transfer_heads, "LEARNING_RATE", 0.01)
+        patch.setattr(transfer_heads, "MOST_PASSES", 300)
         yield

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.schema import row_numbers
-from paranmt_hf.text.letters import letters
+from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.files import writing
 
 # Reads the rows that a filter sees in order of their ids, each time it is called: the filter's `columns`, `id`, and

@@ -99,8 +99,7 @@ class Exported(Result[ExportRecord]):
 @cache
 def formats() -> dict[str, Format]:
     """The formats by name, in the order in which a better one is looked for."""
-    from paranmt_hf.encoders.export.formats import MODEL2VEC, STATIC, TOKENIZERS
-    from paranmt_hf.encoders.export.onnx import ONNX, TRANSFORMERS_JS
+    from paranmt_hf.encoders.export.formats import MODEL2VEC, ONNX, STATIC, TOKENIZERS, TRANSFORMERS_JS
 
     return {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
 

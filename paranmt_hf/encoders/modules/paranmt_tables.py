@@ -35,7 +35,7 @@ DIRECT = 2**25
 _BETWEEN = re.compile(r"[ \t\n\v\f\r\0]+")
 
 
-def read_json(path: Path, expected: type) -> Any:  # noqa: ANN401
+def load_json(path: Path, expected: type) -> Any:  # noqa: ANN401
     """Read a JSON file that holds a `list` or a `dict`.
 
     Raises:
@@ -58,7 +58,7 @@ def read_units(path: Path) -> list[str]:
     Raises:
         ValueError: The file is missing or damaged, or holds something other than texts.
     """
-    units = read_json(path, list)
+    units = load_json(path, list)
     for unit in units:
         if not isinstance(unit, str):
             raise ValueError(f"{path} must be a list of texts, and holds {unit!r}")

@@ -14,12 +14,12 @@ import torch
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.sequences import padded
+from paranmt_hf.encoders.sequences import unpacked_sequences
 from paranmt_hf.encoders.units import UnitCounter, lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.transfer.data import JUDGEMENTS, Part, TransferTask, read_tasks
-from paranmt_hf.evaluation.transfer.heads import target_distributions
+from paranmt_hf.evaluation.transfer_data import JUDGEMENTS, Part, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer_heads import target_distributions
 from paranmt_hf.hub.repository import plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
@@ -108,7 +108,7 @@ def train_task(setup: TaskSetup) -> tuple[SupervisedModel, SupervisedRecord]:
         source = TrainedEncoder(encoder, readings(take_apart(list(encoder))), bags)
     trained = sum(weights.numel() for weights in chain(source.tables, *source.dense, head.parameters()))
 
-    with padded(encoder.modules()):
+    with unpacked_sequences(encoder.modules()):
         labels = task.parts["dev"].labels
         epochs = fit(
             source,

@@ -15,7 +15,7 @@ from paranmt_hf.corpus.selection.filters import (
     LengthLimit,
     OneHypothesis,
 )
-from paranmt_hf.text.letters import letters
+from paranmt_hf.text.word_rules import letters
 
 
 def kept(one, **columns):

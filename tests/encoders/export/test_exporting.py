@@ -18,7 +18,7 @@ from paranmt_hf.cli import main
 from paranmt_hf.encoders.export import export as exporting
 from paranmt_hf.encoders.export import graph
 from paranmt_hf.encoders.export.export import export_encoder, formats
-from paranmt_hf.encoders.export.onnx import _read_onnx as read_onnx
+from paranmt_hf.encoders.export.formats import _read_onnx as read_onnx
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.saving import save

@@ -18,7 +18,7 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.export import export as exporting
 from paranmt_hf.encoders.export import graph
 from paranmt_hf.encoders.export.export import export_encoder
-from paranmt_hf.encoders.export.onnx import TRANSFORMERS_JS
+from paranmt_hf.encoders.export.formats import TRANSFORMERS_JS
 from paranmt_hf.encoders.export.tokenizers import portable_tokenizer, tokenizer_of
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save

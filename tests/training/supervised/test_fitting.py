@@ -8,9 +8,9 @@ import torch
 from torch.nn.functional import kl_div
 
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.sequences import padded
+from paranmt_hf.encoders.sequences import unpacked_sequences
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.transfer.heads import target_distributions
+from paranmt_hf.evaluation.transfer_heads import target_distributions
 from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.training.supervised.fitting import FixedVectors, Items, TrainedEncoder, fit, probabilities
 from paranmt_hf.training.trainer import readings
@@ -86,7 +86,7 @@ def test_equal_to_whole_tables_and_autograd(model, way, optimizer):
     head, head2, items, config = head_of(**width(own)), head_of(**width(own)), items_of(), settings(way, optimizer)
     before = flat(own.parameters())
     source = source_of(own)
-    with padded(own.modules()):
+    with unpacked_sequences(own.modules()):
         # A figure that rises keeps the last epoch.
         fit(source, head, items, items, config, rising())
     source.put_back()

@@ -10,7 +10,7 @@ from paranmt_hf import EncoderConfig, InputError, SuperviseConfig, load, load_su
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.transfer.data import read_tasks
+from paranmt_hf.evaluation.transfer_data import read_tasks
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.supervised.config import SupervisedRecord
 from tests.cli.commands import fails

@@ -17,8 +17,8 @@ from paranmt_hf.util.files import check_regular
 TaskName = Literal["MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICK-R", "SICK-E"]
 TASKS: tuple[TaskName, ...] = get_args(TaskName)
 Split = Literal["positive", "negative", "train", "dev", "test"]
-# How a task is evaluated: nested cross-validation over all of it, cross-validation on train, or a dev set.
-Way = Literal["nested", "train", "dev", "relatedness"]
+# How a task is evaluated: as `Way` of `transfer_heads` says, or by regression.
+TaskWay = Literal["nested", "train", "dev", "relatedness"]
 # The sentences of a line, and its label.
 Row = tuple[tuple[str, ...], float]
 
@@ -57,7 +57,7 @@ class TransferTask:
     """
 
     name: str
-    way: Way
+    way: TaskWay
     parts: Mapping[str, Part]
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ class _Layout:
         header: The first line of each file, if it has one, without what may precede it.
     """
 
-    way: Way
+    way: TaskWay
     files: Mapping[Split, tuple[str, ...]]
     parse: Callable[[str, str], Row]
     counts: Mapping[str, int]
@@ -281,7 +281,7 @@ def _sst(folder: str, parse: Callable[[str, str], Row], counts: tuple[int, int, 
     return _Layout("dev", files, parse, dict(zip(splits, counts, strict=True)))
 
 
-def _sick(way: Way, parse: Callable[[str, str], Row]) -> _Layout:
+def _sick(way: TaskWay, parse: Callable[[str, str], Row]) -> _Layout:
     files: dict[Split, tuple[str, ...]] = {
         "train": ("SICK/SICK_train.txt",),
         "dev": ("SICK/SICK_trial.txt",),

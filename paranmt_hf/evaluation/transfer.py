@@ -15,22 +15,18 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.results import Results, Row
-from paranmt_hf.evaluation.similarities import cosines
-from paranmt_hf.evaluation.transfer.data import Part, TransferTask, read_tasks
-from paranmt_hf.evaluation.transfer.heads import (
+from paranmt_hf.evaluation.similarities import pair_cosines
+from paranmt_hf.evaluation.transfer_data import Part, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer_heads import (
     MOST_PASSES,
     PASSES,
-    Features,
+    LabelledVectors,
     Tick,
     TransferConfig,
     check_folds,
-    dev_fits,
-    nested_cross_validation,
-    nested_fits,
-    train_fits,
+    count_fits,
     train_relatedness,
-    tuned_on_dev,
-    tuned_on_train,
+    tuned_head,
 )
 from paranmt_hf.text.protocols import Encoder, fitted
 from paranmt_hf.util.optional import versions
@@ -152,24 +148,19 @@ class _VectorStore:
         """Rows of the vectors of each side of a part [item]."""
         return [np.array([self._rows[sentence] for sentence in side], np.int64) for side in part.sides]
 
-    def features(self, part: Part) -> Features:
+    def features(self, part: Part) -> LabelledVectors:
         """What a head sees of a part."""
         first, *others = (self.vectors[rows] for rows in self.sides(part))
         if others:
             first = np.concatenate([np.abs(first - others[0]), first * others[0]], axis=1)
-        return Features(first, part.labels)
+        return LabelledVectors(first, part.labels)
 
 
 def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConfig) -> Row:
     from sklearn.exceptions import ConvergenceWarning
 
     store.encode(task)
-    steps = {
-        "nested": nested_fits(config),
-        "train": train_fits(config),
-        "dev": dev_fits(config),
-        "relatedness": MOST_PASSES // PASSES,
-    }[task.way]
+    steps = MOST_PASSES // PASSES if task.way == "relatedness" else count_fits(task.way, config)
     with Progress(f"{task.name}: training", steps, unit="steps") as progress, warnings.catch_warnings():
         # Raw vectors seldom let a head converge within the steps that SentEval gives it.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -190,12 +181,7 @@ def _trained(
     features = {part: store.features(items) for part, items in task.parts.items()}
     if task.way == "relatedness":
         return _relatedness(task, features, store, config, tick), ()
-    if task.way == "nested":
-        tuned = nested_cross_validation(features["all"], config, tick, task.name)
-    elif task.way == "train":
-        tuned = tuned_on_train(features["train"], features["test"], config, tick, task.name)
-    else:
-        tuned = tuned_on_dev(features["train"], features["dev"], features["test"], config, tick, task.name)
+    tuned = tuned_head(features, task.way, config, tick)
     values = {"accuracy": tuned.accuracy, "dev": tuned.dev}
     if task.name == "MRPC":
         values["f1"] = f1(tuned.predictions, features["test"].labels)
@@ -203,12 +189,12 @@ def _trained(
 
 
 def _relatedness(
-    task: TransferTask, features: dict[str, Features], store: _VectorStore, config: TransferConfig, tick: Tick
+    task: TransferTask, features: dict[str, LabelledVectors], store: _VectorStore, config: TransferConfig, tick: Tick
 ) -> dict[str, float]:
     """Figures of SICK-R; `cosine_spearman` is MTEB's, without training, over train, dev and test."""
     found = train_relatedness(features["train"], features["dev"], features["test"], config.seed, tick)
     gold = features["test"].labels
-    untrained = np.concatenate([cosines(store.vectors, *store.sides(part)) for part in task.parts.values()])
+    untrained = np.concatenate([pair_cosines(store.vectors, *store.sides(part)) for part in task.parts.values()])
     return {
         "pearson": pearson(found.scores, gold),
         "dev": found.dev,

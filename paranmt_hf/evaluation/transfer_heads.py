@@ -8,11 +8,11 @@ distribution, Adam, batches of 64, and an end where Pearson's r on the developme
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -24,17 +24,21 @@ from paranmt_hf.util.settings import Range, Seed, check
 if TYPE_CHECKING:
     import torch
 
+# How a task is evaluated: nested cross-validation over all of it, cross-validation on train, or a development set.
+Way = Literal["nested", "train", "dev"]
 # Inverse strengths C of the L2 penalty that SentEval tries with scikit-learn's logistic regression.
-NESTED_GRID = tuple(2.0**power for power in range(-2, 4))
-TRAIN_GRID = tuple(2.0**power for power in range(-1, 6))
-DEV_GRID = tuple(2.0**power for power in range(-2, 4))
-# Told after each fit.
+GRIDS: Mapping[Way, tuple[float, ...]] = {
+    "nested": tuple(2.0**power for power in range(-2, 4)),
+    "train": tuple(2.0**power for power in range(-1, 6)),
+    "dev": tuple(2.0**power for power in range(-2, 4)),
+}
+# Called after each fit.
 Tick = Callable[[], None]
-# Items to train on, and items held out.
+# Positions of the items to train on, and of those held out.
 Fold = tuple[np.ndarray, np.ndarray]
-Part = TypeVar("Part")
-Result = TypeVar("Result")
-# Each of them holds a copy of the vectors.
+Job = TypeVar("Job")
+Done = TypeVar("Done")
+# Each thread holds a copy of the vectors.
 MOST_THREADS = 8
 # Of SICK-R.
 CLASSES = 5
@@ -42,7 +46,7 @@ BATCH = 64
 LEARNING_RATE = 0.001
 # Passes over the training pairs between two looks at the development pairs, and passes in all.
 PASSES, MOST_PASSES = 50, 1000
-# Looks without a rise that are forgiven.
+# Looks without a rise before training ends.
 PATIENCE = 3
 
 
@@ -67,13 +71,13 @@ class TransferConfig:
             "folds": self.folds,
             "seed": self.seed,
             "head": "scikit-learn LogisticRegression, its defaults but for C",
-            "grid": {"MR CR SUBJ MPQA": [*NESTED_GRID], "TREC MRPC": [*TRAIN_GRID], "SST SICK-E": [*DEV_GRID]},
+            "grid": dict(zip(("MR CR SUBJ MPQA", "TREC MRPC", "SST SICK-E"), map(list, GRIDS.values()), strict=True)),
             "relatedness": "softmax over 5 classes, squared error, Adam",
         }
 
 
 @dataclass(frozen=True)
-class Features:
+class LabelledVectors:
     """What a head sees of the items of a part.
 
     Attributes:
@@ -84,9 +88,9 @@ class Features:
     vectors: np.ndarray
     labels: np.ndarray
 
-    def take(self, items: np.ndarray) -> Features:
+    def take(self, items: np.ndarray) -> LabelledVectors:
         """Choose items by index [chosen], in that order."""
-        return Features(self.vectors[items], self.labels[items])
+        return LabelledVectors(self.vectors[items], self.labels[items])
 
 
 @dataclass(frozen=True)
@@ -106,106 +110,77 @@ class Tuned:
     predictions: np.ndarray
 
 
-def nested_cross_validation(items: Features, config: TransferConfig, tick: Tick, name: str) -> Tuned:
-    """Test each fold with the penalty that cross-validation inside the others prefers: MR, CR, SUBJ, MPQA.
+def tuned_head(parts: Mapping[str, LabelledVectors], way: Way, config: TransferConfig, tick: Tick) -> Tuned:
+    """Choose the penalty of a head, train it and test it.
 
     Args:
-        items: All items of the task.
+        parts: All items of the task, or those of its splits.
+        way: `nested` (MR, CR, SUBJ, MPQA): each fold is tested with the penalty that cross-validation inside the
+            others prefers. `train` (TREC, MRPC): cross-validation on the training items chooses. `dev` (SST, SICK-E):
+            the development items choose.
         config: Folds and seed.
-        tick: Told after each fit, `nested_fits` times.
-        name: Name of the task, for errors.
+        tick: Called after each fit, `count_fits` times.
     """
-    check_folds(items.labels, config.folds, name, nested=True)
-
-    def test_fold(fold: Fold, tick: Tick) -> tuple[float, float, float]:
-        inside, outside = items.take(fold[0]), items.take(fold[1])
-        accuracies = [
-            _along_the_grid(inside.take(train), inside.take(held), NESTED_GRID, config, tick)
-            for train, held in _folds(inside.labels, config)
-        ]
-        penalty, dev = _preferred(np.mean(accuracies, axis=0), NESTED_GRID)
-        head = _head(penalty, config).fit(inside.vectors, inside.labels)
-        tick()
-        return head.score(outside.vectors, outside.labels), dev, penalty
-
-    results = _on_threads(test_fold, _folds(items.labels, config), tick)
-    accuracies, devs, penalties = zip(*results, strict=True)
-    return Tuned(float(np.mean(accuracies)), float(np.mean(devs)), penalties, np.empty(0, np.int64))
-
-
-def tuned_on_train(train: Features, test: Features, config: TransferConfig, tick: Tick, name: str) -> Tuned:
-    """Test with the penalty that cross-validation on the training items prefers: TREC, MRPC.
-
-    Args:
-        train: Training items.
-        test: Test items.
-        config: Folds and seed.
-        tick: Told after each fit, `train_fits` times.
-        name: Name of the task, for errors.
-    """
-    check_folds(train.labels, config.folds, name, nested=False)
-
-    def try_fold(fold: Fold, tick: Tick) -> np.ndarray:
-        return _along_the_grid(train.take(fold[0]), train.take(fold[1]), TRAIN_GRID, config, tick)
-
-    accuracies = _on_threads(try_fold, _folds(train.labels, config), tick)
-    penalty, dev = _preferred(np.mean(accuracies, axis=0), TRAIN_GRID)
-    predictions = _predictions(train, test, penalty, config, tick)
-    return Tuned(float(np.mean(predictions == test.labels)), dev, (penalty,), predictions)
+    if way == "nested":
+        items = parts["all"]
+        tests = []
+        for inside, outside in _folds(items.labels, config):
+            train = items.take(inside)
+            tests.append(_tune(train, _folds(train.labels, config), train, items.take(outside), way, config, tick))
+        accuracies, devs, penalties = zip(
+            *((each.accuracy, each.dev, each.penalties[0]) for each in tests), strict=True
+        )
+        return Tuned(float(np.mean(accuracies)), float(np.mean(devs)), penalties, np.empty(0, np.int64))
+    train, test = parts["train"], parts["test"]
+    if way == "train":
+        return _tune(train, _folds(train.labels, config), train, test, way, config, tick)
+    held, count = parts["dev"], len(train.labels)
+    both = LabelledVectors(np.concatenate([train.vectors, held.vectors]), np.concatenate([train.labels, held.labels]))
+    fold = np.arange(count), np.arange(count, len(both.labels))
+    return _tune(both, [fold], train, test, way, config, tick)
 
 
-def tuned_on_dev(
-    train: Features, dev: Features, test: Features, config: TransferConfig, tick: Tick, name: str
+def count_fits(way: Way, config: TransferConfig) -> int:
+    """Number of fits of `tuned_head`."""
+    splits, tests = 1 if way == "dev" else config.folds, config.folds if way == "nested" else 1
+    return tests * (splits * len(GRIDS[way]) + 1)
+
+
+def _tune(
+    items: LabelledVectors,
+    folds: Sequence[Fold],
+    train: LabelledVectors,
+    test: LabelledVectors,
+    way: Way,
+    config: TransferConfig,
+    tick: Tick,
 ) -> Tuned:
-    """Test with the penalty that the development items prefer: SST, SICK-E.
+    """Choose the penalty on folds of `items`, train on all of `train`, and test."""
+    from sklearn.linear_model import LogisticRegression
 
-    Args:
-        train: Training items.
-        dev: Development items.
-        test: Test items.
-        config: Seed.
-        tick: Told after each fit, `dev_fits` times.
-        name: Name of the task, for errors.
-    """
-    check_folds(train.labels, 1, name, nested=False)
+    grid = GRIDS[way]
 
-    def try_penalty(penalty: float, tick: Tick) -> float:
-        return float(_along_the_grid(train, dev, [penalty], config, tick)[0])
-
-    accuracies = np.array(_on_threads(try_penalty, DEV_GRID, tick))
-    penalty, best = _preferred(accuracies, DEV_GRID)
-    predictions = _predictions(train, test, penalty, config, tick)
-    return Tuned(float(np.mean(predictions == test.labels)), best, (penalty,), predictions)
-
-
-def nested_fits(config: TransferConfig) -> int:
-    """Number of fits of `nested_cross_validation`."""
-    return config.folds * (config.folds * len(NESTED_GRID) + 1)
-
-
-def train_fits(config: TransferConfig) -> int:
-    """Number of fits of `tuned_on_train`."""
-    return config.folds * len(TRAIN_GRID) + 1
-
-
-def dev_fits(config: TransferConfig) -> int:
-    """Number of fits of `tuned_on_dev`."""
-    return len(DEV_GRID) + 1
-
-
-def _predictions(train: Features, test: Features, penalty: float, config: TransferConfig, tick: Tick) -> np.ndarray:
-    """Class of each test item [item], from a head trained on all training items."""
-
-    def predict(penalty: float, tick: Tick) -> np.ndarray:
-        head = _head(penalty, config).fit(train.vectors, train.labels)
+    def predictions(penalty: float, train: LabelledVectors, held: LabelledVectors, tick: Tick) -> np.ndarray:
+        # As SentEval has it, so that figures are equal: scikit-learn's defaults, which stop after 100 steps.
+        head = LogisticRegression(C=penalty, random_state=config.seed).fit(train.vectors, train.labels)
         tick()
-        return np.asarray(head.predict(test.vectors))
+        return np.asarray(head.predict(held.vectors))
 
-    return _on_threads(predict, [penalty], tick)[0]
+    def accuracy(job: tuple[Fold, float], tick: Tick) -> float:
+        (inside, outside), penalty = job
+        held = items.take(outside)
+        return float(np.mean(predictions(penalty, items.take(inside), held, tick) == held.labels))
+
+    jobs = [(fold, penalty) for fold in folds for penalty in grid]
+    accuracies = np.mean(np.reshape(_on_threads(accuracy, jobs, tick), (len(folds), len(grid))), axis=0)
+    # The highest accuracy, rounded as SentEval does, and of equal ones the strongest penalty.
+    best = int(np.argmax(np.round(100 * accuracies, 2)))
+    (found,) = _on_threads(lambda penalty, tick: predictions(penalty, train, test, tick), [grid[best]], tick)
+    return Tuned(float(np.mean(found == test.labels)), float(accuracies[best]), (grid[best],), found)
 
 
-def _on_threads(work: Callable[[Part, Tick], Result], parts: Sequence[Part], tick: Tick) -> list[Result]:
-    """Work on several parts at once, each on one thread, so that results do not depend on the number of processors."""
+def _on_threads(work: Callable[[Job, Tick], Done], jobs: Sequence[Job], tick: Tick) -> list[Done]:
+    """Run several jobs at once, each on one thread, so that results do not depend on the number of processors."""
     from threadpoolctl import threadpool_limits
 
     lock, stopped = Lock(), Event()
@@ -218,9 +193,9 @@ def _on_threads(work: Callable[[Part, Tick], Result], parts: Sequence[Part], tic
 
     with threadpool_limits(1), ThreadPoolExecutor(min(_processors(), MOST_THREADS)) as pool:
         try:
-            return list(pool.map(lambda part: work(part, locked_tick), parts))
+            return list(pool.map(lambda job: work(job, locked_tick), jobs))
         except BaseException:
-            # Ctrl-C ends the other parts at their next fit.
+            # Ctrl-C ends the other jobs at their next fit.
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -230,38 +205,12 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _along_the_grid(
-    train: Features, held: Features, grid: Sequence[float], config: TransferConfig, tick: Tick
-) -> np.ndarray:
-    """Accuracy on held-out items for each penalty [penalty]."""
-    accuracies = []
-    for penalty in grid:
-        head = _head(penalty, config).fit(train.vectors, train.labels)
-        accuracies.append(head.score(held.vectors, held.labels))
-        tick()
-    return np.array(accuracies)
-
-
-def _preferred(accuracies: np.ndarray, grid: Sequence[float]) -> tuple[float, float]:
-    """The penalty of the highest accuracy, of equal ones the strongest; rounded as SentEval does."""
-    best = int(np.argmax(np.round(100 * accuracies, 2)))
-    return grid[best], float(accuracies[best])
-
-
-def _head(penalty: float, config: TransferConfig) -> Any:  # noqa: ANN401 - scikit-learn's
-    """A head as SentEval has it, so that figures are equal: scikit-learn's defaults, which stop after 100 steps."""
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(C=penalty, random_state=config.seed)
-
-
 def _folds(labels: np.ndarray, config: TransferConfig) -> list[Fold]:
     """Training and held-out items of each fold."""
     from sklearn.model_selection import StratifiedKFold
 
-    return list(
-        StratifiedKFold(config.folds, shuffle=True, random_state=config.seed).split(np.empty(len(labels)), labels)
-    )
+    folds = StratifiedKFold(config.folds, shuffle=True, random_state=config.seed)
+    return list(folds.split(np.empty(len(labels)), labels))
 
 
 def check_folds(labels: np.ndarray, folds: int, name: str, *, nested: bool) -> None:
@@ -281,7 +230,7 @@ def check_folds(labels: np.ndarray, folds: int, name: str, *, nested: bool) -> N
     needed = next(count for count in range(folds, 3 * folds + 1) if not nested or count - -(-count // folds) >= folds)
     if fewest < needed:
         raise InputError(
-            f"{name}: {folds} folds need at least {needed} items of each class, but one has {fewest}; lower --folds"
+            f"{name}: {folds} folds need at least {needed} items of each class, but one has {fewest}; lower `folds`"
         )
 
 
@@ -314,21 +263,23 @@ def target_distributions(scores: np.ndarray) -> np.ndarray:
     return np.maximum(0, 1 - np.abs(scores[:, None] - classes)).astype(np.float32)
 
 
-def train_relatedness(train: Features, dev: Features, test: Features, seed: int, tick: Tick) -> Relatedness:
-    """Train the head and score the test pairs.
+def train_relatedness(
+    train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, seed: int, tick: Tick
+) -> Relatedness:
+    """Train the head of SICK-R and score the test pairs.
 
     Args:
         train: Training pairs.
-        dev: Development pairs, which say when to stop and which weights to keep.
+        dev: Development pairs, which decide when to stop and which weights to keep.
         test: Pairs to score.
         seed: Decides the first weights and the order of the pairs.
-        tick: Told after each `PASSES` passes.
+        tick: Called after each `PASSES` passes.
     """
     with one_thread():
         return _train(train, dev, test, seed, tick)
 
 
-def _train(train: Features, dev: Features, test: Features, seed: int, tick: Tick) -> Relatedness:
+def _train(train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, seed: int, tick: Tick) -> Relatedness:
     import torch
 
     generator = torch.Generator().manual_seed(seed)

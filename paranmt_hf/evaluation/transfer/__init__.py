@@ -1,1 +1,0 @@
-"""Transfer tasks: what simple classifiers can read off the vectors of an encoder."""
