@@ -11,7 +11,7 @@ from paranmt_hf.corpus.bitext.inputs import check_names, open_table
 from paranmt_hf.corpus.bitext.phrases import PhraseFiles, first_line, is_rule
 from paranmt_hf.corpus.bitext.preset_files import Wanted, open_preset
 from paranmt_hf.corpus.bitext.presets import Preset, read_preset
-from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, AlignedText, TextOptions, tab_fields
+from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, AlignedText, TextOptions, count_tab_fields
 from paranmt_hf.corpus.jobs.added_columns import column_stages
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
@@ -105,7 +105,7 @@ def _open_table(files: Sequence[Path], columns: dict[str, str], max_characters: 
     if not columns and files[0].suffix == ".parquet":
         columns = {"reference": "reference", "translation": "translation"}
     elif not columns:
-        fields = tab_fields(files[0])
+        fields = count_tab_fields(files[0])
         if fields == 1 and is_rule(first_line(files[0])):
             raise InputError(f"{files[0]} has lines of PPDB and no tabs; give `format` phrases", option="format")
         columns = {"reference": "1", "translation": "2", **({"para_score": "3"} if fields >= 3 else {})}

@@ -31,7 +31,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     PACKAGES,
     ParaphraseStage,
     cut_shards,
-    holds_shards,
+    holds_paraphrases,
     without_lines,
 )
 from paranmt_hf.training.supervised.config import SupervisedRecord
@@ -194,7 +194,7 @@ def find_adversarial(
         make,
         result=Adversarial,
         command="paraphrase adversarial",
-        holds=holds_shards,
+        holds=holds_paraphrases,
     )
 
 

@@ -32,7 +32,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     SCHEMA,
     ParaphraseStage,
     cut_shards,
-    holds_shards,
+    holds_paraphrases,
     without_lines,
 )
 from paranmt_hf.util.files import result_file
@@ -152,7 +152,7 @@ def augment(
         make,
         result=AugmentedFile,
         command="paraphrase augment",
-        holds=holds_shards,
+        holds=holds_paraphrases,
     )
 
 

@@ -250,7 +250,7 @@ SEARCH_WORDS: dict[str, dict[str, Any]] = {"greedy": {"beams": 1, "n": 1}, "samp
 Settings = TypeVar("Settings")
 
 
-def settings_of(given: str | Settings | None, default: Settings) -> Settings:
+def given_settings(given: str | Settings | None, default: Settings) -> Settings:
     """Read settings that are given as text, see `parsed_settings`, or take them as they are.
 
     Args:

@@ -22,9 +22,9 @@ from paranmt_hf.paraphrase.config import (
     ParaphraseConfig,
     ParaphraseEvaluationData,
     changed_settings,
+    given_settings,
     options_of,
     parsed_settings,
-    settings_of,
     text_of,
 )
 from paranmt_hf.paraphrase.figures import MatchTemplates, ParaphraseMeasures, canonical_figures
@@ -100,7 +100,7 @@ def evaluate_paraphrases(
             measure how many have theirs.
     """
     models, data = _several(models), _several(data)
-    items, selection = items or ParaphraseEvaluationData(), settings_of(selection, PairSelection())
+    items, selection = items or ParaphraseEvaluationData(), given_settings(selection, PairSelection())
     encoder, asked = NamedEncoder.of(scorer), search or ParaphraseConfig()
     # Copies are measured too.
     base = replace(asked, keep_copies=True)
@@ -297,7 +297,7 @@ def evaluate_canonical(
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
     models, data = _several(models), _several(data)
-    items, selection = items or ParaphraseEvaluationData(), settings_of(selection, PairSelection())
+    items, selection = items or ParaphraseEvaluationData(), given_settings(selection, PairSelection())
     asked = search or ParaphraseConfig()
     # A clean sentence must stay as it is.
     config = replace(asked, n=1, keep_copies=True)

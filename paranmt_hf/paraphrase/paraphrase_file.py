@@ -161,7 +161,7 @@ def paraphrase_file(
         make,
         result=ParaphrasedFile,
         command="paraphrase text",
-        holds=holds_shards,
+        holds=holds_paraphrases,
     )
 
 
@@ -173,7 +173,7 @@ def _lines(source: SentenceFile) -> Iterator[pa.Table]:
         read += len(sentences)
 
 
-def holds_shards(work: Path) -> bool:
+def holds_paraphrases(work: Path) -> bool:
     """Tell whether a work folder holds finished shards."""
     return any((work / "output").glob("*.parquet"))
 

@@ -122,7 +122,7 @@ def resolve(
     for name in [*names, *([encoder.init_from] if encoder.init_from else [])]:
         check_name(name)
     if encoder.vectors:
-        existing(encoder.vectors)
+        vectors_file(encoder.vectors)
     held_out = read_scored_pairs(development) if development is not None else None
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs: Pairs | PairsAndText
@@ -179,7 +179,7 @@ def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEnco
 
         start = trainable(load(encoder.init_from, device="cpu"))
         return _resolved(encoder, start), start, None
-    vectors = existing(encoder.vectors) if encoder.vectors else None
+    vectors = vectors_file(encoder.vectors) if encoder.vectors else None
     width = read_vectors(vectors, limit=1).matrix.shape[1] if vectors is not None else None
     return encoder.resolved(width), None, vectors
 
@@ -207,7 +207,7 @@ def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
     return replace(encoder, model=name)
 
 
-def existing(path: str) -> Path:
+def vectors_file(path: str) -> Path:
     """Find a file of word vectors."""
     file = Path(path).expanduser()
     check_regular(file)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paranmt_hf.apps.annotate.answers import ANSWERS_FILE, Answer, AnswerStore, Outdated, check_name
+from paranmt_hf.apps.annotate.answers import ANSWERS_FILE, AnswerStore, Outdated, Rating, annotator_name
 from paranmt_hf.apps.annotate.answers_csv import NOTHING, Imported, add_answers, read_csv, to_csv
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, AnnotationSample, draw_sample
 from paranmt_hf.apps.annotate.table import (
@@ -138,7 +138,7 @@ def serve_annotation(
     for package in ("starlette", "uvicorn"):
         require(package, "annotate")
     sample = AnnotationSample.read(folder)
-    names = [check_name(name) for name in annotators]
+    names = [annotator_name(name) for name in annotators]
     if len({name.casefold() for name in names}) < len(names):
         raise InputError(f"annotators must be different, were {', '.join(names)}", option="annotators")
     with AnswerStore(Path(folder) / ANSWERS_FILE, sample) as store:
@@ -180,7 +180,7 @@ def summarise_annotation(folder: str | Path, *, picture: Path | None = None) -> 
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedAnswers:
     """Answers in a CSV file."""
 
     file: Path
@@ -191,7 +191,7 @@ class Exported:
         return f"{shown_path(self.file)}: {self.answers:,} answers"
 
 
-def export_annotation(folder: str | Path, out: str | Path) -> Exported:
+def export_annotation(folder: str | Path, out: str | Path) -> ExportedAnswers:
     """Write all answers to a sample as CSV.
 
     Args:
@@ -204,7 +204,9 @@ def export_annotation(folder: str | Path, out: str | Path) -> Exported:
     file = result_file(out)
     with replacing(file) as aside:
         aside.write_text(to_csv(sample, answers), encoding="utf8", newline="")
-    return Exported(file, sum(answer.said != NOTHING for items in answers.values() for answer in items.values()))
+    return ExportedAnswers(
+        file, sum(answer.said != NOTHING for items in answers.values() for answer in items.values())
+    )
 
 
 def import_annotation(folder: str | Path, file: str | Path, *, replace: bool = False) -> Imported:
@@ -289,7 +291,7 @@ class _Pages:
         for number, turned in presented(self.sample, name):
             item = self.sample.items[number]
             first, second = (item.translation, item.reference) if turned else (item.reference, item.translation)
-            answer = answers.get(number, Answer())
+            answer = answers.get(number, Rating())
             shown.append(
                 {"item": number, "sentences": [first, second], "translation": int(not turned)} | _shown(answer)
             )
@@ -299,7 +301,7 @@ class _Pages:
         values = await _body(request)
         name = self._name(values.pop("annotator"))
         try:
-            stored = self.store.put(name, request.path_params["item"], Answer(**values))
+            stored = self.store.put(name, request.path_params["item"], Rating(**values))
         except Outdated as error:
             return _json({"error": str(error), **_shown(error.stored)}, status=409)
         return _json(_shown(stored))
@@ -311,10 +313,10 @@ class _Pages:
                 return allowed
         if self.names:
             raise InputError(f"this page is for {', '.join(self.names)}, not for {known}")
-        return check_name(known)
+        return annotator_name(known)
 
 
-def _shown(answer: Answer) -> dict[str, Any]:
+def _shown(answer: Rating) -> dict[str, Any]:
     values = asdict(answer)
     del values["changed"]
     return {"answer": values}

@@ -48,7 +48,7 @@ class Outdated(Exception):
         stored: The answer that is stored.
     """
 
-    def __init__(self, stored: Answer) -> None:
+    def __init__(self, stored: Rating) -> None:
         super().__init__("the answer was changed elsewhere meanwhile")
         self.stored = stored
 
@@ -108,7 +108,7 @@ class AnswerStore:
         """Close the file; everything is stored already."""
         self._connection.close()
 
-    def answers(self, annotator: str | None = None) -> dict[str, dict[int, Answer]]:
+    def answers(self, annotator: str | None = None) -> dict[str, dict[int, Rating]]:
         """Read the answers of each annotator by item; of all annotators, or of one."""
         query = f"SELECT annotator, item, {', '.join(FIELDS)} FROM answers"
         with self._explained():
@@ -116,19 +116,19 @@ class AnswerStore:
                 rows = self._connection.execute(f"{query} ORDER BY annotator, item").fetchall()
             else:
                 rows = self._connection.execute(f"{query} WHERE annotator = ? ORDER BY item", (annotator,)).fetchall()
-            found: dict[str, dict[int, Answer]] = {}
+            found: dict[str, dict[int, Rating]] = {}
             for name, item, *values in rows:
                 found.setdefault(name, {})[item] = _answer(values)
         return found
 
     def name(self, name: object) -> str:
         """Find the annotator of a name as it was written first: upper and lower case make no other person."""
-        asked = check_name(name)
+        asked = annotator_name(name)
         with self._explained():
             known = [row[0] for row in self._connection.execute("SELECT DISTINCT annotator FROM answers")]
         return next((other for other in known if other.casefold() == asked.casefold()), asked)
 
-    def put(self, annotator: str, item: int, answer: Answer) -> Answer:
+    def put(self, annotator: str, item: int, answer: Rating) -> Rating:
         """Store an answer; when this returns, it is on the disk.
 
         Args:
@@ -145,19 +145,19 @@ class AnswerStore:
         with self._explained(), self._transaction():
             return self._put(annotator, item, answer)
 
-    def put_all(self, answers: Sequence[tuple[str, int, Answer]]) -> None:
+    def put_all(self, answers: Sequence[tuple[str, int, Rating]]) -> None:
         """Store answers, all of them or none; the others are as for `put`."""
         with self._explained(), self._transaction():
             for annotator, item, answer in answers:
                 self._put(annotator, item, answer)
 
-    def _put(self, annotator: str, item: int, answer: Answer) -> Answer:
+    def _put(self, annotator: str, item: int, answer: Rating) -> Rating:
         if isinstance(item, bool) or not isinstance(item, int) or not 0 <= item < self._items:
             raise InputError(f"the sample has the items 0 to {self._items - 1}, not {item!r}")
         row = self._connection.execute(
             f"SELECT {', '.join(FIELDS)} FROM answers WHERE annotator = ? AND item = ?", (annotator, item)
         ).fetchone()
-        stored = _answer(row) if row else Answer()
+        stored = _answer(row) if row else Rating()
         if stored.revision != answer.revision:
             raise Outdated(stored)
         changed = answer.changed or datetime.now(UTC).isoformat(timespec="seconds")
@@ -201,10 +201,10 @@ class AnswerStore:
         )
 
 
-def _answer(values: Sequence) -> Answer:
+def _answer(values: Sequence) -> Rating:
     strength, fluency, skipped, note, revision, changed = values
     try:
-        return Answer(strength, fluency, bool(skipped), note, revision, changed)
+        return Rating(strength, fluency, bool(skipped), note, revision, changed)
     except InputError as error:
         # Nobody could store that here.
         raise sqlite3.DatabaseError(str(error)) from None
@@ -220,7 +220,7 @@ NOTE_CHARACTERS = 2000
 
 
 @dataclass(frozen=True)
-class Answer:
+class Rating:
     """What one person says of one pair.
 
     Attributes:
@@ -267,7 +267,7 @@ class Answer:
         return self.strength, self.fluency, self.skipped, self.note
 
 
-def check_name(name: object) -> str:
+def annotator_name(name: object) -> str:
     """Bring the name of an annotator into one form: composed characters, single spaces."""
     text = " ".join(unicodedata.normalize("NFC", name).split()) if isinstance(name, str) else ""
     if not NAME.fullmatch(text) or len(text) > NAME_CHARACTERS:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from paranmt_hf.apps.annotate.answers import PARAPHRASE, Answer, AnswerStore, Outdated, check_name
+from paranmt_hf.apps.annotate.answers import PARAPHRASE, AnswerStore, Outdated, Rating, annotator_name
 from paranmt_hf.apps.annotate.sample import AnnotationSample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import read_text
@@ -22,7 +22,7 @@ COLUMNS = (*NEEDED, "skipped", "paraphrase", "note", "changed", "reference", "tr
 # A spreadsheet takes a cell that begins like this for a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
 # An answer that was never given, or was taken back.
-NOTHING = Answer().said
+NOTHING = Rating().said
 
 
 def sample_mark(sample: AnnotationSample) -> str:
@@ -43,7 +43,7 @@ class Imported:
         return f"{self.added} added, {self.replaced} replaced, {self.unchanged} were there"
 
 
-def to_csv(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Answer]]) -> str:
+def to_csv(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> str:
     """Write answers with the pairs that they are about, one line each.
 
     A cell of text that a spreadsheet would take for a formula has a `'` before it, which `read_csv` takes away.
@@ -69,7 +69,7 @@ def _safe(cell: str) -> str:
     return f"'{cell}" if cell.startswith(FORMULA) else cell
 
 
-def read_csv(path: Path, sample: AnnotationSample) -> list[tuple[str, int, Answer]]:
+def read_csv(path: Path, sample: AnnotationSample) -> list[tuple[str, int, Rating]]:
     """Read answers: who, to which item, and what. A line without any answer counts for nothing.
 
     Args:
@@ -87,7 +87,7 @@ def read_csv(path: Path, sample: AnnotationSample) -> list[tuple[str, int, Answe
     # Spreadsheets of countries with a decimal comma write semicolons.
     delimiter = max(",;\t", key=first_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    found: list[tuple[str, int, Answer]] = []
+    found: list[tuple[str, int, Rating]] = []
     lines: dict[tuple[str, int], int] = {}
     try:
         header = [name.strip().lower() for name in next(reader, [])]
@@ -119,7 +119,7 @@ class _Line:
     def __init__(self, path: Path, number: int, cells: Mapping[str, str], sample: AnnotationSample) -> None:
         self.path, self.number, self.cells, self.sample = path, number, cells, sample
 
-    def parse(self) -> tuple[str, int, Answer]:
+    def parse(self) -> tuple[str, int, Rating]:
         mark = sample_mark(self.sample)
         if self._cell("sample").lower() != mark:
             raise self._wrong("sample", f"{mark}, for answers to another sample do not fit")
@@ -140,8 +140,8 @@ class _Line:
         note = self.cells.get("note", "").replace("\r\n", "\n")
         note = note[1:] if note.startswith("'") else note
         try:
-            answer = Answer(strength, fluency, skipped, note, changed=changed)
-            return check_name(self._cell("annotator")), item, answer
+            answer = Rating(strength, fluency, skipped, note, changed=changed)
+            return annotator_name(self._cell("annotator")), item, answer
         except InputError as error:
             raise InputError(f"{self.path}, line {self.number}: {error}") from None
 
@@ -169,7 +169,7 @@ class _Line:
 
 
 def add_answers(
-    store: AnswerStore, answers: list[tuple[str, int, Answer]], path: Path, *, replace_others: bool
+    store: AnswerStore, answers: list[tuple[str, int, Rating]], path: Path, *, replace_others: bool
 ) -> Imported:
     """Add answers to those that are stored, all or none.
 
@@ -181,11 +181,11 @@ def add_answers(
     """
     known = store.answers()
     spelt = {name.casefold(): name for name in known}
-    new: list[tuple[str, int, Answer]] = []
+    new: list[tuple[str, int, Rating]] = []
     added = replaced = unchanged = 0
     for given, item, answer in answers:
         name = spelt.setdefault(given.casefold(), given)
-        stored = known.get(name, {}).get(item, Answer())
+        stored = known.get(name, {}).get(item, Rating())
         if stored.revision and stored.said == answer.said:
             unchanged += 1
             continue
@@ -206,7 +206,7 @@ def add_answers(
     return Imported(added, replaced, unchanged)
 
 
-def _said(answer: Answer) -> str:
+def _said(answer: Rating) -> str:
     if answer.skipped:
         return "skipped"
     return f"strength {_or_none(answer.strength)}, fluency {_or_none(answer.fluency)}" + (

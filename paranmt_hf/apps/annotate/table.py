@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from paranmt_hf.apps.annotate.agreement import RESAMPLES, Agreement, agreement
-from paranmt_hf.apps.annotate.answers import LABELS, STRENGTHS, Answer
+from paranmt_hf.apps.annotate.answers import LABELS, STRENGTHS, Rating
 from paranmt_hf.apps.annotate.sample import AnnotationSample, RangeSummary
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
@@ -20,7 +20,7 @@ from paranmt_hf.util.tables import markdown_table
 Question = Literal["paraphrase", "fluency"]
 QUESTIONS: tuple[Question, ...] = ("paraphrase", "fluency")
 # What agreement is measured on: the labels of the table, and the classes before they are folded.
-MEASURED: dict[str, tuple[Callable[[Answer], int | None], tuple[int, ...]]] = {
+MEASURED: dict[str, tuple[Callable[[Rating], int | None], tuple[int, ...]]] = {
     "paraphrase": (lambda answer: answer.paraphrase, LABELS),
     "fluency": (lambda answer: answer.fluency, LABELS),
     "strength": (lambda answer: answer.strength, STRENGTHS),
@@ -140,7 +140,7 @@ class AnnotationTable:
         return rows
 
 
-def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Answer]]) -> AnnotationTable:
+def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> AnnotationTable:
     """Count labels per range and measure agreement.
 
     Args:
@@ -167,18 +167,18 @@ def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int
     )
 
 
-def progress_of(answers: Mapping[int, Answer], pairs: int) -> AnnotatorProgress:
+def progress_of(answers: Mapping[int, Rating], pairs: int) -> AnnotatorProgress:
     """Say how far an annotator is, from the answers by item."""
     skipped = sum(answer.skipped for answer in answers.values())
     return AnnotatorProgress(sum(answer.done for answer in answers.values()) - skipped, skipped, pairs)
 
 
-def _has_labels(answer: Answer) -> bool:
+def _has_labels(answer: Rating) -> bool:
     return answer.strength is not None or answer.fluency is not None
 
 
 def _label_matrix(
-    answers: Mapping[str, Mapping[int, Answer]], items: int, read: Callable[[Answer], int | None]
+    answers: Mapping[str, Mapping[int, Rating]], items: int, read: Callable[[Rating], int | None]
 ) -> np.ndarray:
     """Label [annotator, item] of each; -1 for none."""
     found = np.full((len(answers), items), -1)

@@ -316,6 +316,6 @@ class ParquetFiles(TableReader):
                 ) from None
 
 
-def tab_fields(path: Path) -> int:
+def count_tab_fields(path: Path) -> int:
     """Count the fields of a tab-separated file's first line."""
     return count_fields(next(read_blocks(*existing([path]))))

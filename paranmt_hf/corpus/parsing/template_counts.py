@@ -169,11 +169,11 @@ def _counts(path: Path, lines: Iterator[bytes]) -> Iterator[TemplateCount]:
 
 
 @dataclass(frozen=True)
-class Templates:
+class CountedTemplates:
     """The most frequent templates of parsed pairs.
 
     Attributes:
-        counts: Templates, the most frequent first.
+        counts: CountedTemplates, the most frequent first.
         total: Number of references with a tree.
         different: Number of distinct templates.
         parser: Name of the parser.
@@ -217,7 +217,7 @@ class Templates:
         }
 
 
-def frequent_templates(parsed: str | Path, *, top: Count | None = 20) -> Templates:
+def frequent_templates(parsed: str | Path, *, top: Count | None = 20) -> CountedTemplates:
     """Show the most frequent templates of the references of parsed pairs.
 
     Args:
@@ -231,4 +231,4 @@ def frequent_templates(parsed: str | Path, *, top: Count | None = 20) -> Templat
     counts = read_template_counts(_checked(folder / TEMPLATES_FILE, record.files.get(TEMPLATES_FILE)), top)
     if not counts or record.trees.reference < 1:
         raise InputError(f"no reference of {folder} has a tree, so there are no templates; use another parser")
-    return Templates(counts, record.trees.reference, record.templates, record.parser)
+    return CountedTemplates(counts, record.trees.reference, record.templates, record.parser)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.lines import existing
-from paranmt_hf.corpus.bitext.readers import LineFiles, Report, TabFile, tab_fields
+from paranmt_hf.corpus.bitext.readers import LineFiles, Report, TabFile, count_tab_fields
 from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.parsing.trees import Tree, read_at
 from paranmt_hf.errors import InputError
@@ -39,7 +39,7 @@ class TreeFile:
         self.at_once: int | None = None
         self.path = path
         self._reader: TabFile | LineFiles
-        if tab_fields(path) > 1:
+        if count_tab_fields(path) > 1:
             columns = {"sentence": 1, "tree": 2}
             self._reader = TabFile([path], columns, optional=["tree"], max_characters=MAX_CHARACTERS)
         elif text is not None:

@@ -127,7 +127,7 @@ def read_grid(path: Path) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Preset:
+class PaperGrid:
     """A grid of a paper, for one family of encoders.
 
     Attributes:
@@ -139,16 +139,16 @@ class Preset:
     grid: Mapping[str, Any]
 
 
-def preset_names() -> list[str]:
+def grid_names() -> list[str]:
     """Names of the grids of the papers."""
     return sorted(path.stem for path in PRESETS.glob("*.yaml"))
 
 
-def read_preset(name: str) -> Preset:
+def read_paper_grid(name: str) -> PaperGrid:
     """Read a grid of a paper."""
-    if name not in preset_names():
-        raise InputError(f"preset must be one of {', '.join(preset_names())}, not {name!r}")
-    return Preset(**read_yaml(PRESETS / f"{name}.yaml", "a grid of a paper"))
+    if name not in grid_names():
+        raise InputError(f"preset must be one of {', '.join(grid_names())}, not {name!r}")
+    return PaperGrid(**read_yaml(PRESETS / f"{name}.yaml", "a grid of a paper"))
 
 
 Sampler = Literal["tpe", "random", "grid"]

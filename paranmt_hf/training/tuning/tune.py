@@ -23,12 +23,12 @@ from paranmt_hf.training.train import Trained, train
 from paranmt_hf.training.tuning.grid import (
     Grid,
     Order,
-    Preset,
+    PaperGrid,
     TuneConfig,
     apply,
     parse_grid,
     read_grid,
-    read_preset,
+    read_paper_grid,
 )
 from paranmt_hf.training.tuning.record import (
     OPTIONS,
@@ -165,7 +165,7 @@ def _grid_of(
     preset: str | None, file: str | Path | None, grid: Mapping[str, Sequence[Any]] | Sequence[str]
 ) -> tuple[dict[str, Any], Grid]:
     """The settings that a preset fixes, and the grid: that of the preset, changed by a file, changed by `grid`."""
-    chosen = read_preset(preset) if preset else Preset({}, {})
+    chosen = read_paper_grid(preset) if preset else PaperGrid({}, {})
     values = grid if isinstance(grid, Mapping) else parse_grid(grid)
     parts = [chosen.grid, read_grid(Path(file)) if file else {}, values]
     return dict(chosen.settings), Grid({name.replace("_", "-"): some for part in parts for name, some in part.items()})

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.apps.annotate.annotate import sample_for_annotation, serve_annotation, summarise_annotation
-from paranmt_hf.apps.annotate.answers import Answer, AnswerStore
+from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, AnnotationSample
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
@@ -39,8 +39,8 @@ def rated(judged):
     sample = AnnotationSample.read(judged)
     with AnswerStore(judged / "answers.db", sample) as store:
         for number, item in enumerate(sample.items):
-            store.put("Ada", number, Answer(2 * item.range + 1, 3))
-            store.put("Grace", number, Answer(2 * item.range, 2))
+            store.put("Ada", number, Rating(2 * item.range + 1, 3))
+            store.put("Grace", number, Rating(2 * item.range, 2))
     return judged
 
 

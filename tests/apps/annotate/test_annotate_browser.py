@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 
 from paranmt_hf.apps.annotate.annotate import annotation_app, presented, sample_for_annotation
-from paranmt_hf.apps.annotate.answers import Answer, AnswerStore
+from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, AnnotationSample
 from paranmt_hf.util.local_page import address, guarded, listen, new_token
 
@@ -121,7 +121,7 @@ def person(browser, page):
 
 
 def stored(store, name):
-    return defaultdict(Answer, store.answers(name).get(name, {}))
+    return defaultdict(Rating, store.answers(name).get(name, {}))
 
 
 def test_a_whole_sample_with_keys_only(page, person):

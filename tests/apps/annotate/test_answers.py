@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from paranmt_hf.apps.annotate.annotate import PAGE
-from paranmt_hf.apps.annotate.answers import PARAPHRASE, Answer, AnswerStore, Outdated, check_name
+from paranmt_hf.apps.annotate.answers import PARAPHRASE, AnswerStore, Outdated, Rating, annotator_name
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import toy_sample
 
@@ -25,11 +25,11 @@ def path(tmp_path):
 
 def test_what_is_stored_is_there_after_opening_again(sample, path):
     with AnswerStore(path, sample) as store:
-        stored = store.put("Ada", 2, Answer(strength=4))
+        stored = store.put("Ada", 2, Rating(strength=4))
         assert (stored.revision, stored.strength, stored.fluency) == (1, 4, None)
         assert stored.changed.endswith("+00:00")
         stored = store.put("Ada", 2, replace(stored, fluency=3, note="two\nlines", changed=""))
-        store.put("Grace", 0, Answer(skipped=True))
+        store.put("Grace", 0, Rating(skipped=True))
     # Everything is in the one file.
     assert [found.name for found in path.parent.glob("answers*")] == ["answers.db"]
     with AnswerStore(path, sample) as store:
@@ -40,13 +40,13 @@ def test_what_is_stored_is_there_after_opening_again(sample, path):
 
 def test_an_answer_that_was_changed_meanwhile_is_not_overwritten(sample, path):
     with AnswerStore(path, sample) as one, AnswerStore(path, sample) as other:
-        first = one.put("Ada", 0, Answer(strength=1))
+        first = one.put("Ada", 0, Rating(strength=1))
         second = other.put("Ada", 0, replace(first, strength=2))
         with pytest.raises(Outdated) as error:
             one.put("Ada", 0, replace(first, strength=3))
         assert error.value.stored == second
         with pytest.raises(Outdated):
-            one.put("Ada", 1, Answer(strength=3, revision=7))
+            one.put("Ada", 1, Rating(strength=3, revision=7))
         assert one.answers()["Ada"] == {0: second}
 
 
@@ -54,7 +54,7 @@ def test_several_annotators_at_the_same_time(sample, path):
     def rate(name):
         with AnswerStore(path, sample) as store:
             for item in range(4):
-                stored = store.put(name, item, Answer(strength=item))
+                stored = store.put(name, item, Rating(strength=item))
                 store.put(name, item, replace(stored, fluency=1))
 
     people = [threading.Thread(target=rate, args=(name,)) for name in ("Ada", "Grace", "Zoe")]
@@ -73,16 +73,16 @@ def test_several_annotators_at_the_same_time(sample, path):
 def test_all_or_none(sample, path):
     with AnswerStore(path, sample) as store:
         with pytest.raises(InputError, match="the sample has the items 0 to 3, not 4"):
-            store.put_all([("Ada", 0, Answer(strength=1)), ("Ada", 4, Answer(strength=1))])
+            store.put_all([("Ada", 0, Rating(strength=1)), ("Ada", 4, Rating(strength=1))])
         assert store.answers() == {}
         for item in (-1, True, "0"):
             with pytest.raises(InputError, match="the sample has the items 0 to 3"):
-                store.put("Ada", item, Answer(strength=1))
+                store.put("Ada", item, Rating(strength=1))
 
 
 def test_one_person_however_the_name_is_written(sample, path):
     with AnswerStore(path, sample) as store:
-        store.put(store.name("Ada  Lovelace"), 0, Answer(strength=1))
+        store.put(store.name("Ada  Lovelace"), 0, Rating(strength=1))
         assert store.name("ADA lovelace") == "Ada Lovelace"
         assert store.name("Ada") == "Ada"
 
@@ -114,7 +114,7 @@ def test_other_files_are_refused(sample, path):
 @pytest.mark.parametrize("change", ["changed = CAST(x'32ff' AS TEXT)", "note = NULL", "strength = 'x'"])
 def test_a_damaged_answer(sample, path, change):
     with AnswerStore(path, sample) as store:
-        store.put("Ada", 0, Answer(strength=1))
+        store.put("Ada", 0, Rating(strength=1))
     with sqlite3.connect(path) as other:
         other.executescript(
             # Damage asks no constraint.
@@ -137,23 +137,23 @@ def test_a_kill_while_it_is_made_leaves_nothing_in_the_way(sample, path):
 
 def test_a_disk_that_takes_nothing(sample, path):
     with AnswerStore(path, sample) as store:
-        store.put("Ada", 0, Answer(strength=1))
+        store.put("Ada", 0, Rating(strength=1))
         pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(InputError, match="cannot use .*answers.db: database or disk is full; look whether"):
-            store.put_all([("Ada", item, Answer(note="x" * 2000)) for item in range(1, 4)])
+            store.put_all([("Ada", item, Rating(note="x" * 2000)) for item in range(1, 4)])
         assert list(store.answers()["Ada"]) == [0]
 
 
 def test_six_classes_are_three_labels():
-    assert [Answer(strength=strength).paraphrase for strength in (5, 4, 3, 2, 1, 0)] == [3, 3, 2, 1, 1, 1]
-    assert Answer().paraphrase is None
+    assert [Rating(strength=strength).paraphrase for strength in (5, 4, 3, 2, 1, 0)] == [3, 3, 2, 1, 1, 1]
+    assert Rating().paraphrase is None
     assert len(PARAPHRASE) == 6
 
 
 def test_done():
-    assert not Answer().done and not Answer(strength=3).done and not Answer(fluency=3, note="x").done
-    assert Answer(strength=0, fluency=1).done and Answer(skipped=True).done
+    assert not Rating().done and not Rating(strength=3).done and not Rating(fluency=3, note="x").done
+    assert Rating(strength=0, fluency=1).done and Rating(skipped=True).done
 
 
 @pytest.mark.parametrize(
@@ -174,17 +174,17 @@ def test_done():
 )
 def test_answers_that_are_none(values, message):
     with pytest.raises(InputError, match=message):
-        Answer(**values)
+        Rating(**values)
 
 
 def test_names():
-    assert check_name("  Ada   Lovelace ") == "Ada Lovelace"
+    assert annotator_name("  Ada   Lovelace ") == "Ada Lovelace"
     # One letter or two characters: the same name.
-    assert check_name("Jose\u0301") == check_name("Jos\u00e9") == "Jos\u00e9"
-    assert check_name("\u674e\u56db") == "\u674e\u56db"
+    assert annotator_name("Jose\u0301") == annotator_name("Jos\u00e9") == "Jos\u00e9"
+    assert annotator_name("\u674e\u56db") == "\u674e\u56db"
     for name in ("", " ", "=1+1", "a/b", "<b>", "x" * 41, None, 3, "a\x00b", "-x"):
         with pytest.raises(InputError, match="the name of an annotator must have from 1 to 40"):
-            check_name(name)
+            annotator_name(name)
 
 
 def test_the_page_offers_these_labels():

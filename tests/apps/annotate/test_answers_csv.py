@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.apps.annotate.answers import Answer, AnswerStore
+from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
 from paranmt_hf.apps.annotate.answers_csv import Imported, add_answers, read_csv, sample_mark, to_csv
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import toy_sample
@@ -24,7 +24,7 @@ def path(tmp_path):
 
 
 def test_what_is_written(sample):
-    answers = {"Ada": {1: Answer(4, 2, note="a, b", changed=WHEN), 2: Answer(revision=2)}}
+    answers = {"Ada": {1: Rating(4, 2, note="a, b", changed=WHEN), 2: Rating(revision=2)}}
     header, row = csv.reader(io.StringIO(to_csv(sample, answers)))
     item = sample.items[1]
     # An answer that was taken back is none.
@@ -46,9 +46,9 @@ def test_what_is_written(sample):
 notes = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n\t'=+-@,;\""), max_size=20)
 given_answers = st.one_of(
     st.builds(
-        Answer, st.integers(0, 5), st.integers(1, 3) | st.none(), st.just(False), notes, st.just(0), st.just(WHEN)
+        Rating, st.integers(0, 5), st.integers(1, 3) | st.none(), st.just(False), notes, st.just(0), st.just(WHEN)
     ),
-    st.builds(Answer, skipped=st.just(True), note=notes, changed=st.just(WHEN)),
+    st.builds(Rating, skipped=st.just(True), note=notes, changed=st.just(WHEN)),
 )
 
 
@@ -67,7 +67,7 @@ def test_round_trip(sample, tmp_path_factory, answers):
 
 def test_no_cell_is_a_formula(sample):
     for text in ("=1+1", "+1", "-1", "@x", "\tx", "'=1"):
-        (_, row) = csv.reader(io.StringIO(to_csv(sample, {"Ada": {0: Answer(1, 1, note=text)}})))
+        (_, row) = csv.reader(io.StringIO(to_csv(sample, {"Ada": {0: Rating(1, 1, note=text)}})))
         assert row[7] == f"'{text}"
 
 
@@ -80,10 +80,10 @@ def test_what_spreadsheets_write(sample, path):
         b"\xef\xbb\xbf"
         + lines(sample, "S;1;Ada;3;2", ";;;;", header="Sample;Item;annotator;strength;fluency").encode()
     )
-    assert read_csv(path, sample) == [("Ada", 1, Answer(3, 2))]
+    assert read_csv(path, sample) == [("Ada", 1, Rating(3, 2))]
     path.write_bytes(lines(sample, "S,1,Ada,3,", "S,2,Ada,,").replace("\n", "\r\n").encode())
     # A line without any answer counts for nothing.
-    assert read_csv(path, sample) == [("Ada", 1, Answer(3))]
+    assert read_csv(path, sample) == [("Ada", 1, Rating(3))]
 
 
 @pytest.mark.parametrize(
@@ -140,28 +140,28 @@ def test_files_that_are_no_answers(sample, path):
 
 def test_adding(sample, path, tmp_path):
     with AnswerStore(tmp_path / "answers.db", sample) as store:
-        store.put("Ada", 0, Answer(5, 3))
-        same, new, other = ("ada", 0, Answer(5, 3)), ("Ada", 1, Answer(2)), ("ADA", 0, Answer(4, 3))
+        store.put("Ada", 0, Rating(5, 3))
+        same, new, other = ("ada", 0, Rating(5, 3)), ("Ada", 1, Rating(2)), ("ADA", 0, Rating(4, 3))
         assert add_answers(store, [same, new], path, replace_others=False) == Imported(1, 0, 1)
         with pytest.raises(
             InputError, match=r"Ada has another answer to item 0 here \(strength 5, fluency 3\) than in that file"
         ):
-            add_answers(store, [("Grace", 1, Answer(1)), other], path, replace_others=False)
+            add_answers(store, [("Grace", 1, Rating(1)), other], path, replace_others=False)
         assert list(store.answers()) == ["Ada"]
         assert add_answers(store, [other], path, replace_others=True) == Imported(0, 1, 0)
         found = store.answers()["Ada"]
         assert (found[0].strength, found[0].revision, found[1].strength) == (4, 2, 2)
         # What was taken back stands in nobody's way.
-        store.put("Ada", 1, Answer(revision=1))
+        store.put("Ada", 1, Rating(revision=1))
         assert add_answers(store, [new], path, replace_others=False) == Imported(1, 0, 0)
 
 
 def test_an_answer_that_is_given_meanwhile(sample, path, tmp_path, monkeypatch):
     with AnswerStore(tmp_path / "answers.db", sample) as store:
         before = store.answers()
-        store.put("Ada", 1, Answer(5, 3))
+        store.put("Ada", 1, Rating(5, 3))
         monkeypatch.setattr(store, "answers", lambda: before)
         with pytest.raises(InputError, match=r"somebody answered meanwhile, so nothing was added; import it again"):
-            add_answers(store, [("Ada", 0, Answer(1)), ("Ada", 1, Answer(2))], path, replace_others=False)
+            add_answers(store, [("Ada", 0, Rating(1)), ("Ada", 1, Rating(2))], path, replace_others=False)
         monkeypatch.undo()
         assert list(store.answers()["Ada"]) == [1]

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from paranmt_hf.apps.annotate.annotate import PAGE, annotation_app, presented
-from paranmt_hf.apps.annotate.answers import Answer, AnswerStore
+from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import toy_sample
 
@@ -91,9 +91,9 @@ def test_an_answer_is_stored_before_it_is_confirmed(ask, store):
 
 
 def test_progress_of_each(ask, store):
-    store.put("Ada", 0, Answer(3, 3))
-    store.put("Ada", 1, Answer(skipped=True))
-    store.put("Ada", 2, Answer(3))
+    store.put("Ada", 0, Rating(3, 3))
+    store.put("Ada", 1, Rating(skipped=True))
+    store.put("Ada", 2, Rating(3))
     assert ask("GET", "/annotators").json() == {
         "annotators": [{"name": "Ada", "rated": 1, "skipped": 1, "pairs": 10}],
         "open": True,
@@ -113,7 +113,7 @@ def test_only_those_who_were_named(ask):
 
 
 def test_another_window_was_faster(ask, store):
-    store.put("Ada", 3, Answer(1))
+    store.put("Ada", 3, Rating(1))
     answer = ask("PUT", "/answers/3", json=RATED)
     assert answer.status_code == 409
     assert answer.json()["answer"] == {
@@ -172,7 +172,7 @@ def test_wrong_requests_are_refused(ask, store):
 
 
 def test_a_full_disk_is_said(ask, store):
-    store.put("Ada", 0, Answer(1))
+    store.put("Ada", 0, Rating(1))
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
     store._connection.execute(f"PRAGMA max_page_count = {pages}")
     failed = [ask("PUT", f"/answers/{item}", json={**RATED, "note": "\u00fc" * 2000}) for item in range(1, 4)]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from paranmt_hf.apps.annotate.answers import Answer
+from paranmt_hf.apps.annotate.answers import Rating
 from paranmt_hf.apps.annotate.table import annotation_table, plot_table
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import toy_sample
@@ -24,10 +24,10 @@ def of_range(sample, index):
 def answers(sample):
     low, high = of_range(sample, 0), of_range(sample, 1)
     ada = dict(
-        zip([*low, *high], [Answer(s, f) for s, f in ((0, 1), (1, 2), (3, 3), (5, 3), (4, 3), (3, 2))], strict=True)
+        zip([*low, *high], [Rating(s, f) for s, f in ((0, 1), (1, 2), (3, 3), (5, 3), (4, 3), (3, 2))], strict=True)
     )
-    grace = dict(zip(low, [Answer(2, 1), Answer(skipped=True), Answer(5, 2)], strict=True))
-    grace |= dict(zip(high, [Answer(5, 3), Answer(5), Answer()], strict=True))
+    grace = dict(zip(low, [Rating(2, 1), Rating(skipped=True), Rating(5, 2)], strict=True))
+    grace |= dict(zip(high, [Rating(5, 3), Rating(5), Rating()], strict=True))
     return {"Ada": ada, "Grace": grace}
 
 
@@ -95,10 +95,10 @@ def test_json(sample, answers):
 
 
 def test_nothing_in_common(sample, answers):
-    ada, grace = {0: answers["Ada"][0]}, {1: Answer(3, 3)}
+    ada, grace = {0: answers["Ada"][0]}, {1: Rating(3, 3)}
     text = annotation_table(sample, {"Ada": ada, "Grace": grace}).summary()
     assert "agreement: Ada and Grace have no pair in common, so it cannot be measured" in text
-    text = annotation_table(sample, {"Ada": ada, "Grace": grace, "Zoe": {2: Answer(3, 3)}}).summary()
+    text = annotation_table(sample, {"Ada": ada, "Grace": grace, "Zoe": {2: Rating(3, 3)}}).summary()
     assert "agreement: no two annotators have any pair in common" in text
 
 
@@ -114,7 +114,7 @@ def test_more_than_two(sample, answers):
 
 
 def test_nobody(sample):
-    for answers in ({}, {"Ada": {0: Answer(skipped=True), 1: Answer()}}):
+    for answers in ({}, {"Ada": {0: Rating(skipped=True), 1: Rating()}}):
         with pytest.raises(InputError, match="nobody has rated a pair of this sample yet"):
             annotation_table(sample, answers)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from paranmt_hf.corpus.bitext import lines
-from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report, TabFile, tab_fields
+from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report, TabFile, count_tab_fields
 from paranmt_hf.errors import InputError
 from tests.corpus.bitext.bitexts import BOM, COMPRESS, pair, read, write
 
@@ -190,7 +190,7 @@ def test_czeng_columns(tmp_path):
     ]
     types = next(text.batches(Report())).schema.types
     assert types == [pa.int64(), pa.string(), pa.string(), pa.float32(), pa.string()]
-    assert tab_fields(first) == 6
+    assert count_tab_fields(first) == 6
 
 
 @pytest.mark.parametrize("block", [1, 8, 1 << 20])

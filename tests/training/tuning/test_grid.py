@@ -12,10 +12,10 @@ from paranmt_hf.training.tuning.grid import (
     Order,
     TuneConfig,
     apply,
+    grid_names,
     parse_grid,
-    preset_names,
     read_grid,
-    read_preset,
+    read_paper_grid,
 )
 from paranmt_hf.util import optional
 
@@ -139,9 +139,9 @@ def test_optuna_is_asked_for(monkeypatch):
     Order(GRID, TuneConfig(sampler="random"))
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", grid_names())
 def test_grids_of_the_paper(name):
-    preset = read_preset(name)
+    preset = read_paper_grid(name)
     grid, settings = Grid(preset.grid), {key.replace("-", "_"): value for key, value in preset.settings.items()}
     of_encoder = {key: settings.pop(key) for key in list(settings) if hasattr(EncoderConfig(), key)}
     fitting = []
@@ -154,12 +154,12 @@ def test_grids_of_the_paper(name):
 
 
 def test_the_grids_are_those_of_the_encoders_of_the_paper():
-    assert preset_names() == ["dan", "irnn", "plstm", "projection", "rnn", "word"]
-    sizes = {name: len(Grid(read_preset(name).grid)) for name in preset_names()}
+    assert grid_names() == ["dan", "irnn", "plstm", "projection", "rnn", "word"]
+    sizes = {name: len(Grid(read_paper_grid(name).grid)) for name in grid_names()}
     assert sizes["word"] == 8 * 3 * 2 * 3 * 2 and sizes["dan"] == 9 * 8 * 2 * (3 * 2 * 3 * 2) * 2 * 2
-    assert max(read_preset("irnn").grid["lambda-c"]) == 1000
+    assert max(read_paper_grid("irnn").grid["lambda-c"]) == 1000
 
 
 def test_an_unknown_preset():
     with pytest.raises(InputError, match="preset must be one of dan, .*, not 'sum'"):
-        read_preset("sum")
+        read_paper_grid("sum")
