@@ -39,7 +39,7 @@ def run(files: list[Path], vectors: Path | None, out: Path, project: Path) -> tu
     """
     shutil.rmtree(out, ignore_errors=True)
     command = [sys.executable, "-m", "paranmt_hf.cli", "import", *map(str, files)]
-    command += ["--out", str(out), "--license", "unknown", "--workers", "1"]
+    command += ["--out", str(out), "--license", "unknown", "--engine", "workers=1"]
     command += ["--vectors", str(vectors)] if vectors else []
     started = time.monotonic()
     child = os.fork()

@@ -5,7 +5,7 @@ track 5 over the pairs.
 
     for n in 10000 30000 100000 200000 400000; do
       paranmt train --data pairs/every.parquet --model word --dimension 100 --vectors glove.100d.100k.txt.gz \
-        --first-pairs $n --development sts --exclude sts --seed 1 --out growth/$n
+        --selection first_pairs=$n --development sts --exclude sts --seed 1 --out growth/$n
     done
     python benchmarks/data_growth.py growth/* --out docs/growth.png
 """

@@ -47,7 +47,7 @@ def main() -> None:
         scorer=arguments.scorer,
         # CzEng's terms are no licence that the Hub has a name for; the foreign side stays out of the release.
         release=ReleaseConfig(license="czeng-2.0 <https://ufal.mff.cuni.cz/czeng/czeng20>"),
-        engine=EngineConfig(engine=arguments.engine, workers=arguments.workers),
+        engine=EngineConfig(kind=arguments.engine, workers=arguments.workers),
     )
 
 

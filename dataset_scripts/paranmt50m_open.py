@@ -66,17 +66,17 @@ def main() -> None:
     chosen = BITEXTS[arguments.bitext]
     if arguments.dataset:
         chosen = Open(arguments.dataset, arguments.config, arguments.revision, chosen.license)
+    revision = f"@{chosen.revision}" if chosen.revision else ""
     build(
         TextInput(
-            data=(chosen.dataset if chosen.revision is None else f"{chosen.dataset}@{chosen.revision}",),
+            data=(f"{chosen.dataset}{revision}:{chosen.config}" if chosen.config else f"{chosen.dataset}{revision}",),
             columns={"source": f"translation.{arguments.foreign}", "reference": "translation.en"},
-            dataset_config=chosen.config,
         ),
         arguments.out,
         translator=TranslatorConfig(name=arguments.translator, revision=arguments.translator_revision),
         scorer=arguments.scorer,
         release=ReleaseConfig(license=chosen.license, keep_source=arguments.keep_source),
-        engine=EngineConfig(engine=arguments.engine, workers=arguments.workers),
+        engine=EngineConfig(kind=arguments.engine, workers=arguments.workers),
     )
 
 

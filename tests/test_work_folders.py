@@ -2,7 +2,6 @@
 
 import resource
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -75,8 +74,12 @@ def test_import_leaves_the_checkpoints_of_training(tmp_path, vectors, monkeypatc
     assert train(data, tmp_path / "out", **settings).record.history.pairs == 200
 
 
-def test_scoring_leaves_the_work_that_was_kept(tmp_path, bitext, vectors):
-    make(bitext, tmp_path / "out", vectors, release=replace(RELEASE, keep_work=True))
+def test_scoring_leaves_the_work_of_another_command(tmp_path, bitext, vectors, monkeypatch):
+    make(bitext, tmp_path / "out", vectors)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(release_run, "write_card", kill)
+        make(bitext, tmp_path / "other" / "out", vectors)
+    shutil.move(tmp_path / "other" / "out.work", tmp_path / "out.work")
     before = bytes_of(tmp_path / "out.work")
     other = tmp_path / "other.txt"
     with pytest.raises(

@@ -15,8 +15,8 @@ from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 
-RELEASE = ReleaseConfig(license="cc-by-4.0", rows_per_shard=10, keep_source=True)
-LOCAL = EngineConfig("local", 1, 1)
+RELEASE = ReleaseConfig(license="cc-by-4.0", keep_source=True)
+LOCAL = EngineConfig("local", 1, 1, shard_rows=10)
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ def _machine(problems: list[str]) -> Lines:
         usable = max(1, int(limit))
         problems.append(
             f"{cores} cores are visible, but the control group allows the time of {limit:g}; commands count visible "
-            f"cores: give --workers {usable} --threads 1, and set OMP_NUM_THREADS={usable}"
+            f"cores: give --engine workers={usable},threads=1, and set OMP_NUM_THREADS={usable}"
         )
     return {
         "cores": str(cores) + ("" if limit is None else f", limited to the time of {limit:g} by the control group"),
@@ -235,7 +235,7 @@ def _defaults() -> Lines:
     translator, certain = preferred_engine(config)
     device = resolve_device(config.device)
     return {
-        "workers": f"{engine.workers} ({engine.engine}), each with {engine.threads} cores and {engine.gpus} GPUs",
+        "workers": f"{engine.workers} ({engine.kind}), each with {engine.threads} cores and {engine.gpus} GPUs",
         "translator": translator if certain else f"{translator}, or transformers for models that it does not support",
         "translation": f"{device}, {resolve_dtype(config)}, batches of {default_batch_tokens(device):,} tokens",
     }

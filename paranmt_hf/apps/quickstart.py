@@ -7,8 +7,9 @@ from pathlib import Path
 
 from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.build import build
+from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.record import RELEASE_RECORD
-from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.release_run import Built, ReleaseConfig
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -55,8 +56,10 @@ def _build(folder: Path) -> Iterator[str]:
         # The engine that every install has, so that an extra installed later does not make this another corpus.
         translator=TranslatorConfig(name="embedded", backend="transformers"),
         # The sample and its translations are the project's own: MIT.
-        release=ReleaseConfig(license="mit", keep_source=True, rows_per_shard=250),
+        release=ReleaseConfig(license="mit", keep_source=True),
+        engine=EngineConfig(shard_rows=250),
     )
+    assert isinstance(built, Built)
     scorer = built.record.settings["scorer"]["name"]
     yield f"{folder}: {built.record.statistics.rows} pairs, scored by {scorer}"
 

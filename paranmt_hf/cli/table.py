@@ -25,12 +25,6 @@ GROUPS: dict[str, list[Command]] = {
             "paranmt build --source train.cs --reference train.en --translator embedded --out corpus --license mit",
         ),
         Command(
-            "estimate",
-            "paranmt_hf.corpus.build:estimate_cost",
-            "estimate what a language model would cost",
-            "paranmt estimate --reference sentences.txt --language-model model.yaml",
-        ),
-        Command(
             "import",
             "paranmt_hf.corpus.import_pairs:import_pairs",
             "score pairs that are translated already, and release them",
@@ -101,7 +95,7 @@ GROUPS: dict[str, list[Command]] = {
             "parse",
             "paranmt_hf.corpus.parsing.parse:parse_pairs",
             "parse the sentences of pairs, and count their templates",
-            "paranmt parse paranmt50m --parser link-grammar --min-score 0.5 --max-length 15 --out parsed",
+            "paranmt parse paranmt50m --parser link-grammar --selection min_score=0.5,max_length=15 --out parsed",
         ),
     ],
     "encoders": [

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 from paranmt_hf.corpus.bitext.inputs import TextInput
 from paranmt_hf.corpus.bitext.readers import AlignedText, Report
-from paranmt_hf.corpus.jobs.added_columns import column_stages
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
-from paranmt_hf.corpus.jobs.stages import PivotStage, ScoreStage, TranslateStage
+from paranmt_hf.corpus.jobs.stages import PivotStage, ScoreStage, TranslateStage, column_stages
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, Task
 from paranmt_hf.corpus.language_models.requests import Cost, cost_of
 from paranmt_hf.corpus.language_models.stage import AskStage
@@ -21,7 +21,7 @@ from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import Count
+from paranmt_hf.util.settings import Count, Group, RunOnly
 from paranmt_hf.util.yaml_files import settings_of
 
 
@@ -36,8 +36,9 @@ def build(
     scorer: str | Path | None = None,
     release: ReleaseConfig | None = None,
     add: Sequence[AddedColumn] = (),
-    engine: EngineConfig | None = None,
-) -> Built:
+    engine: Annotated[EngineConfig | None, Group()] = None,
+    estimate: Annotated[bool, RunOnly] = False,
+) -> Built | Cost:
     """Translate a bitext, score the pairs and release them (ParaNMT-50M, section 3).
 
     Text without a foreign side becomes pairs by a pivot, which translates it into another language, from which the
@@ -57,6 +58,7 @@ def build(
         release: Licence and form of the release.
         add: More columns.
         engine: Where translation and scoring run.
+        estimate: Print what a language model would be asked for, and what that costs, and end; no server is asked.
     """
     release, encoder = release or ReleaseConfig(), NamedEncoder.of(scorer)
     opened = text.open() if isinstance(text, TextInput) else text
@@ -74,6 +76,11 @@ def build(
         translating = settings_of(TranslatorConfig, translator, "a translation model")
         translating = replace(translating, hypotheses=hypotheses or translating.hypotheses)
     out = result_folder(out)
+    task: Task = "translate" if is_bitext else "paraphrase"
+    if estimate and asked is None:
+        raise InputError("`estimate` needs a `language_model`", option="estimate")
+    if estimate and asked is not None:
+        return cost_of(asked, task, opened.batches(Report()))
     release.check_license()
     engine = (engine or EngineConfig()).resolved()
     encoder.check_language(release.language)
@@ -88,38 +95,14 @@ def build(
         stages.append(TranslateStage(translating, engine.threads))
     elif asked is not None:
         asked.check_installed()
-        stages.append(AskStage(asked, "translate" if is_bitext else "paraphrase"))
+        stages.append(AskStage(asked, task))
     stages += [ScoreStage(encoder, language=release.language), *column_stages(add, release.language)]
     identity = {"bitext" if is_bitext else "text": opened.identity}
     if asked is not None and not is_bitext:
         identity = {"pairs": {**opened.identity, "paraphrased": True, "made_by": "machine"}}
     for stage in stages:
         identity |= stage.identity
-    return make_release(
-        lambda report: opened.batches(report, rows=release.rows_per_shard),
-        out,
-        identity,
-        stages,
-        release,
-        engine,
-        command="build",
-    )
-
-
-def estimate_cost(
-    text: TextInput | AlignedText, *, language_model: str | Path | LanguageModelConfig, language: str = "en"
-) -> Cost:
-    """Estimate what a language model would be asked for a corpus, and what that costs; no server is asked.
-
-    Args:
-        text: As of `build`.
-        language_model: As of `build`; prices are settings of the file.
-        language: Language of the corpus, an ISO 639-1 code.
-    """
-    opened = text.open() if isinstance(text, TextInput) else text
-    model = settings_of(LanguageModelConfig, language_model, "a language model").answering_in(language)
-    task: Task = "translate" if "source" in opened.columns else "paraphrase"
-    return cost_of(model, task, opened.batches(Report()))
+    return make_release(opened.batches, out, identity, stages, release, engine, command="build")
 
 
 def _check_device(translator: TranslatorConfig, engine: EngineConfig) -> None:

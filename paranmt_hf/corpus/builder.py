@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from datasets.builder import Key
 
-from paranmt_hf.corpus.draws import SAMPLE_ROWS, filtered_ranges, sample_ids
+from paranmt_hf.corpus.draws import SAMPLE_ROWS, SAMPLE_SEED, filtered_ranges, sample_ids
 from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, release_files, select_rows
 from paranmt_hf.corpus.schema import SCHEMA_VERSION, row_numbers
 from paranmt_hf.errors import InputError
@@ -85,7 +85,7 @@ class ParaNMTBuilder(datasets.ArrowBasedBuilder):
             arguments["ranges"] = filtered_ranges(np.concatenate(scores))
         if self.config.name == "sample":
             ids = [row_numbers(table) for table in read_tables(files, key_columns_of(files))]
-            arguments["ids"] = sample_ids(np.concatenate(ids), SAMPLE_ROWS, seed=0)
+            arguments["ids"] = sample_ids(np.concatenate(ids), SAMPLE_ROWS, SAMPLE_SEED)
         return [datasets.SplitGenerator(datasets.Split.TRAIN, gen_kwargs=arguments)]
 
     def _generate_tables(

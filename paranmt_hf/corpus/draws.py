@@ -55,6 +55,8 @@ def run_hashes(hashes: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
 MAX_TOKENS = 30
 TENTHS = 2
 SAMPLE_ROWS = 1000
+# Seed of the config `sample` and of the examples of a card.
+SAMPLE_SEED = 0
 # Rows whose numbers are drawn at once.
 DRAW_ROWS = 1_000_000
 

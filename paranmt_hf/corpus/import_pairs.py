@@ -11,17 +11,16 @@ from paranmt_hf.corpus.bitext.inputs import check_names, open_table
 from paranmt_hf.corpus.bitext.phrases import PhraseFiles, first_line, is_rule
 from paranmt_hf.corpus.bitext.preset_files import Wanted, open_preset
 from paranmt_hf.corpus.bitext.presets import Preset, read_preset
-from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, AlignedText, TextOptions, count_tab_fields
-from paranmt_hf.corpus.jobs.added_columns import column_stages
+from paranmt_hf.corpus.bitext.readers import AlignedText, TextOptions, count_tab_fields
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
-from paranmt_hf.corpus.jobs.stages import ScoreStage
+from paranmt_hf.corpus.jobs.stages import ScoreStage, column_stages
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.schema import AddedColumn, MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import Advanced, Count
+from paranmt_hf.util.settings import Advanced, Group
 
 
 def import_pairs(
@@ -34,11 +33,10 @@ def import_pairs(
     format: Literal["pairs", "phrases"] = "pairs",
     ppdb_score: Annotated[str | None, Advanced] = None,
     made_by: MadeBy | None = None,
-    max_characters: Annotated[Count, Advanced] = MAX_CHARACTERS,
     scorer: str | Path | None = None,
     release: ReleaseConfig | None = None,
     add: Sequence[AddedColumn] = (),
-    engine: EngineConfig | None = None,
+    engine: Annotated[EngineConfig | None, Group()] = None,
 ) -> Built:
     """Score pairs that are translated already, and release them.
 
@@ -53,7 +51,6 @@ def import_pairs(
         ppdb_score: Files of PPDB: feature that is kept as the column ppdb_score, such as PPDB2.0Score.
         made_by: Who wrote the second sentences: a machine that translated, or people (default: that of the preset,
             else unknown).
-        max_characters: Maximum length of a sentence; rows with a longer one are dropped.
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
             the small encoder of this package if left out.
         release: Licence and form of the release.
@@ -71,19 +68,17 @@ def import_pairs(
         if known is not None:
             if columns or format != "pairs":
                 raise InputError("give either `preset`, which has columns and format, or `columns` and `format`")
-            data = open_preset(
-                known, files, label=label, score=ppdb_score, language=release.language, max_characters=max_characters
-            )
+            data = open_preset(known, files, label=label, score=ppdb_score, language=release.language)
         elif label:
             raise InputError("`label` is for datasets whose labels are known; give their `preset`", option="label")
         elif format == "phrases":
             if columns:
                 raise InputError("`columns` is for TSV and Parquet files, not for phrases", option="columns")
-            data = PhraseFiles(files, score=ppdb_score, max_characters=max_characters)
+            data = PhraseFiles(files, score=ppdb_score)
         elif ppdb_score:
             raise InputError("`ppdb_score` is for files of PPDB; give `format` phrases", option="ppdb_score")
         else:
-            data = _open_table(files, dict(columns or {}), max_characters, scored=scorer is None)
+            data = _open_table(files, dict(columns or {}), scored=scorer is None)
     release.check_license()
     keep = "para_score" in data.columns and scorer is None
     stages: list[Stage] = [
@@ -94,13 +89,10 @@ def import_pairs(
     identity: dict[str, Any] = {"pairs": {**data.identity, **stated}}
     for stage in stages:
         identity |= stage.identity
-    pairs, rows = data, release.rows_per_shard
-    return make_release(
-        lambda report: pairs.batches(report, rows=rows), out, identity, stages, release, engine, command="import"
-    )
+    return make_release(data.batches, out, identity, stages, release, engine, command="import")
 
 
-def _open_table(files: Sequence[Path], columns: dict[str, str], max_characters: int, *, scored: bool) -> AlignedText:
+def _open_table(files: Sequence[Path], columns: dict[str, str], *, scored: bool) -> AlignedText:
     """Open TSV or Parquet files of pairs; `scored` says whether a paraphrase score among the columns counts."""
     if not columns and files[0].suffix == ".parquet":
         columns = {"reference": "reference", "translation": "translation"}
@@ -115,7 +107,6 @@ def _open_table(files: Sequence[Path], columns: dict[str, str], max_characters: 
     if not scored:
         columns.pop("para_score", None)
     options: TextOptions = {
-        "max_characters": max_characters,
         "numbers": {"para_score"} & columns.keys(),
         "optional": columns.keys() & {"origin"},
     }

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
+from paranmt_hf.corpus.bitext.inputs import HubDataset
 from paranmt_hf.corpus.bitext.phrases import SCORE, PhraseFiles, features_of
 from paranmt_hf.corpus.bitext.readers import Reader, Report
 from paranmt_hf.corpus.draws import Interval, draw_bound, in_ranges, lottery
@@ -33,7 +33,7 @@ from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.hub.repository import check_inside
 from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.settings import Advanced, Count, Range, check
+from paranmt_hf.util.settings import Count, Range, check
 
 SIDES = ("reference", "translation")
 # Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
@@ -59,15 +59,15 @@ class PairSelection:
         first_pairs: Stop after this number of pairs, in the order of the data.
     """
 
-    subset: Annotated[str, Advanced] = "default"
+    subset: str = "default"
     min_score: float | None = None
-    max_score: Annotated[float | None, Advanced] = None
-    ppdb_score: Annotated[str | None, Advanced] = None
-    max_overlap: Annotated[float | None, Advanced] = None
-    min_length: Annotated[int | None, Range(at_least=0), Advanced] = None
+    max_score: float | None = None
+    ppdb_score: str | None = None
+    max_overlap: float | None = None
+    min_length: Annotated[int | None, Range(at_least=0)] = None
     max_length: Count | None = None
     max_pairs: Count | None = None
-    first_pairs: Annotated[Count | None, Advanced] = None
+    first_pairs: Count | None = None
 
     def __post_init__(self) -> None:
         check(self)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.draws import SAMPLE_ROWS, Interval, filtered_ranges, in_ranges, sample_ids
+from paranmt_hf.corpus.draws import SAMPLE_ROWS, SAMPLE_SEED, Interval, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing, key_columns, row_numbers
 from paranmt_hf.corpus.statistics import Statistics
@@ -164,7 +164,6 @@ def write_release(
     folder: Path,
     *,
     optional: Collection[str] = (),
-    seed: int = 0,
     max_shard_bytes: int = MAX_SHARD_BYTES,
 ) -> Release:
     """Write the Parquet files of a release: configs `default`, `filtered` and `sample`.
@@ -173,11 +172,10 @@ def write_release(
         tables: The rows in order of their ids, with the columns of the schema.
         folder: Where to; the caller renames it when all is there.
         optional: Which optional columns of the schema to keep; the tables have them.
-        seed: Decides the rows of `sample` and the examples.
         max_shard_bytes: Size that no file exceeds.
     """
     schema = arrow_schema(optional)
-    statistics = Statistics(seed)
+    statistics = Statistics()
     writer = _RollingWriter(folder / FOLDERS["default"], schema, max_shard_bytes)
     scores: list[np.ndarray] = []
     chosen, sample = np.empty(0, np.int64), schema.empty_table()
@@ -188,7 +186,7 @@ def write_release(
         statistics.add(rows)
         scores.append(rows["para_score"].to_numpy())
         # A row's lot depends on its id alone, so the sample of all is the sample of the samples.
-        chosen = sample_ids(np.concatenate([chosen, row_numbers(rows)]), SAMPLE_ROWS, seed)
+        chosen = sample_ids(np.concatenate([chosen, row_numbers(rows)]), SAMPLE_ROWS, SAMPLE_SEED)
         sample = pa.concat_tables(select_rows(part, ids=chosen) for part in (sample, rows))
         writer.write(rows)
     files = writer.close()
@@ -210,7 +208,7 @@ def write_release(
     else:
         configs["filtered"].selection = {name: list(bounds) for name, bounds in ranges.items()}
     configs["sample"] = _write_config(folder, "sample", [sample.combine_chunks()], schema, max_shard_bytes)
-    configs["sample"].selection = {"rows": len(chosen), "seed": seed}
+    configs["sample"].selection = {"rows": len(chosen), "seed": SAMPLE_SEED}
     return Release(configs, statistics, schema)
 
 

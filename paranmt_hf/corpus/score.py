@@ -6,26 +6,25 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
 from paranmt_hf.corpus.authorship import AuthorshipConfig
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.check_stages import check_stages
-from paranmt_hf.corpus.jobs.added_columns import ColumnStage, added_columns
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
-from paranmt_hf.corpus.jobs.stages import ScoreStage
+from paranmt_hf.corpus.jobs.stages import ColumnStage, ScoreStage, added_columns
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.release_card import RELEASE_FILES
-from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, write_rows
+from paranmt_hf.corpus.release_run import Built, ReleaseConfig, check_stages, holds_shards, write_rows
 from paranmt_hf.corpus.schema import ADDED, AddedColumn
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.run import finish_replacing, remove_leftover, replace_result
+from paranmt_hf.util.settings import Group
 
 COMMAND = "score"
 
@@ -35,7 +34,7 @@ def rescore(
     *,
     add: Sequence[AddedColumn] = (),
     scorer: str | Path | None = None,
-    engine: EngineConfig | None = None,
+    engine: Annotated[EngineConfig | None, Group()] = None,
 ) -> Built:
     """Score a release again with another scorer, or give it more columns; other columns stay as they are.
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.columns import decode, normalise
-from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
+from paranmt_hf.corpus.bitext.inputs import HubDataset
 from paranmt_hf.corpus.bitext.readers import AlignedText, LineFiles, ParquetFiles, Reader, Report
 from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.corpus.release import fetch_release, release_files

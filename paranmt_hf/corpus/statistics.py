@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.draws import lottery
+from paranmt_hf.corpus.draws import SAMPLE_SEED, lottery
 from paranmt_hf.corpus.record import Example, RangeRecord, StatisticsRecord
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.util.optional import available
@@ -49,17 +49,12 @@ class _Range:
 
 
 class Statistics:
-    """Running counts over tables with the columns of the schema.
+    """Running counts over tables with the columns of the schema; examples do not depend on the order of the rows."""
 
-    Args:
-        seed: Decides which rows serve as examples; they do not depend on how the rows come in.
-    """
-
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self) -> None:
         self.rows = 0
         self.histogram = np.zeros(BINS, np.int64)
         self._histograms = {name: np.zeros(bins, np.int64) for name, (_, _, bins) in HISTOGRAMS.items()}
-        self._seed = seed
         self._ranges = [_Range() for _ in RANGES]
         self._tokens = np.zeros(2, np.int64)
         self._score_sum, self._score_rows = 0.0, 0
@@ -84,7 +79,7 @@ class Statistics:
         self._add_sentences(table)
         # A score equal to an edge belongs to the lower range, compared in the column's own precision.
         range_of = np.searchsorted(np.array(EDGES, np.float32), scores, side="left")
-        draws = lottery(row_numbers(table), self._seed)
+        draws = lottery(row_numbers(table), SAMPLE_SEED)
         for index, part in enumerate(self._ranges):
             inside = np.flatnonzero(range_of == index)
             if len(inside):

@@ -44,7 +44,7 @@ from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import to_json
-from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, check
+from paranmt_hf.util.settings import Advanced, Count, Group, PythonOnly, Range, RunOnly, Seed, check
 from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
 
@@ -66,23 +66,37 @@ class StatsConfig:
         language: Language of the sentences, an ISO 639-1 code (default: that of the releases, else en).
         side: Which sentence of each pair.
         by_origin: Add a row for each origin of a corpus.
-        parse_levels: Levels of a tree that count: two-levels is the root of the sentence and the level below,
-            two-below the root and two levels below, with-wrapper the outermost node (ROOT) and the level below.
-        parse_sample: Maximum number of sentences that are parsed.
     """
 
     sample: Annotated[int, Range(at_least=1, at_most=MAX_SENTENCES)] = 100_000
-    seed: Seed = 0
+    seed: Annotated[Seed, PythonOnly] = 0
     language: str | None = None
     side: Literal["reference", "translation"] = "reference"
     by_origin: bool = False
-    parse_levels: Annotated[Reading, Advanced] = "two-levels"
-    parse_sample: Annotated[Count | None, Advanced] = None
 
     def __post_init__(self) -> None:
         check(self)
         if self.language is not None:
             check_language(self.language)
+
+
+@dataclass(frozen=True)
+class ParsingConfig:
+    """How the trees of a sample are made and counted.
+
+    Attributes:
+        levels: Levels of a tree that count: two-levels is the root of the sentence and the level below, two-below the
+            root and two levels below, with-wrapper the outermost node (ROOT) and the level below.
+        max_parsed: Maximum number of sentences that are parsed.
+        keep: File in which trees are kept; sentences in it are not parsed again.
+    """
+
+    levels: Reading = "two-levels"
+    max_parsed: Count | None = None
+    keep: Annotated[Path | None, RunOnly] = None
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 @dataclass(frozen=True)
@@ -171,10 +185,9 @@ def describe_corpora(
     columns: Mapping[str, str] | None = None,
     idf_text: str | Path | None = None,
     parser: str | Path | Parser | Sequence[str | Path | Parser] = (),
-    keep_trees: Annotated[Path | None, Advanced, RunOnly] = None,
+    parsing: Annotated[ParsingConfig | None, Group(), Advanced] = None,
     write_samples: Annotated[Path | None, Advanced, RunOnly] = None,
-    picture: Annotated[Path | None, RunOnly] = None,
-    markdown: Annotated[Path | None, RunOnly] = None,
+    write: Annotated[Sequence[str | Path], RunOnly] = (),
 ) -> CorpusStatistics:
     """Measure samples of corpora side by side: table 1 of ParaNMT-50M.
 
@@ -186,17 +199,16 @@ def describe_corpora(
             sample itself.
         parser: What gives trees: link-grammar, stanza, or files of trees, one for each corpus; without it there is no
             parse entropy.
-        keep_trees: File in which trees are kept; sentences in it are not parsed again.
+        parsing: How trees are made and counted.
         write_samples: Folder for the sentences of each sample.
-        picture: PNG file for a picture of the figures (extra `plots`).
-        markdown: File for the table in Markdown.
+        write: Files for the table in Markdown (.md), and for a picture of the figures (.png, extra `plots`).
     """
-    config = config or StatsConfig()
-    _check_files(write_samples, picture, markdown)
+    config, parsing = config or StatsConfig(), parsing or ParsingConfig()
+    files = _files_to_write(write_samples, write)
     opened, background = _open(data, config, dict(columns or {}), idf_text)
     language = _language(config, opened)
     parsers = _parsers(opened, parser, language)
-    sampler = _Sampler(config, language, keep_trees, write_samples)
+    sampler = _Sampler(config, parsing, language, write_samples)
     drawn: list[_Drawn] = []
     for corpus, name, own in zip(opened, _names(opened), parsers, strict=True):
         drawn += sampler.draw(corpus, name, own)
@@ -210,25 +222,25 @@ def describe_corpora(
         idf=IDF,
         idf_text=None if background is None else background.path.name,
         idf_sentences=None if frequencies is None else frequencies.sentences,
-        parse_levels=READINGS[config.parse_levels] if any(own is not None for own in parsers) else None,
+        parse_levels=READINGS[parsing.levels] if any(own is not None for own in parsers) else None,
         corpora=figures,
     )
-    if picture is not None:
-        found.plot(picture)
-    if markdown is not None:
-        write_result(markdown, f"{found.markdown()}\n")
+    for path in files:
+        if path.suffix.lower() == ".png":
+            found.plot(path)
+        else:
+            write_result(path, f"{found.markdown()}\n")
     return found
 
 
-def _check_files(write_samples: Path | None, picture: Path | None, markdown: Path | None) -> None:
+def _files_to_write(write_samples: Path | None, write: Sequence[str | Path]) -> list[Path]:
     """Refuse files that cannot be written, before the work."""
     if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
         raise InputError(f"`write_samples` {write_samples} is a file; name a folder", option="write_samples")
-    if markdown is not None:
-        result_file(markdown, option="markdown")
-    if picture is not None:
-        result_file(picture, [".png"], option="picture")
+    files = [result_file(path, [".md", ".png"], option="write") for path in write]
+    if any(path.suffix.lower() == ".png" for path in files):
         require("matplotlib", "plots")
+    return files
 
 
 def _open(
@@ -302,10 +314,10 @@ def _parsers(
 class _Sampler:
     """Samples corpora, parses the sentences and splits them into tokens, whose ids are those of all corpora."""
 
-    def __init__(self, config: StatsConfig, language: str, keep_trees: Path | None, folder: Path | None) -> None:
+    def __init__(self, config: StatsConfig, parsing: ParsingConfig, language: str, folder: Path | None) -> None:
         self.index_of: dict[str, int] = {}
         self._cutter = Cutter(self.index_of, grow=True, language=language)
-        self._config, self._keep, self._folder = config, keep_trees, folder
+        self._config, self._parsing, self._folder = config, parsing, folder
         self._files: set[str] = set()
 
     def draw(self, corpus: Corpus, name: str, parser: Parser | None) -> list[_Drawn]:
@@ -345,9 +357,9 @@ class _Sampler:
 
     def _parse(self, sentences: pa.ChunkedArray, name: str, parser: Parser) -> ParseFigures:
         # Samples are in random order, so their first sentences are a sample.
-        chosen = sentences.slice(0, self._config.parse_sample or len(sentences)).to_pylist()
-        reading = self._config.parse_levels
-        tops = parse(parser, chosen, lambda tree: top_levels(tree, reading), keep=self._keep, label=f"parse {name}")
+        chosen = sentences.slice(0, self._parsing.max_parsed or len(sentences)).to_pylist()
+        reading, keep = self._parsing.levels, self._parsing.keep
+        tops = parse(parser, chosen, lambda tree: top_levels(tree, reading), keep=keep, label=f"parse {name}")
         return parse_figures(tops, parser.name, reading)
 
 

@@ -149,7 +149,7 @@ def find_adversarial(
     columns: Annotated[LabelledColumns | None, Group()] = None,
     search: Annotated[AdversarialSearch | None, Group()] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
-    engine: Annotated[EngineConfig | None, Advanced] = None,
+    engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
 ) -> Adversarial:
     """Find paraphrases that change a classifier's label, of sentences that it gets right.
 
@@ -178,7 +178,7 @@ def find_adversarial(
 
     def make(work: Path, path: Path) -> AdversarialRecord:
         counts = _Counts()
-        cut = cut_shards(_right(source, judge, counts), work / "input", identity)
+        cut = cut_shards(_right(source, judge, counts), work / "input", identity, engine)
         if not counts.sentences:
             # An earlier run classified them.
             for table in source.batches():

@@ -101,7 +101,7 @@ def augment(
     config: AugmentConfig | None = None,
     search: Annotated[ParaphraseConfig | None, Group()] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
-    engine: Annotated[EngineConfig | None, Advanced] = None,
+    engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
 ) -> AugmentedFile:
     """Add paraphrases to labelled sentences.
 
@@ -131,10 +131,10 @@ def augment(
     identity = as_json({"input": source.identity, "augment": config, **stage.identity})
 
     def make(work: Path, path: Path) -> AugmentedFileRecord:
-        whole = cut_shards(source.batches(), work / "whole", identity)
+        whole = cut_shards(source.batches(), work / "whole", identity, engine)
         quotas = _quotas(whole, config)
         wanting = {label for label, quota in quotas.items() if quota is None or quota > 0}
-        cut = cut_shards(_of_labels(whole, wanting), work / "input", identity)
+        cut = cut_shards(_of_labels(whole, wanting), work / "input", identity, engine)
         done = run_job(cut, work / "output", stage, engine)
         chosen = _choose(whole, cut, done, quotas, search.seed)
         labels = _write(whole, done, chosen, source, path)

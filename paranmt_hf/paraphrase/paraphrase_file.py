@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.jobs.cutting import cut_into_shards
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest
+from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -31,7 +30,7 @@ from paranmt_hf.paraphrase.templates import (
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run, work_folder
-from paranmt_hf.util.settings import Advanced
+from paranmt_hf.util.settings import Advanced, Group
 
 PARAPHRASE_SUFFIXES = (".parquet", ".jsonl", ".tsv")
 # Sentences of a shard; a kill loses no more than the shards in progress.
@@ -96,7 +95,7 @@ def paraphrase_file(
     config: ParaphraseConfig | None = None,
     column: str | None = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
-    engine: Annotated[EngineConfig | None, Advanced] = None,
+    engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
     templates: Sequence[str] | int | None = None,
     parser: Annotated[str | Path, Advanced] = DEFAULT_PARSER,
 ) -> ParaphrasedFile:
@@ -133,7 +132,7 @@ def paraphrase_file(
     def make(work: Path, path: Path) -> ParaphrasedFileRecord:
         if control is not None:
             control.trees.write_index(parser)
-        cut = cut_shards(_lines(source), work / "input", identity)
+        cut = cut_shards(_lines(source), work / "input", identity, engine)
         if not cut.shards:
             raise InputError(f"{source.path} has no line; expected one sentence on each", path=source.path)
         done = run_job(cut, work / "output", stage, engine)
@@ -178,9 +177,9 @@ def holds_paraphrases(work: Path) -> bool:
     return any((work / "output").glob("*.parquet"))
 
 
-def cut_shards(tables: Iterator[pa.Table], folder: Path, identity: dict[str, Any]) -> Manifest:
+def cut_shards(tables: Iterator[pa.Table], folder: Path, identity: dict[str, Any], engine: EngineConfig) -> Manifest:
     """Cut tables into shards, unless an earlier run did; there are no shards if there is no row."""
-    return cut_into_shards(tables, folder, identity, SHARD_ROWS, unit="lines")
+    return cut_into_shards(tables, folder, identity, engine.shard_rows or SHARD_ROWS, unit="lines")
 
 
 @dataclass(frozen=True)

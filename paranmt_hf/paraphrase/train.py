@@ -23,7 +23,7 @@ from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.training.inputs import holds_training
 from paranmt_hf.util.files import source_name
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Advanced
+from paranmt_hf.util.settings import Group
 
 if TYPE_CHECKING:
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
@@ -70,7 +70,7 @@ def train_paraphraser(
     *,
     config: ParaphraserConfig | None = None,
     training: ParaphraserTraining | None = None,
-    selection: Annotated[PairSelection | None, Advanced] = None,
+    selection: Annotated[PairSelection | None, Group()] = None,
     exclude: str | Path | Sequence[str | Path] = (),
 ) -> TrainedParaphraser:
     """Train an encoder-decoder, or a syntactically controlled network, on paraphrase pairs.

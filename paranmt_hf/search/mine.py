@@ -27,7 +27,7 @@ from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run, work_folder
-from paranmt_hf.util.settings import Advanced, Count, PythonOnly, Range, check
+from paranmt_hf.util.settings import Advanced, Count, Group, PythonOnly, Range, check
 
 if TYPE_CHECKING:
     # Both import torch, which the help of the command does not need.
@@ -117,7 +117,7 @@ def mine_pairs(
     config: MineConfig | None = None,
     made_by: MadeBy = "unknown",
     release: ReleaseConfig | None = None,
-    engine: Annotated[EngineConfig | None, Advanced] = None,
+    engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
 ) -> Built | MinedPairs:
     """Find pairs of sentences that mean the same, in a corpus or between two, and release them.
 
@@ -154,7 +154,7 @@ def _release(mining: Mining, out: Path, release: ReleaseConfig, engine: EngineCo
     identity["pairs"] |= {} if made_by == "unknown" else {"made_by": made_by}
 
     def rows(report: Report) -> Iterator[pa.Table]:
-        return _rows(mining.pairs(work_folder(out) / "mining"), report, release.rows_per_shard)
+        return _rows(mining.pairs(work_folder(out) / "mining"), report)
 
     return make_release(
         rows,
@@ -168,10 +168,10 @@ def _release(mining: Mining, out: Path, release: ReleaseConfig, engine: EngineCo
     )
 
 
-def _rows(pairs: Path, report: Report, rows: int) -> Iterator[pa.Table]:
+def _rows(pairs: Path, report: Report) -> Iterator[pa.Table]:
     """Turn mined pairs into rows of a release; their ids are their ranks."""
     with pq.ParquetFile(pairs) as file:
-        for batch in file.iter_batches(rows, columns=["first", "second"]):
+        for batch in file.iter_batches(columns=["first", "second"]):
             ids = np.arange(report.read, report.read + batch.num_rows)
             report.read += batch.num_rows
             report.kept += batch.num_rows

@@ -243,7 +243,7 @@ def command(training: TrainingRecord) -> str:
 
 def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Options of a command that chose pairs, and those that left some out, of what a record says of the data."""
-    words: list[str] = []
+    chosen: dict[str, Any] = {}
     ranges, usual = data.get("ranges", {}), PairSelection()
     for name, column, bound in (
         ("min_score", "para_score", 0),
@@ -253,13 +253,15 @@ def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
         ("max_length", "reference_length", 1),
     ):
         if column in ranges and ranges[column][bound] is not None:
-            words += _option(name, ranges[column][bound])
+            chosen[name] = ranges[column][bound]
     scores = [source.get("score") for source in data["sources"] if isinstance(source, Mapping)]
     if score := next(filter(None, scores), None):
-        words += _option("ppdb_score", score)
+        chosen["ppdb_score"] = score
     for name in ("subset", "max_pairs", "first_pairs"):
         if data.get(name, getattr(usual, name)) != getattr(usual, name):
-            words += _option(name, data[name])
+            chosen[name] = data[name]
+    given = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in chosen.items()]
+    words = ["--selection", _word(",".join(given))] if given else []
     return words, ["--exclude", "STS"] if data.get("unwanted_sentences") else []
 
 

@@ -39,7 +39,7 @@ from paranmt_hf.training.record import (
 )
 from paranmt_hf.util.records import as_json, from_json, made_with
 from paranmt_hf.util.run import clear, is_free, result_folder, run
-from paranmt_hf.util.settings import Advanced, Expands, RunOnly
+from paranmt_hf.util.settings import Advanced, Expands, Group, RunOnly
 
 if TYPE_CHECKING:
     import torch
@@ -57,7 +57,7 @@ def train(
     recipe: Annotated[str | None, Expands(first_step)] = None,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
-    selection: PairSelection | None = None,
+    selection: Annotated[PairSelection | None, Group()] = None,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
     teacher_cache: Annotated[str | Path | None, Advanced, RunOnly] = None,

@@ -33,7 +33,7 @@ def test_limits_of_a_container_and_the_token(monkeypatch):
     monkeypatch.setattr(doctor, "visible_cores", lambda: 64)
     found = diagnose()
     assert found.sections["machine"]["cores"] == "64, limited to the time of 0.5 by the control group"
-    assert any("give --workers 1" in problem for problem in found.problems)
+    assert any("give --engine workers=1" in problem for problem in found.problems)
     assert found.sections["Hub"]["token"] == "found"
     for text in (found.summary(), json.dumps(found.to_json())):
         assert "hf_secret" not in text and "(ray)" in text

@@ -117,7 +117,7 @@ def test_text_that_the_translator_does_not_know(folder, caplog, shared_data):
         lines = (shared_data / "bitext" / "news" / f"news.{language}").read_text(encoding="utf8").split("\n")[:40]
         (folder / f"news.{language}").write_text("\n".join(lines) + "\n", encoding="utf8")
     caplog.set_level(logging.WARNING)
-    arguments = ["--source", "news.cs", "--reference", "news.en", "--translator", "embedded", "--workers", "1"]
+    arguments = ["--source", "news.cs", "--reference", "news.en", "--translator", "embedded", "--engine", "workers=1"]
     assert main(["build", *arguments, "--out", "news", "--license", "mit"]) == 0
     warning = r"mean translation score is -1\.\d\d, far below the -0\.42"
     assert re.search(warning, caplog.text)

@@ -15,7 +15,7 @@ from paranmt_hf.cli import main
 from paranmt_hf.hub.repository import ASSETS
 from tests.cli.commands import SMALL, fails
 
-IMPORT = ["--out", "out", "--license", "mit", "--workers", "1"]
+IMPORT = ["--out", "out", "--license", "mit", "--engine", "workers=1"]
 BUILD = ["--translator", "embedded", "--out", "out", "--license", "mit"]
 # Two bytes that no text in UTF-8 holds.
 BROKEN = b"a \xff\xfe b"
@@ -38,7 +38,7 @@ def in_time():
 @pytest.fixture
 def release(folder, capsys):
     (folder / "pairs.txt").write_text("a b\ta c\t0.5\nb c\tb d\t0.25\n")
-    assert main(["import", "pairs.txt", "--out", "release", "--license", "mit", "--workers", "1"]) == 0
+    assert main(["import", "pairs.txt", "--out", "release", "--license", "mit", "--engine", "workers=1"]) == 0
     capsys.readouterr()
     return folder / "release"
 
@@ -85,17 +85,16 @@ def test_devices(pairs, capsys):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "message"),
+    ("value", "message"),
     [
-        ("--workers", 10**6, "must be from 0 to 10,000, was 1000000"),
-        ("--threads", 10**6, "must be from 0 to 10,000"),
-        ("--rows-per-shard", 10**12, "must be from 1 to 10,000,000"),
+        (f"workers={10**6}", "must be from 0 to 10,000, was 1000000"),
+        (f"shard_rows={10**12}", "must be from 0 to 10,000,000"),
     ],
 )
-def test_absurd_sizes_of_a_build(folder, capsys, option, value, message):
+def test_absurd_sizes_of_a_build(folder, capsys, value, message):
     for name in ("a", "b"):
         (folder / name).write_text("x\n")
-    fails(capsys, ["build", "--source", "a", "--reference", "b", *BUILD, option, value], message)
+    fails(capsys, ["build", "--source", "a", "--reference", "b", *BUILD, "--engine", value], message)
 
 
 @pytest.mark.parametrize("option", ["--batch-size", "--mega-batch", "--epochs", "--evaluations"])
@@ -185,7 +184,7 @@ def rewritten(release, **columns):
 )
 def test_wrong_types_in_a_release(release, capsys, columns, message):
     rewritten(release, **columns)
-    fails(capsys, ["train", "--data", "release", "--min-score", "0.1", "--out", "m", *SMALL], message)
+    fails(capsys, ["train", "--data", "release", "--selection", "min_score=0.1", "--out", "m", *SMALL], message)
 
 
 @pytest.mark.parametrize("name", ["build.json", "training.json"])
@@ -197,7 +196,7 @@ def test_damaged_records(release, encoder, capsys, name):
             ["score", "release", "--scorer", "vectors.txt"],
             ["publish", "release", "org/corpus", "--dry-run"],
             ["train", "--data", "release", "--out", "m", *SMALL],
-            ["import", "pairs.txt", "--out", "release", "--license", "mit", "--workers", "1"],
+            ["import", "pairs.txt", "--out", "release", "--license", "mit", "--engine", "workers=1"],
         ],
         "training.json": [
             ["publish", "encoder", "org/m", "--license", "mit", "--dry-run"],
@@ -306,7 +305,7 @@ def test_sizes_of_numbers_are_not_types(release):
         para_score=pa.array(np.array([0.5, 0.25])),
         reference=pa.array(["a b", "b c"], pa.large_string()).dictionary_encode(),
     )
-    assert main(["train", "--data", "release", "--min-score", "0.1", "--out", "m", *SMALL]) == 0
+    assert main(["train", "--data", "release", "--selection", "min_score=0.1", "--out", "m", *SMALL]) == 0
     shutil.rmtree("m")
 
 

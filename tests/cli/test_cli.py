@@ -12,7 +12,7 @@ import pytest
 from paranmt_hf.cli import COMMANDS, main
 from tests.cli.commands import fails
 
-IMPORT = ["--out", "out", "--license", "mit", "--workers", "1"]
+IMPORT = ["--out", "out", "--license", "mit", "--engine", "workers=1"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -47,7 +47,7 @@ def test_import_with_vectors_scores_anew(folder, capsys):
     (folder / "pairs.tsv").write_text("a b\ta\t0.9\n")
     assert main(["import", "pairs.tsv", "--scorer", "vectors.txt", *IMPORT]) == 0
     assert pq.read_table(folder / "out" / "data")["para_score"].to_pylist() == [pytest.approx(0.5**0.5)]
-    assert main(["score", "out", "--workers", "1", "--scorer", "vectors.txt"]) == 0
+    assert main(["score", "out", "--engine", "workers=1", "--scorer", "vectors.txt"]) == 0
     assert "was built already" in capsys.readouterr().out
 
 
@@ -157,7 +157,7 @@ def test_bad_scorer_and_release(folder, capsys):
 def test_unwritable_output(folder, capsys):
     (folder / "pairs.txt").write_text("a\tb\n")
     (folder / "file").write_text("")
-    arguments = ["import", "pairs.txt", "--scorer", "vectors.txt", "--license", "mit", "--workers", "1"]
+    arguments = ["import", "pairs.txt", "--scorer", "vectors.txt", "--license", "mit", "--engine", "workers=1"]
     fails(capsys, [*arguments, "--out", "file/out"], "is below the file")
 
 
@@ -208,9 +208,9 @@ def test_out_may_be_the_current_folder_or_a_link(folder, capsys, monkeypatch):
     (folder / "t.tsv").write_text("a\tb\t0.5\n")
     (folder / "empty").mkdir()
     (folder / "link").symlink_to(folder / "empty")
-    assert main(["import", "t.tsv", "--out", "link", "--license", "mit", "--workers", "1"]) == 0
+    assert main(["import", "t.tsv", "--out", "link", "--license", "mit", "--engine", "workers=1"]) == 0
     monkeypatch.chdir(folder / "empty")
-    assert main(["score", ".", "--scorer", str(folder / "vectors.txt"), "--workers", "1"]) == 0
+    assert main(["score", ".", "--scorer", str(folder / "vectors.txt"), "--engine", "workers=1"]) == 0
     assert "empty: 1 pairs" in capsys.readouterr().out
 
 
@@ -218,7 +218,7 @@ def test_lines_that_the_translator_has_no_piece_for(folder, capsys):
     (folder / "a").write_text("Muž hraje na kytaru.\n\u200b\n\ufffd\n")
     (folder / "b").write_text("A man plays the guitar.\nx\ny\n")
     arguments = ["--source", "a", "--reference", "b", "--translator", "embedded", "--out", "out", "--license", "mit"]
-    assert main(["build", *arguments, "--workers", "1"]) == 0
+    assert main(["build", *arguments, "--engine", "workers=1"]) == 0
     assert pq.read_table(folder / "out" / "data")["id"].to_pylist()[0] == 0
 
 

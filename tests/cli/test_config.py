@@ -56,18 +56,18 @@ def test_positions_and_columns(folder):
     assert options["columns"] == "reference=2,translation=1,para_score=3"
     assert options["data"] == ["pairs.tsv"] and "workers" not in options
     # Scored again, it still says how it was made, and how it was scored.
-    assert main(["score", "corpus", "--scorer", "vectors.txt", "--workers", "1"]) == 0
+    assert main(["score", "corpus", "--scorer", "vectors.txt", "--engine", "workers=1"]) == 0
     assert yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text()) == options
     assert yaml.safe_load((folder / "corpus" / "paranmt-score.yaml").read_text()) == {
         "release": "corpus",
         "scorer": "vectors.txt",
     }
-    assert main(["import", "--config", "corpus/paranmt.yaml", "--out", "again", "--workers", "1"]) == 0
+    assert main(["import", "--config", "corpus/paranmt.yaml", "--out", "again", "--engine", "workers=1"]) == 0
 
 
 def test_options_are_not_published(folder, capsys):
     (folder / "pairs.tsv").write_text("a b\tc d\t0.5\n")
-    assert main(["import", "pairs.tsv", "--out", "corpus", "--license", "mit", "--workers", "1"]) == 0
+    assert main(["import", "pairs.tsv", "--out", "corpus", "--license", "mit", "--engine", "workers=1"]) == 0
     assert main(["publish", "corpus", "you/corpus", "--dry-run"]) == 0
     assert "  not sent  paranmt.yaml" in capsys.readouterr().out
 
@@ -147,5 +147,5 @@ def test_numbers_are_read_as_they_are_written(folder):
 def test_threads_are_kept_where_they_decide_the_result():
     words = ["train-sent2vec", "text.txt", "--out", "model", "--threads", "2"]
     assert kept_options(words)["threads"] == 2
-    words = ["build", "--source", "a", "--reference", "b", "--translator", "c", "--out", "d", "--threads", "2"]
+    words = ["build", "--source", "a", "--reference", "b", "--translator", "c", "--out", "d", "--engine", "threads=2"]
     assert "threads" not in kept_options(words)

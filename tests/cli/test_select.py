@@ -16,7 +16,7 @@ def release(folder, capsys):
     """Twenty pairs; the score of pair `n` is 0.05 `n`."""
     lines = [f"a {number} b\tc {number // 2}\t{number / 20}\n" for number in range(20)]
     (folder / "pairs.txt").write_text("".join(lines))
-    assert main(["import", "pairs.txt", "--out", "release", "--license", "mit", "--workers", "1"]) == 0
+    assert main(["import", "pairs.txt", "--out", "release", "--license", "mit", "--engine", "workers=1"]) == 0
     capsys.readouterr()
     return folder
 

@@ -35,13 +35,13 @@ def test_a_table_json_and_options(corpora, capsys):
     assert main(["stats", "--config", "stats.json.paranmt.yaml", "--json", "again.json"]) == 0
     assert json.loads((corpora / "again.json").read_text()) == found
     capsys.readouterr()
-    assert main(["stats", "news.en", "--markdown", "table.md"]) == 0
+    assert main(["stats", "news.en", "--write", "table.md"]) == 0
     assert (corpora / "table.md").read_text().startswith("| Corpus ")
 
 
 def test_a_picture(corpora, capsys):
     pytest.importorskip("matplotlib")
-    assert main(["stats", "news.en", "--picture", "figure.png"]) == 0
+    assert main(["stats", "news.en", "--write", "figure.png"]) == 0
     assert (corpora / "figure.png").stat().st_size > 5000
 
 
@@ -50,8 +50,8 @@ def test_bad_input(corpora, capsys):
     fails(capsys, ["stats", "none"], "none: there is no such file")
     fails(capsys, ["stats", "pairs.parquet"], "no column reference; it has english, score", "--columns reference=NAME")
     fails(capsys, ["stats", "news.en", "--json", "no/stats.json"], "no/stats.json")
-    fails(capsys, ["stats", "news.en", "--picture", "."], "is a folder")
-    fails(capsys, ["stats", "news.en", "--picture", "a.doc"], "a.doc")
+    fails(capsys, ["stats", "news.en", "--write", "."], "is a folder")
+    fails(capsys, ["stats", "news.en", "--write", "a.doc"], "a.doc")
     fails(capsys, ["stats", "news.en", "--write-samples", "news.en"], "news.en is a file; name a folder")
     fails(capsys, ["stats", "news.en", "--sample", "0"], "sample must be from 1 to 2,000,000, was 0")
     (corpora / "trees").write_text("(S a)\n(S (NP b)\n")

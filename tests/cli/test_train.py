@@ -46,7 +46,7 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--data", "./none"], ["no pairs './none'", "release folder"]),
         (["--data", "other.parquet"], ["no column reference, translation", "it has en, mt"]),
         (["--data", "cut.parquet"], ["cannot read cut.parquet"]),
-        (["--data", "pairs.parquet", "--min-score", "0.5"], ["no column para_score", "paranmt import"]),
+        (["--data", "pairs.parquet", "--selection", "min_score=0.5"], ["no column para_score", "paranmt import"]),
         (["--model", "transformer"], ["one to three different ones of word, trigram, lstm, blstm", "'transformer'"]),
         (["--model", "word+trigram,lstm"], ["not both"]),
         (["--model", "word,word"], ["different ones"]),
@@ -63,7 +63,7 @@ def test_train_every_encoder(pairs, capsys, model):
         (["--margin", "-1"], ["--margin must be above 0"]),
         (["--scrambling", "2"], ["--scrambling must be from 0 to 1, was 2.0"]),
         (["--min-count", "100"], ["the word vocabulary is empty"]),
-        (["--max-pairs", "0"], ["--max-pairs must be at least 1"]),
+        (["--selection", "max_pairs=0"], ["max_pairs must be at least 1"]),
         (["--data", "same.parquet"], ["nothing was learned"]),
         (["--out", "pairs.parquet"], ["pairs.parquet", "choose another place"]),
         (["--out", "pairs.parquet/encoder"], ["pairs.parquet"]),
@@ -102,7 +102,7 @@ def test_choices_are_shown(pairs, capsys):
 def test_no_pairs_left(pairs, capsys):
     table = pa.table({"reference": ["a"], "translation": ["b"], "para_score": pa.array([0.1], pa.float32())})
     pq.write_table(table, pairs / "low.parquet")
-    command = ["train", "--data", "low.parquet", "--min-score", "0.5", "--out", "out", *SMALL]
+    command = ["train", "--data", "low.parquet", "--selection", "min_score=0.5", "--out", "out", *SMALL]
     fails(capsys, command, "nothing to train on: of 1 pairs 1 are outside the chosen ranges")
 
 

@@ -13,7 +13,7 @@ from datasets import load_dataset
 from paranmt_hf.cli import main
 from paranmt_hf.corpus import score
 from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig
-from paranmt_hf.corpus.jobs.added_columns import ColumnStage
+from paranmt_hf.corpus.jobs.stages import ColumnStage
 from paranmt_hf.corpus.publish import check_release
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.schema import ADDED, describe_missing
@@ -78,12 +78,12 @@ def test_one_after_the_other_is_all_at_once(release, made, tmp_path):
 
 def test_settings_of_the_release_are_checked(release):
     path, values = release / "build.json", json.loads((release / "build.json").read_text())
-    values["settings"]["release"]["seed"] = "x"
+    values["settings"]["release"]["keep_source"] = "x"
     path.write_text(json.dumps(values))
-    with pytest.raises(InputError, match=r"build.json is damaged: expected a whole number under 'seed', found 'x'"):
+    with pytest.raises(InputError, match=r"build.json is damaged: .* 'keep_source', found 'x'"):
         rescore(release, add=["number_mismatch"], engine=LOCAL)
     # What a later version might write beside.
-    values["settings"]["release"].update(seed=0, later=1)
+    values["settings"]["release"].update(keep_source=False, later=1)
     path.write_text(json.dumps(values))
     assert rescore(release, add=["number_mismatch"], engine=LOCAL).fresh
 
@@ -120,7 +120,7 @@ def test_interrupted_learning_and_adding(release, made, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             rescore(release, **ADD)
     assert list(release.with_name(f"{release.name}.work").glob("*human-score.safetensors"))
-    monkeypatch.setattr("paranmt_hf.corpus.jobs.added_columns.learn", killed)  # it has learned already
+    monkeypatch.setattr("paranmt_hf.corpus.jobs.stages.learn", killed)  # it has learned already
     rescore(release, **ADD)
     assert bytes_of(release) == bytes_of(other)
 
@@ -137,7 +137,7 @@ def test_a_classifier_that_learned_otherwise_is_not_taken(release, tmp_path):
 def test_command(release, capsys, monkeypatch):
     monkeypatch.chdir(release.parent)
     before = table_of(release)
-    assert main(["score", release.name, "--add", "number_mismatch", "name_mismatch", "--workers", "1"]) == 0
+    assert main(["score", release.name, "--add", "number_mismatch", "name_mismatch", "--engine", "workers=1"]) == 0
     assert table_of(release).column_names == [*before.column_names, "number_mismatch", "name_mismatch"]
     assert table_of(release)["para_score"].equals(before["para_score"])
     assert re.search(r"number_mismatch +\d+ pairs, \d+\.\d%", capsys.readouterr().out)
@@ -146,7 +146,7 @@ def test_command(release, capsys, monkeypatch):
 def test_import_and_build_add_columns(release, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pairs.tsv").write_text("I see 3 dogs\tI see 4 dogs\t0.5\nI do not go\tI go\t0.25\n")
-    options = ["--license", "mit", "--workers", "1", "--add", "negation_mismatch", "number_mismatch"]
+    options = ["--license", "mit", "--engine", "workers=1", "--add", "negation_mismatch", "number_mismatch"]
     assert main(["import", "pairs.tsv", "--out", "out", *options]) == 0
     table = table_of(tmp_path / "out")
     assert table["number_mismatch"].to_pylist() == [2, 0]

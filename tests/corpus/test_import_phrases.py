@@ -15,7 +15,7 @@ def test_ppdb_becomes_a_release(tmp_path, capsys, caplog):
     lines.append(LINE.format("hard", "clever", "NA"))
     (tmp_path / "ppdb.gz").write_bytes(gzip.compress("".join(lines).encode()))
     words = ["import", str(tmp_path / "ppdb.gz"), "--format", "phrases", "--out", str(tmp_path / "out")]
-    words += ["--scorer", str(tmp_path / "vectors.txt"), "--workers", "1", "--threads", "1"]
+    words += ["--scorer", str(tmp_path / "vectors.txt"), "--engine", "workers=1,threads=1"]
     words += ["--ppdb-score", "PPDB2.0Score"]
     assert main(words) == 1
     assert "a license is needed" in capsys.readouterr().err

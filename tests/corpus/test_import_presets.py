@@ -14,7 +14,7 @@ PAWS = "id\tsentence1\tsentence2\tlabel\n1\tsmart .\tclever .\t1\n2\tsmart .\tha
 def words(tmp_path):
     (tmp_path / "vectors.txt").write_text("smart 1 0\nclever 1 0.1\nhard 0 1\n")
     (tmp_path / "train.tsv").write_text(PAWS)
-    ending = ["--scorer", str(tmp_path / "vectors.txt"), "--workers", "1", "--threads", "1"]
+    ending = ["--scorer", str(tmp_path / "vectors.txt"), "--engine", "workers=1,threads=1"]
     return ["import", str(tmp_path / "train.tsv"), *ending, "--out", str(tmp_path / "out")]
 
 

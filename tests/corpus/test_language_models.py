@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from paranmt_hf.cli import main
+from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.language_models import requests
@@ -55,9 +56,9 @@ def bitext(tmp_path):
 
 
 def make(bitext, out, vectors, server, **settings):
-    release = settings.pop("release", RELEASE)
+    engine = settings.pop("engine", LOCAL)
     config = LanguageModelConfig("small", base_url=server.url, source_language="cs", **settings)
-    return build(bitext, out, language_model=config, scorer=vectors, release=release, engine=LOCAL)
+    return build(bitext, out, language_model=config, scorer=vectors, release=RELEASE, engine=engine)
 
 
 def test_build_by_hand(bitext, vectors, tmp_path):
@@ -187,7 +188,7 @@ def paraphrase(text, out, vectors, server, **settings):
         out,
         language_model=LanguageModelConfig("small", base_url=server.url, **settings),
         scorer=vectors,
-        release=ReleaseConfig(license="cc-by-4.0", rows_per_shard=10),
+        release=ReleaseConfig(license="cc-by-4.0"),
         engine=LOCAL,
     )
 
@@ -225,7 +226,7 @@ def test_answers_of_which_none_is_good_are_not_paid_for_to_the_end(bitext, vecto
     many = LineFiles({"source": tmp_path / "many.cs", "reference": tmp_path / "many.en"})
     with serving(lambda *_: "I cannot assist with that.") as server:
         with pytest.raises(InputError, match=r"of the first 50 answers none is usable \(50 refused by the model\)"):
-            make(many, tmp_path / "corpus", vectors, server, release=replace(RELEASE, rows_per_shard=1000))
+            make(many, tmp_path / "corpus", vectors, server, engine=replace(LOCAL, shard_rows=1000))
     assert len(server.requests) == 50
 
 
@@ -234,7 +235,7 @@ def words(tmp_path, vectors, url, *more, **settings):
     (tmp_path / "model.yaml").write_text("".join(lines))
     files = ["--source", str(tmp_path / "text.cs"), "--reference", str(tmp_path / "text.en")]
     model = ["--language-model", str(tmp_path / "model.yaml"), "--out", str(tmp_path / "corpus")]
-    release = ["--scorer", str(vectors), "--license", "mit", "--rows-per-shard", "10"]
+    release = ["--scorer", str(vectors), "--license", "mit", "--engine", "shard_rows=10"]
     return ["build", *files, *model, *release, *more]
 
 
@@ -247,18 +248,26 @@ def test_the_key_is_written_nowhere(bitext, vectors, tmp_path, monkeypatch, capl
         return paraphrased(sentence) if fine.is_set() else failure(500, f"what a fine key, {KEY}")
 
     with serving(answer, key=KEY) as server:
-        command = words(tmp_path, vectors, server.url, "--keep-work", retries=1)
+        command = words(tmp_path, vectors, server.url, retries=1)
         assert main(command) == 1
         stopped = bytes_of(tmp_path)
         fine.set()
+        with monkeypatch.context() as patch:
+            patch.setattr(release_run, "write_card", interrupt)
+            assert main(command) == 130
+        stopped |= bytes_of(tmp_path)
         assert main(command) == 0
-    assert {"corpus/build.json", "corpus.work/answers.db"} <= bytes_of(tmp_path).keys()
+    assert {"corpus/build.json"} <= bytes_of(tmp_path).keys() and "corpus.work/answers.db" in stopped
     told = capfd.readouterr()
     assert "***" in told.err
     secrets = [KEY, "0123456789abcdef"]
     for content in [*stopped.values(), *bytes_of(tmp_path).values()]:
         assert not any(secret.encode() in content for secret in secrets)
     assert not any(secret in text for secret in secrets for text in (told.out, told.err, caplog.text))
+
+
+def interrupt(*arguments):
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
@@ -287,7 +296,7 @@ def test_a_server_that_is_not_there_leaves_nothing(bitext, vectors, tmp_path, ca
 def test_the_estimate_comes_first(bitext, vectors, tmp_path, capsys, caplog):
     with serving(paraphrased) as server:
         command = words(tmp_path, vectors, server.url, price_input=1000, price_output=2000)
-        assert main(["estimate", *command[1:7]]) == 0
+        assert main([*command, "--estimate"]) == 0
         told = capsys.readouterr().out
         assert told.startswith("30 requests, about ") and "which cost about" in told
         assert not server.requests and not (tmp_path / "corpus").exists()

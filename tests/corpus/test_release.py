@@ -229,9 +229,9 @@ def test_import_is_light():
 
 
 def test_sample_of_a_larger_corpus(tmp_path):
-    written = write_release([make_rows(700), make_rows(1800, 700)], tmp_path, seed=5)
+    written = write_release([make_rows(700), make_rows(1800, 700)], tmp_path)
     sample = pa.concat_tables(read_tables(release_files(tmp_path, "sample")))
-    assert sample["id"].to_pylist() == sample_ids(np.arange(2500), 1000, seed=5).tolist()
+    assert sample["id"].to_pylist() == sample_ids(np.arange(2500), 1000, seed=0).tolist()
     assert written.configs["sample"].rows == 1000
 
 

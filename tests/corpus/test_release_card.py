@@ -148,5 +148,5 @@ def test_another_wording_needs_no_other_release(tmp_path):
     assert (other.folder / "README.md").read_bytes() == (folder / "README.md").read_bytes()
     make(folder)
     assert read_record(folder) == first.record
-    with pytest.raises(InputError, match="made with other settings: .*seed"):
-        make(folder, replace(worded, seed=5))
+    with pytest.raises(InputError, match="made with other settings: .*keep_source"):
+        make(folder, replace(worded, keep_source=True))

@@ -17,7 +17,7 @@ SAMPLE = ASSETS / "sample"
 
 def command(out, workers):
     arguments = ["--source", SAMPLE / "sample.cs", "--reference", SAMPLE / "sample.en", "--translator", "embedded"]
-    arguments += ["--license", "mit", "--out", out, "--rows-per-shard", "40", "--workers", workers, "--threads", "1"]
+    arguments += ["--license", "mit", "--out", out, "--engine", f"workers={workers},threads=1,shard_rows=40"]
     return [sys.executable, "-m", "paranmt_hf.cli", "build", *map(str, arguments)]
 
 

@@ -77,8 +77,8 @@ def make(folder: Path, name: str = "corpus"):
             folder / name,
             translator=FakeTranslatorConfig(),
             scorer=folder / "vectors.txt",
-            release=replace(RELEASE, rows_per_shard=50),
-            engine=LOCAL,
+            release=RELEASE,
+            engine=replace(LOCAL, shard_rows=50),
         )
 
 

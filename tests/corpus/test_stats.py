@@ -11,7 +11,7 @@ import pytest
 from paranmt_hf.corpus.diversity import CorpusFigures
 from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.corpus.release import read_tables, release_files
-from paranmt_hf.corpus.stats import CorpusStatistics, StatsConfig, describe_corpora
+from paranmt_hf.corpus.stats import CorpusStatistics, ParsingConfig, StatsConfig, describe_corpora
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.records import from_json
@@ -77,15 +77,16 @@ def test_document_frequencies_of_another_text(text, tmp_path):
 def test_side_by_side(release, text, tmp_path):
     (tmp_path / "again").mkdir()
     again = shutil.copy(text, tmp_path / "again")
-    config = StatsConfig(sample=20, seed=3, parse_sample=2)
+    config = StatsConfig(sample=20, seed=3)
     parser = Words()
-    record = describe_corpora([release, release / "filtered", text, again], config=config, parser=parser)
+    options = {"config": config, "parser": parser, "parsing": ParsingConfig(max_parsed=2)}
+    record = describe_corpora([release, release / "filtered", text, again], **options)
     names = [each.name for each in record.corpora]
     assert names == ["corpus", "corpus/filtered", str(text), str(again)]
     assert [each.measured for each in record.corpora[2:]] == [3, 3]
     assert record.corpora[0].measured == 20 < record.corpora[0].size
     # A corpus's figures do not depend on what stands beside it.
-    assert record.corpora[0] == describe_corpora(release, config=config, parser=parser).corpora[0]
+    assert record.corpora[0] == describe_corpora(release, **options).corpora[0]
     assert record.corpora[0] != describe_corpora(release, config=StatsConfig(sample=20, seed=4)).corpora[0]
     assert all(each.parses.sentences == 2 for each in record.corpora if each.measured > 1)
     table = record.summary().split("\n\n")[0].split("\n")
@@ -137,9 +138,9 @@ def test_trees_of_a_file_and_samples_to_parse(text, release, tmp_path):
 
 def test_kept_trees_of_an_interrupted_run(text, tmp_path):
     keep, first = tmp_path / "kept.tsv", Words()
-    record = describe_corpora(text, parser=first, keep_trees=keep)
+    record = describe_corpora(text, parser=first, parsing=ParsingConfig(keep=keep))
     again = Words()
-    assert describe_corpora(text, parser=again, keep_trees=keep) == record
+    assert describe_corpora(text, parser=again, parsing=ParsingConfig(keep=keep)) == record
     assert (first.count, again.count) == (3, 0)
 
 
@@ -164,8 +165,8 @@ def test_what_cannot_be_done(text, options, message, monkeypatch):
 def test_settings_out_of_range():
     with pytest.raises(InputError, match="sample must be from 1 to 2,000,000, was 0"):
         StatsConfig(sample=0)
-    with pytest.raises(InputError, match="parse_levels must be one of two-levels, two-below, with-wrapper"):
-        StatsConfig(parse_levels="three")
+    with pytest.raises(InputError, match="levels must be one of two-levels, two-below, with-wrapper"):
+        ParsingConfig(levels="three")
 
 
 def test_a_picture_of_everything_and_of_almost_nothing(release, text, tmp_path):

@@ -69,12 +69,12 @@ def test_publish_and_load(hub, tmp_path):
             TEMPLATE,
             "--parser",
             trees,
-            "--max-length",
-            "9",
+            "--selection",
+            "max_length=9",
             "--device",
             "cpu",
-            "--workers",
-            "1",
+            "--engine",
+            "workers=1",
         ]
         run("paraphrase", "text", text, "--model", model, *options, "--keep-copies", "--out", out)
         made.append(out.read_text())

@@ -92,8 +92,8 @@ def test_config_that_is_not_there(hub, tmp_path):
     # Of a few pairs none are in the top two tenths with both sides short enough.
     folder = make_release(tmp_path / "few", 3)
     record = json.loads((folder / "build.json").read_text())
-    done = hub.paranmt("train", "--data", folder, "--subset", "top", "--out", tmp_path / "out")
-    fails(done, "--subset must be one of default, filtered, sample")
+    done = hub.paranmt("train", "--data", folder, "--selection", "subset=top", "--out", tmp_path / "out")
+    fails(done, "subset must be one of default, filtered, sample")
     assert set(record["configs"]) <= {"default", "filtered", "sample"}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paranmt_hf.util.optional import available
 from tests.interruption.driver import Case
-from tests.interruption.inputs import ONE, SAMPLE, SETTLED, bitext, pairs
+from tests.interruption.inputs import ONE, SAMPLE, SETTLED, TEN_ROWS, TWO_ROWS, bitext, pairs
 from tests.interruption.paraphrasing import PARAPHRASING
 
 # What stands in results of mteb: ours beside each other, each alone, and laid out for submission.
@@ -22,17 +22,17 @@ def _build(root: Path, *more: str, **settings: object) -> list[str]:
     (root / "translator.yaml").write_text("".join(f"{name}: {value}\n" for name, value in chosen.items()))
     words = ["build", "--reference", f"{root}/sample.en", "--translator", f"{root}/translator.yaml"]
     words += [] if "--pivot" in more else ["--source", f"{root}/sample.cs"]
-    return [*words, "--out", f"{root}/out", "--rows-per-shard", "2", *SETTLED, *more]
+    return [*words, "--out", f"{root}/out", *SETTLED, *more]
 
 
 def _import(root: Path) -> list[str]:
-    return ["import", f"{root}/pairs.parquet", "--out", f"{root}/out", "--rows-per-shard", "10", *SETTLED, *ONE]
+    return ["import", f"{root}/pairs.parquet", "--out", f"{root}/out", *SETTLED, *TEN_ROWS]
 
 
 def _import_preset(root: Path, preset: str, *more: str) -> list[str]:
     files = [str(path) for path in sorted(root.glob("set*.tsv.gz"))]
-    words = ["import", *files, "--preset", preset, "--out", f"{root}/out", "--rows-per-shard", "10"]
-    return [*words, *more, *ONE]
+    words = ["import", *files, "--preset", preset, "--out", f"{root}/out"]
+    return [*words, *more, *TEN_ROWS]
 
 
 def _labelled(root: Path) -> None:
@@ -257,10 +257,10 @@ def _model(root: Path) -> None:
 
 CASES = [
     *PARAPHRASING,
-    Case("build", lambda root: _build(root, *ONE), lambda root: bitext(root, 6)),
+    Case("build", lambda root: _build(root, *TWO_ROWS), lambda root: bitext(root, 6)),
     Case(
         "build, 2 workers",
-        lambda root: _build(root, "--workers", "2", "--threads", "1"),
+        lambda root: _build(root, "--engine", "workers=2,threads=1,shard_rows=2"),
         lambda root: bitext(root, 6),
     ),
     Case("import", _import, pairs),
@@ -297,10 +297,10 @@ CASES = [
     ),
     Case(
         "build, several hypotheses",
-        lambda root: _build(root, "--hypotheses", "3", *ONE, sample="true", temperature=0.7),
+        lambda root: _build(root, "--hypotheses", "3", *TWO_ROWS, sample="true", temperature=0.7),
         lambda root: bitext(root, 5),
     ),
-    Case("build, pivot", lambda root: _build(root, "--pivot", "embedded", *ONE), lambda root: bitext(root, 4)),
+    Case("build, pivot", lambda root: _build(root, "--pivot", "embedded", *TWO_ROWS), lambda root: bitext(root, 4)),
     Case("supervise", _supervise, _task),
     Case(
         "convert", lambda root: ["encoder", "convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model

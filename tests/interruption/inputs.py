@@ -8,7 +8,8 @@ from paranmt_hf.hub.repository import ASSETS
 
 SAMPLE = ASSETS / "sample"
 SETTLED = ["--license", "mit"]
-ONE = ["--workers", "1", "--threads", "1"]
+ONE = ["--engine", "workers=1,threads=1"]
+TWO_ROWS, TEN_ROWS = (["--engine", f"workers=1,threads=1,shard_rows={rows}"] for rows in (2, 10))
 
 
 def bitext(root: Path, lines: int) -> None:

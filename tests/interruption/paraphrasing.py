@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paranmt_hf.util.optional import available
 from tests.interruption.driver import Case
-from tests.interruption.inputs import ONE, SETTLED, bitext, pairs
+from tests.interruption.inputs import ONE, SETTLED, TWO_ROWS, bitext, pairs
 
 # Both say how long training took.
 SECONDS = {"out/paraphraser.json": ("seconds",), "out/README.md": ("seconds",)}
@@ -115,7 +115,7 @@ def _asked(root: Path) -> list[str]:
         "--out",
         f"{root}/out",
     ]
-    return [*words, "--rows-per-shard", "2", *SETTLED, *ONE]
+    return [*words, *SETTLED, *TWO_ROWS]
 
 
 PARAPHRASING = [

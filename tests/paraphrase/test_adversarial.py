@@ -177,6 +177,6 @@ def test_the_command(bert, model, tmp_path, capsys, file):
         "--out",
         str(tmp_path / "o.tsv"),
     ]
-    assert main([*words, "--search", "n=2,min_score=-1,sample=true,max_length=12", "--workers", "1"]) == 0
+    assert main([*words, "--search", "n=2,min_score=-1,sample=true,max_length=12", "--engine", "workers=1"]) == 0
     printed = capsys.readouterr().out
     assert "sentences are broken" in printed and "accuracy" in printed

@@ -250,6 +250,6 @@ def test_the_command(file, model, tmp_path, capsys):
     words = ["paraphrase", "augment", str(file), "--model", str(model), "--out", str(tmp_path / "out.tsv"), "--search"]
     assert main([*words, "n=201"]) == 1
     assert "n must be from 1 to 200, was 201" in capsys.readouterr().err
-    assert main([*words, "n=2,sample=true,max_length=12", "--workers", "1", "--per-label", "40"]) == 0
+    assert main([*words, "n=2,sample=true,max_length=12", "--engine", "workers=1", "--per-label", "40"]) == 0
     printed = capsys.readouterr().out
     assert "12 sentences and" in printed and "short: raise n and beams" in printed

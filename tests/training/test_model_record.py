@@ -40,8 +40,8 @@ TRAINING = TrainingRecord(
 def test_command_by_hand():
     assert command(TRAINING) == (
         "paranmt train --data captions.parquet every.parquet org/c@12 --model word-trigram --words 50000 --vectors "
-        "glove.txt --learning-rate 0.0003 --decay --epochs 1 --teacher x --seed 2 --min-score 0.4 --max-length 30 "
-        "--subset filtered --max-pairs 1000 --development STS --exclude STS --out FOLDER"
+        "glove.txt --learning-rate 0.0003 --decay --epochs 1 --teacher x --seed 2 --selection "
+        "min_score=0.4,max_length=30,subset=filtered,max_pairs=1000 --development STS --exclude STS --out FOLDER"
     )
 
 

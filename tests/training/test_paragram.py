@@ -87,4 +87,4 @@ def test_what_phrases_trained_is_known_again_and_published(tmp_path):
     assert first.fresh and not second.fresh and second.record == first.record
     plan = publish(first.folder, "org/model", license="mit", dry_run=True)
     assert "Trained on 4 pairs of sentences of ppdb." in plan.card
-    assert "paranmt train --data ppdb " in plan.card and "--min-score 1 --ppdb-score PPDB2.0Score" in plan.card
+    assert "paranmt train --data ppdb " in plan.card and "--selection min_score=1,ppdb_score=PPDB2.0Score" in plan.card

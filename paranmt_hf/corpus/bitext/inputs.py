@@ -1,25 +1,31 @@
-"""Where text comes from, as options: two aligned files, or files or a dataset with columns."""
+"""Where text comes from: two aligned files, files with columns, or a dataset on the Hub or in a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import contextlib
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Any, Unpack
 
-from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
+from paranmt_hf.corpus.bitext.columns import stream_batches
+from paranmt_hf.corpus.bitext.lines import file_identity
 from paranmt_hf.corpus.bitext.readers import (
-    MAX_CHARACTERS,
+    BLOCK_ROWS,
     AlignedText,
     LineFiles,
     ParquetFiles,
+    Piece,
     Reader,
     TabFile,
+    TableReader,
     TextOptions,
 )
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import split_revision
-from paranmt_hf.util.settings import Advanced, Count, check
+from paranmt_hf.hub.client import explain, explain_absence, split_revision
+from paranmt_hf.hub.repository import check_remote, own_files
+from paranmt_hf.util.settings import check
 
 
 @dataclass(frozen=True)
@@ -29,20 +35,15 @@ class TextInput:
     Attributes:
         source: File of the foreign side, one sentence on a line (plain, .gz, .xz, .zst).
         reference: File of the other side, aligned with `source`: English, or the language of the corpus.
-        data: TSV or Parquet files, or a dataset: a folder, or an id on the Hub, which `@` and a revision may follow.
+        data: TSV or Parquet files; or a dataset, `ID:CONFIG:SPLIT`, such as wmt/wmt14:de-en:train. ID is a folder or
+            an id on the Hub, which `@` and a revision may follow; CONFIG and SPLIT (default: train) may be left out.
         columns: Columns of `data`, such as source=2,reference=1,origin=3 (TSV, from 1) or source=cs,reference=en.
-        dataset_config: Config of the dataset.
-        dataset_split: Split of the dataset.
-        max_characters: Maximum length of a sentence; rows with a longer one are dropped.
     """
 
     source: Path | None = None
     reference: Path | None = None
     data: tuple[str, ...] | None = None
     columns: Mapping[str, str] | None = None
-    dataset_config: Annotated[str | None, Advanced] = None
-    dataset_split: Annotated[str, Advanced] = "train"
-    max_characters: Annotated[Count, Advanced] = MAX_CHARACTERS
 
     def __post_init__(self) -> None:
         check(self)
@@ -54,24 +55,34 @@ class TextInput:
     def open(self) -> AlignedText:
         """Open the text: columns `source` and `reference`, or `reference` alone, and `origin` if it is named."""
         if self.data is None:
-            files = {"source": self.source, "reference": self.reference}
-            given = {name: path for name, path in files.items() if path is not None}
-            return LineFiles(given, max_characters=self.max_characters)
+            sides = {"source": self.source, "reference": self.reference}
+            return LineFiles({name: path for name, path in sides.items() if path is not None})
+        files = [Path(one).expanduser() for one in self.data]
         columns = dict(self.columns or {})
-        if not columns and not _is_table(self.data, ".parquet") and all(Path(one).is_file() for one in self.data):
+        if not columns and not _is_table(files, ".parquet") and all(file.is_file() for file in files):
             raise InputError("TSV files need `columns`, which numbers them from 1, such as source=2,reference=1")
         columns = columns or {"source": "source", "reference": "reference"}
         if "reference" not in columns:
             raise InputError("`columns` must name reference, such as reference=text", option="columns")
         check_names(columns, ["source", "reference", "origin"])
-        options: TextOptions = {"max_characters": self.max_characters, "optional": columns.keys() & {"origin"}}
-        if len(self.data) == 1 and not Path(self.data[0]).expanduser().is_file():
-            name, revision = self.data[0], None
+        options: TextOptions = {"optional": columns.keys() & {"origin"}}
+        if len(files) == 1 and not files[0].is_file():
+            name, config, split = split_dataset(self.data[0])
+            revision = None
             if not Path(name).expanduser().exists():
                 name, revision = split_revision(name)
-            config, split = self.dataset_config, self.dataset_split
             return HubDataset(name, columns, config=config, split=split, revision=revision, **options)
-        return open_table([Path(one).expanduser() for one in self.data], columns, options)
+        return open_table(files, columns, options)
+
+
+def split_dataset(text: str) -> tuple[str, str | None, str]:
+    """Split `ID:CONFIG:SPLIT` into the three; an existing path, and the drive of a path of Windows, stay whole."""
+    if Path(text).expanduser().exists():
+        return text, None, "train"
+    drive = text[:2] if re.match(r"[A-Za-z]:[\\/]", text) else ""
+    name, _, rest = text[len(drive) :].partition(":")
+    config, _, split = rest.partition(":")
+    return drive + name, config or None, split or "train"
 
 
 def open_table(files: list[Path], columns: Mapping[str, str], options: TextOptions) -> Reader:
@@ -96,3 +107,83 @@ def check_names(columns: Collection[str], known: Collection[str]) -> None:
     """Refuse unknown names of columns."""
     if unknown := set(columns) - set(known):
         raise InputError(f"`columns` can name {', '.join(known)}, not {', '.join(sorted(unknown))}", option="columns")
+
+
+class HubDataset(TableReader):
+    """A dataset on the Hub, or in a local folder, read as a stream.
+
+    The revision is resolved once, at the first use, so that all uses of this object read the same rows.
+
+    Args:
+        id: Id on the Hub, or a folder.
+        columns: Where each column is: a name, or a path such as `translation.cs` (the layout of OPUS and WMT).
+        config: Config of the dataset.
+        split: Its split.
+        revision: Branch, tag or commit on the Hub; None is the main branch.
+        options: See `TextOptions`.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        columns: Mapping[str, str],
+        *,
+        config: str | None = None,
+        split: str = "train",
+        revision: str | None = None,
+        **options: Unpack[TextOptions],
+    ) -> None:
+        super().__init__(columns, **options)
+        self.id, self.config, self.split, self.revision = str(id), config, split, revision
+        self.label = f"dataset {self.id!r}, split {split!r}"
+        self._local = Path(self.id).is_dir()
+        self._resolved: str | None = None
+
+    def source(self) -> dict[str, object]:
+        """Name the commit on the Hub, or hash the files of a folder."""
+        chosen = {"config": self.config, "split": self.split, "columns": self.paths}
+        if self._local:
+            return {"kind": "folder", "files": [file_identity(path) for path in self._local_files()], **chosen}
+        return {"kind": "hub", "dataset": self.id, "revision": self._commit(), **chosen}
+
+    def pieces(self) -> Iterator[Piece]:
+        """Read the stream batch by batch."""
+        from datasets import load_dataset, load_dataset_builder
+
+        options = {} if self._local else {"revision": self._commit()}
+        if self._local:
+            self._local_files()
+        else:
+            check_remote(self.id, lambda: self._load(load_dataset_builder, **options))
+        stream = self._load(load_dataset, split=self.split, streaming=True, **options)
+        rows = 0
+        with contextlib.closing(stream_batches(stream, self.label, BLOCK_ROWS)) as batches:
+            for batch in batches:
+                yield self.piece(batch, self.label, (rows := rows + batch.num_rows) - batch.num_rows)
+
+    def _load(self, load: Callable[..., Any], **options: object) -> Any:  # noqa: ANN401
+        try:
+            return load(self.id, self.config, **options)
+        # What a wrong name, config, split or layout raises.
+        except (OSError, ValueError, RuntimeError) as error:
+            why = error if self._local else explain(error, self.id, "dataset", self.revision)
+            raise InputError(f"{self.label}: cannot be read: {why}") from error
+
+    def _local_files(self) -> list[Path]:
+        from datasets import load_dataset_builder
+
+        files = own_files(Path(self.id), lambda: self._load(load_dataset_builder))
+        # A slice such as `train[:10%]` is not a key: then all files count.
+        chosen = [files[self.split]] if self.split in files else files.values()
+        return sorted(path for group in chosen for path in group)
+
+    def _commit(self) -> str:
+        from huggingface_hub import HfApi
+
+        if self._resolved is None:
+            try:
+                self._resolved = HfApi().dataset_info(self.id, revision=self.revision).sha
+            # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
+            except Exception as error:
+                raise InputError(explain_absence(error, self.id, "dataset", self.revision)) from error
+        return self._resolved

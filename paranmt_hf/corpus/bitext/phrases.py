@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.columns import decode
 from paranmt_hf.corpus.bitext.lines import existing, file_identity, read_blocks, split_lines
-from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, Piece, Reader, Report
+from paranmt_hf.corpus.bitext.readers import Piece, Reader, Report
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line
 
@@ -199,14 +199,11 @@ class PhraseFiles(Reader):
     Args:
         files: The files.
         score: A feature of PPDB that becomes the score, such as `PPDB2.0Score`.
-        max_characters: Rows with a longer side are dropped.
     """
 
-    def __init__(
-        self, files: Sequence[Path], *, score: str | None = None, max_characters: int = MAX_CHARACTERS
-    ) -> None:
+    def __init__(self, files: Sequence[Path], *, score: str | None = None) -> None:
         scores = (SCORE,) if score else ()
-        super().__init__((*SIDES, *scores), numbers=scores, optional=scores, max_characters=max_characters)
+        super().__init__((*SIDES, *scores), numbers=scores, optional=scores)
         self.files, self.score = existing(files), score
         self.label = ", ".join(map(str, self.files))
         for path in self.files:

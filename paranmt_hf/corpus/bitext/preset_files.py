@@ -14,7 +14,7 @@ from paranmt_hf.corpus.bitext.columns import decode
 from paranmt_hf.corpus.bitext.lines import existing, file_identity
 from paranmt_hf.corpus.bitext.phrases import BAR, PhraseFiles, features_of, first_line, is_rule
 from paranmt_hf.corpus.bitext.presets import Layout, Preset, find_layout, read_fields, spoken_in
-from paranmt_hf.corpus.bitext.readers import MAX_CHARACTERS, Piece, Reader
+from paranmt_hf.corpus.bitext.readers import Piece, Reader
 from paranmt_hf.errors import InputError
 
 # The pairs of a set grow with the square of its sentences; sets of TaPaCo have some, and none comes near it.
@@ -104,17 +104,9 @@ class PresetFiles(Reader):
         preset: The data set.
         files: Its files; plain, .gz, .bz2, .xz, .zst or .parquet.
         label: Which pairs are kept, where the layout has labels; `1` by default.
-        max_characters: Rows with a longer side are dropped.
     """
 
-    def __init__(
-        self,
-        preset: Preset,
-        files: Sequence[Path],
-        *,
-        label: Wanted | None = None,
-        max_characters: int = MAX_CHARACTERS,
-    ) -> None:
+    def __init__(self, preset: Preset, files: Sequence[Path], *, label: Wanted | None = None) -> None:
         self.files, self.preset = existing(files), preset
         self.layout = _common_layout(preset, self.files)
         if self.layout.hidden_labels and label != "any":
@@ -130,7 +122,7 @@ class PresetFiles(Reader):
         self.wanted: Wanted = label or "1"
         columns = (*SIDES, LABEL) if self.layout.labelled else SIDES
         labels = columns[len(SIDES) :]
-        super().__init__(columns, numbers=labels, optional=labels, max_characters=max_characters)
+        super().__init__(columns, numbers=labels, optional=labels)
         self.label = ", ".join(map(str, self.files))
 
     def source(self) -> dict[str, object]:
@@ -235,7 +227,6 @@ def open_preset(
     *,
     label: Wanted | None = None,
     score: str | None = None,
-    max_characters: int = MAX_CHARACTERS,
     language: str | None = None,
 ) -> Reader:
     """Open files of a known data set.
@@ -246,13 +237,12 @@ def open_preset(
         label: See `PresetFiles`.
         score: Of phrases: the feature that becomes the column `ppdb_score`; that of the preset, where the first file
             has it, if left out.
-        max_characters: Rows with a longer side are dropped.
         language: Code of the language of the corpus; files that say another one are refused.
     """
     if not preset.of_phrases:
         if score:
             raise InputError(f"--ppdb-score is for files of PPDB; the preset {preset.name} has no features")
-        pairs = PresetFiles(preset, files, label=label, max_characters=max_characters)
+        pairs = PresetFiles(preset, files, label=label)
         for path in pairs.files:
             if language and (found := spoken_in(pairs.layout, path)) not in (None, language):
                 raise InputError(
@@ -270,4 +260,4 @@ def open_preset(
             )
     if score is None and preset.score in features_of(existing(files)[0]):
         score = preset.score
-    return PhraseFiles(files, score=score, max_characters=max_characters)
+    return PhraseFiles(files, score=score)

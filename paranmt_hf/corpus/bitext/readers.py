@@ -1,4 +1,4 @@
-"""Aligned text in, Arrow record batches out: line-aligned files, TSV, Parquet; `hub_dataset.py` has the Hub.
+"""Aligned text in, Arrow record batches out: line-aligned files, TSV, Parquet; `inputs.py` has datasets.
 
 Every reader takes one bounded piece of the input at a time, whatever the input's size, and treats it column by column.
 Rows that cannot be used are dropped for a reason that the report counts; `id` counts all rows, so it survives that.

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.machine import visible_cores
-from paranmt_hf.util.settings import Advanced, Range, RunOnly, check
+from paranmt_hf.util.settings import Range, RunOnly, check
 
 MAX_WORKERS = 10_000
+MAX_SHARD_ROWS = 10_000_000
 # Files of GPU drivers on Linux: Nvidia's, AMD's, and Windows' below it.
 DRIVERS = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
@@ -22,16 +23,18 @@ class EngineConfig:
     """Where and with how many workers a job runs.
 
     Attributes:
-        engine: Processes of this machine (local), or tasks of a Ray cluster.
+        kind: Processes of this machine (local), or tasks of a Ray cluster (ray).
         workers: Number of worker processes; 0 is one for each GPU, else up to 8 cores.
         threads: Cores of a worker; 0 is an even share.
         gpus: GPUs of a worker; 0 is one if there are GPUs.
+        shard_rows: Rows in one unit of work; 0 is what suits the command, such as 10,000 lines of a bitext.
     """
 
-    engine: Annotated[Literal["local", "ray"], Advanced, RunOnly] = "local"
+    kind: Annotated[Literal["local", "ray"], RunOnly] = "local"
     workers: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), RunOnly] = 0
-    threads: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), Advanced, RunOnly] = 0
-    gpus: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), Advanced, RunOnly] = 0
+    threads: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), RunOnly] = 0
+    gpus: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), RunOnly] = 0
+    shard_rows: Annotated[int, Range(at_least=0, at_most=MAX_SHARD_ROWS), RunOnly] = 0
 
     def __post_init__(self) -> None:
         check(self)
@@ -40,11 +43,11 @@ class EngineConfig:
         """Replace every 0 by what suits this machine."""
         gpus = count_gpus()
         cores = visible_cores()
-        if self.engine == "local" and self.gpus > gpus:
+        if self.kind == "local" and self.gpus > gpus:
             raise InputError(f"`gpus` is {self.gpus}, and torch sees {gpus} on this machine", option="gpus")
         each = self.gpus or min(1, gpus)
         workers = self.workers or (gpus // each if each and gpus else min(cores, 8))
-        return EngineConfig(self.engine, workers, self.threads or max(1, cores // workers), each)
+        return replace(self, workers=workers, threads=self.threads or max(1, cores // workers), gpus=each)
 
 
 def count_gpus() -> int:

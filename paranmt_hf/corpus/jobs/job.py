@@ -1,19 +1,25 @@
 """One stage over all shards of a folder.
 
-What is done and what is not stands in the manifest alone, which only the process that started the job writes.
+The manifest alone says what is done; only the process that started the job writes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.pool import Pool
-from paranmt_hf.corpus.jobs.ray import run_on_ray
 from paranmt_hf.corpus.jobs.shards import Done, Manifest, ShardRecord, Stage, Task, TaskReport, run_shard, sweep
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.machine import threads_kept
+from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
+
+# Counted for each shard; the loss of a node counts as well as a worker that dies of the shard.
+RAY_RETRIES = 10
 
 
 def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) -> Manifest:
@@ -58,7 +64,7 @@ def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) 
 
 
 def _run(stage: Stage, tasks: Sequence[Task], config: EngineConfig, report: TaskReport, done: Done) -> None:
-    if config.engine == "ray":
+    if config.kind == "ray":
         run_on_ray(stage, tasks, config, done)
     elif config.workers == 1 or len(tasks) == 1:
         # A stage sets the threads of its process; this one belongs to the caller.
@@ -67,3 +73,46 @@ def _run(stage: Stage, tasks: Sequence[Task], config: EngineConfig, report: Task
                 done(task, run_shard(stage, task, lambda count, task=task: report(task, count)))  # type: ignore[misc]
     else:
         Pool(stage, tasks, config, report, done).run()
+
+
+def run_on_ray(stage: Stage, tasks: Sequence[Task], config: EngineConfig, done: Done) -> None:
+    """Run shards as Ray tasks; Ray gives a shard to another node when a worker or a node is lost.
+
+    All nodes must see the folders under the same paths, and have this package installed. The cluster is the one that
+    `RAY_ADDRESS` names, else a new one on this machine.
+    """
+    ray = require("ray", "ray")
+    if not ray.is_initialized():
+        ray.init(address=os.environ.get("RAY_ADDRESS"), log_to_driver=False, include_dashboard=False)
+
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(node.get("CPU", 0) >= config.threads and node.get("GPU", 0) >= config.gpus for node in nodes):
+        raise InputError(
+            f"no node of the Ray cluster has {config.threads} cores and {config.gpus} GPUs for a worker: lower "
+            "`threads` or `gpus`"
+        )
+
+    # A worker process that Ray uses again keeps the loaded stage, so a model is loaded once in each, not per shard.
+    @ray.remote(num_cpus=config.threads, num_gpus=config.gpus, max_retries=RAY_RETRIES)
+    def remote(stage: Stage, task: Task) -> ShardRecord:
+        return run_shard(stage, task, lambda count: None)
+
+    handle = ray.put(stage)
+    for task, result in _completed(ray, [(task, remote.remote(handle, task)) for task in tasks]):
+        try:
+            record = ray.get(result)
+        except ray.exceptions.RayTaskError as error:
+            cause = error.cause if isinstance(error.cause, Exception) else error
+            if isinstance(cause, InputError):
+                raise InputError(str(cause)) from None
+            raise RuntimeError(f"{task.source}: {type(cause).__name__}: {cause}") from error
+        done(task, record)
+
+
+def _completed(ray: Any, running: list[tuple[Task, Any]]) -> Iterator[tuple[Task, Any]]:  # noqa: ANN401
+    tasks = {result: task for task, result in running}
+    pending = list(tasks)
+    while pending:
+        ready, pending = ray.wait(pending, num_returns=1)
+        for result in ready:
+            yield tasks[result], result

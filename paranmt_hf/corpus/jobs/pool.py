@@ -122,7 +122,7 @@ class Pool:
         if self.deaths[task] >= RETRIES:
             raise InputError(
                 f"workers died {RETRIES} times on {task.source} (exit code {worker.process.exitcode}; -9 is what the "
-                "system does when memory runs out): use fewer --workers or smaller --batch-tokens, then run the "
+                "system does when memory runs out): use fewer `workers` or a smaller `batch_tokens`, then run the "
                 "same command again"
             )
         self.report(task, 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,8 +19,10 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.bitext.columns import rebatch
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, write_bytes
+from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, describe_differences, from_json, read_json
 
 logger = logging.getLogger(__name__)
@@ -218,6 +220,46 @@ def write_shard(table: pa.Table, path: Path, dropped: dict[str, int] | None = No
     content = sink.getvalue()
     write_bytes(path, content)
     return ShardRecord(table.num_rows, hashlib.sha256(content).hexdigest(), dropped or {})
+
+
+def cut_into_shards(
+    tables: Iterable[pa.Table | pa.RecordBatch],
+    folder: Path,
+    identity: Mapping[str, Any],
+    rows: int,
+    *,
+    unit: str = "pairs",
+    extra: Callable[[], dict[str, Any]] = dict,
+) -> Manifest:
+    """Cut rows into shards, or find them cut; an interrupted cut, which is quick, starts again.
+
+    Args:
+        tables: The rows, with the same columns everywhere; read only if they are not cut yet.
+        folder: Folder of the shards.
+        identity: What determines the rows, as JSON values.
+        rows: Rows of a shard; only the last has fewer.
+        unit: What a row is.
+        extra: Says, when all rows have been read, what else the manifest keeps.
+
+    Returns:
+        The manifest; it has no shards if there are no rows.
+    """
+    manifest = Manifest.of_input(folder, {**identity, "rows_per_shard": rows})
+    if manifest.complete:
+        return manifest
+    with Progress("read", unit=unit) as progress:
+        batches = (
+            batch
+            for table in tables
+            for batch in ([table] if isinstance(table, pa.RecordBatch) else table.combine_chunks().to_batches())
+        )
+        for shard in rebatch(batches, rows):
+            name = f"shard-{len(manifest.shards):06d}.parquet"
+            manifest.shards[name] = write_shard(pa.Table.from_batches([shard]), folder / name)
+            progress.advance_to(manifest.rows)
+    manifest.extra, manifest.complete = extra(), True
+    manifest.save()
+    return manifest
 
 
 _loaded: dict[tuple[Stage, str], Work] = {}

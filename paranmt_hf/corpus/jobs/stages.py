@@ -1,17 +1,22 @@
-"""The stages that a shard passes: translate the foreign side, which a pivot makes first, and score the pair."""
+"""The stages that a shard passes: pivot, translate, score, and add columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.jobs.shards import Report, Work
-from paranmt_hf.corpus.schema import COLUMNS
+from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig, HumanScorer, learn
+from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
+from paranmt_hf.corpus.meaning.columns import DEFINITION, MISMATCHES, MismatchReader
+from paranmt_hf.corpus.schema import ADDED, COLUMNS
 from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
 from paranmt_hf.errors import InputError
@@ -23,6 +28,8 @@ from paranmt_hf.util.records import describe_differences
 WINDOW = 2000
 SCORE_ROWS = 10_000
 ROUNDING = 1e-3
+HUMAN_SCORE = "human_score"
+WEIGHTS = "human-score.safetensors"
 
 
 @dataclass(frozen=True)
@@ -186,3 +193,83 @@ def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
     available = {name: table[name] for name in table.column_names} | columns
     fields = [column for column in COLUMNS if column.name in available]
     return pa.table({column.name: pc.cast(available[column.name], column.type) for column in fields})
+
+
+def added_columns(names: Sequence[str]) -> tuple[str, ...]:
+    """Bring names of columns that can be added into the order of the schema."""
+    if unknown := [name for name in names if name not in ADDED]:
+        raise InputError(f"the columns that can be added are {', '.join(ADDED)}, not {unknown[0]!r}")
+    return tuple(name for name in ADDED if name in names)
+
+
+def column_stages(names: Sequence[str], language: str = ENGLISH) -> list[ColumnStage]:
+    """The stage that adds columns to pairs of a language (ISO 639-1), if there are any to add."""
+    return [ColumnStage(added_columns(names), AuthorshipConfig(), language)] if names else []
+
+
+@dataclass(frozen=True)
+class ColumnStage:
+    """Shards of pairs get columns.
+
+    Attributes:
+        names: Which columns of `schema.ADDED`.
+        authorship: How the classifier behind `human_score` learns.
+        language: ISO 639-1 code of that of the pairs, which decides what a word is to the classifier.
+        weights: The classifier, once it has learned: see `ready`.
+    """
+
+    names: tuple[str, ...]
+    authorship: AuthorshipConfig = AuthorshipConfig()
+    language: str = ENGLISH
+    weights: Path | None = None
+    label: str = "columns"
+    unit: str = "pairs"
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What determines the columns."""
+        classifier = {"classifier": "hashed words and neighbours, logistic regression", **vars(self.authorship)}
+        if self.language != ENGLISH:
+            classifier["language"] = self.language
+        return {
+            "columns": {
+                name: classifier if name == HUMAN_SCORE else {"definition": DEFINITION}
+                for name in added_columns(self.names)
+            }
+        }
+
+    def ready(self, manifest: Manifest, work: Path) -> ColumnStage:
+        """Let the classifier learn from the pairs that are to be scored, if it is needed.
+
+        Args:
+            manifest: The shards of pairs.
+            work: The work folder, which keeps the classifier; an interrupted command finds it there.
+        """
+        if HUMAN_SCORE not in self.names:
+            return self
+        # The name says what it was learned from, and how: a stopped command may continue with other settings.
+        learned = json.dumps([manifest.checksum, vars(self.authorship), self.language], sort_keys=True)
+        path = work / f"{hashlib.sha256(learned.encode()).hexdigest()[:16]}-{WEIGHTS}"
+        if not path.exists():
+            learn(manifest.paths(), manifest.rows, self.authorship, self.language).save(path)
+        return replace(self, weights=path)
+
+    def load(self) -> Work:
+        """Load the classifier."""
+        mismatches = [name for name in self.names if name in MISMATCHES]
+        reader = MismatchReader(mismatches)
+        scorer = HumanScorer(Authorship.load(self.weights)) if self.weights else None
+
+        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+            parts, done = [], 0
+            for window in windows(table, SCORE_ROWS):
+                references, translations = (window[name].combine_chunks() for name in ("reference", "translation"))
+                columns = reader.columns(references, translations) if mismatches else {}
+                if scorer is not None:
+                    columns[HUMAN_SCORE] = scorer.scores(references, translations)
+                parts.append(with_columns(window, columns))
+                done += window.num_rows
+                report(done)
+            return pa.concat_tables(parts), {}
+
+        return work

@@ -11,17 +11,16 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.columns import normalise
-from paranmt_hf.corpus.jobs.cutting import cut_into_shards
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
+from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work, cut_into_shards
 from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, TreeSource
@@ -39,7 +38,7 @@ from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run, work_folder
-from paranmt_hf.util.settings import Seed
+from paranmt_hf.util.settings import Group, Seed
 
 logger = logging.getLogger(__name__)
 
@@ -114,9 +113,9 @@ def parse_pairs(
     out: str | Path,
     *,
     parser: str | Path | Parser,
-    selection: PairSelection | None = None,
+    selection: Annotated[PairSelection | None, Group()] = None,
     seed: Seed = 1,
-    engine: EngineConfig | None = None,
+    engine: Annotated[EngineConfig | None, Group()] = None,
 ) -> ParsedPairs:
     """Parse both sentences of pairs into constituency trees, and count their templates.
 
@@ -138,9 +137,8 @@ def parse_pairs(
     resolved = _resolved(engine or EngineConfig(), parser)
 
     def make(work: Path, folder: Path) -> ParseRecord:
-        cut = cut_into_shards(
-            _tables(pairs), work / "input", settings.data, SHARD_PAIRS, extra=lambda: pairs.left_out_by
-        )
+        rows = resolved.shard_rows or SHARD_PAIRS
+        cut = cut_into_shards(_tables(pairs), work / "input", settings.data, rows, extra=lambda: pairs.left_out_by)
         if not cut.shards:
             raise InputError(f"there is nothing to parse: {pairs.left_out}; choose other pairs")
         trees.write_index(parser)
@@ -152,7 +150,7 @@ def parse_pairs(
 
 def _resolved(engine: EngineConfig, parser: str | Path | Parser) -> EngineConfig:
     """Take a process for each core, unless the parser is stanza, which computes on GPUs."""
-    if engine.engine == "local" and not engine.workers and str(parser) != "stanza":
+    if engine.kind == "local" and not engine.workers and str(parser) != "stanza":
         engine = replace(engine, workers=min(visible_cores(), MAX_WORKERS))
     return engine.resolved()
 

@@ -17,9 +17,9 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord, SelectionRecord, identity_of
+from paranmt_hf.corpus.record import ReleaseRecord, SelectionRecord, identity_of
 from paranmt_hf.corpus.release import fetch_release, read_record, release_files, write_release
-from paranmt_hf.corpus.release_run import Built, ReleaseConfig, write_card
+from paranmt_hf.corpus.release_run import Built, write_card
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL
 from paranmt_hf.corpus.selection.filters import Filter
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
@@ -35,7 +35,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import replacing, result_file
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import as_json, from_json, made_with, to_json
+from paranmt_hf.util.records import as_json, made_with, to_json
 from paranmt_hf.util.run import result_folder, run, work_folder, working
 from paranmt_hf.util.settings import RunOnly
 
@@ -217,8 +217,7 @@ class _Selection:
     def write(self, folder: Path, name: str, rows: Iterator[pa.Table], counts: Sequence[int]) -> ReleaseRecord:
         """Write the release of the kept rows, `counts` of which were dropped by each filter."""
         old, selection = self.record, self.settings["selection"]
-        release = from_json(ReleaseConfig, self.settings["release"], RELEASE_RECORD)
-        written = write_release(rows, folder, optional=OPTIONAL & set(old.columns), seed=release.seed)
+        written = write_release(rows, folder, optional=OPTIONAL & set(old.columns))
         recipe = [{**one, "dropped": count} for one, count in zip(selection["filters"], counts, strict=True)]
         made = made_with("pyarrow")
         record = replace(

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.bitext import readers as bitext
-from paranmt_hf.corpus.bitext.hub_dataset import HubDataset
+from paranmt_hf.corpus.bitext.inputs import HubDataset
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.errors import InputError
 from tests.corpus.bitext.bitexts import OPUS, read, translations, write

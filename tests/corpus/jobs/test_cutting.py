@@ -6,8 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.jobs.cutting import cut_into_shards
-from paranmt_hf.corpus.jobs.shards import Manifest
+from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
 from paranmt_hf.errors import InputError
 
 

@@ -244,12 +244,12 @@ def test_a_result_inside_its_source(pairs, tmp_path):
 def test_the_commands(pairs, tmp_path, capsys):
     (tmp_path / "trees.tsv").write_text("a b\t(S (NP a) (VP b))\na c\t(S (NP a) (VP c))\nd\t(NP d)\nc\t(S (NP c))\n")
     words = ["parse", str(pairs), "--parser", str(tmp_path / "trees.tsv"), "--out", str(tmp_path / "out")]
-    assert main([*words, "--workers", "1", "--min-score", "0.15"]) == 0
+    assert main([*words, "--engine", "workers=1", "--selection", "min_score=0.15"]) == 0
     printed = capsys.readouterr().out
     assert "5 pairs, parsed by the file trees.tsv\n" in printed
     assert "  with a tree            4  80.0 % reference\n" in printed
     assert "  left out               2 pairs outside the chosen ranges\n" in printed
-    assert main([*words, "--workers", "1", "--min-score", "0.15"]) == 0
+    assert main([*words, "--engine", "workers=1", "--selection", "min_score=0.15"]) == 0
     assert "(were parsed already)" in capsys.readouterr().out
     assert "parser: " in (tmp_path / "out" / "paranmt.yaml").read_text()
     assert (
