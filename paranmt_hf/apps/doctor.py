@@ -223,21 +223,15 @@ def _gpus() -> Lines:
 def _defaults() -> Lines:
     """What `paranmt build` chooses without options, from the functions that choose."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
-    from paranmt_hf.corpus.translation.device import (
-        default_batch_tokens,
-        preferred_engine,
-        resolve_device,
-        resolve_dtype,
-    )
-    from paranmt_hf.corpus.translation.translator import TranslatorConfig
+    from paranmt_hf.corpus.translation.translator import TranslatorConfig, default_batch_tokens, resolve_device
 
     engine, config = EngineConfig().resolved(), TranslatorConfig(name="any")
-    translator, certain = preferred_engine(config)
+    translator, certain = config.preferred_engine()
     device = resolve_device(config.device)
     return {
         "workers": f"{engine.workers} ({engine.kind}), each with {engine.threads} cores and {engine.gpus} GPUs",
         "translator": translator if certain else f"{translator}, or transformers for models that it does not support",
-        "translation": f"{device}, {resolve_dtype(config)}, batches of {default_batch_tokens(device):,} tokens",
+        "translation": f"{device}, {config.resolved_dtype}, batches of {default_batch_tokens(device):,} tokens",
     }
 
 

@@ -213,7 +213,7 @@ class ParaphraseStage:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What determines the paraphrases; the model is hashed once, and the stage is sent to workers with it."""
-        from paranmt_hf.corpus.translation.device import resolve_device
+        from paranmt_hf.corpus.translation.translator import resolve_device
         from paranmt_hf.paraphrase.paraphraser import resolve_dtype
 
         files, control = locate(self.model), self.control

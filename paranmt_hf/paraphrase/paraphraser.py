@@ -14,7 +14,7 @@ import torch
 from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, open_parser
 from paranmt_hf.corpus.parsing.tree_file import IndexedFile, TreeFile
 from paranmt_hf.corpus.translation.batching import MemoryGuard, token_batches
-from paranmt_hf.corpus.translation.device import default_batch_tokens, resolve_device
+from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate

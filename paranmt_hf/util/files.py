@@ -10,10 +10,11 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from filelock import FileLock
 from safetensors import SafetensorError
 
 from paranmt_hf.errors import InputError, WriteError
@@ -92,6 +93,24 @@ def new_folder(path: Path, *, advice: str = AGAIN) -> Iterator[Path]:
         finally:
             shutil.rmtree(aside, ignore_errors=True)
             _OPEN.discard(aside.name)
+
+
+def make_once(folder: Path, make: Callable[[Path], None], *, advice: str = AGAIN) -> Path:
+    """Find a folder of a cache, or make it: one process at a time makes it, others wait and find it.
+
+    Args:
+        folder: The folder, which appears under its name when it is complete.
+        make: Fills an empty folder.
+        advice: What to do if there is no room.
+    """
+    if not folder.is_dir():
+        with writing(folder, advice=advice):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(folder.parent.with_suffix(".lock")):
+                if not folder.is_dir():
+                    with new_folder(folder, advice=advice) as aside:
+                        make(aside)
+    return folder
 
 
 def put_in_place(made: Path, path: Path) -> None:

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from paranmt_hf.apps import doctor
 from paranmt_hf.apps.doctor import _with_extra, diagnose, import_problem, package_state, read_requirements
 from paranmt_hf.corpus.jobs.engine import EngineConfig
-from paranmt_hf.corpus.translation import device as devices
+from paranmt_hf.corpus.translation import translator as devices
 
 ROOT = Path(__file__).parents[2]
 

@@ -116,7 +116,7 @@ class Codec(Protocol):
 
 
 class BatchTranslator(ABC):
-    """What both engines share: limits, batches and order.
+    """A translator that searches batches of sentences of similar length; a subclass is an engine.
 
     Args:
         codec: Text to pieces and back.
@@ -138,25 +138,18 @@ class BatchTranslator(ABC):
 
     @abstractmethod
     def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
-        """Find hypotheses, without prefix, and their scores, for each source of one batch.
+        """Find the hypotheses, without prefix, and their scores, for each source of one batch.
 
         Returns:
-            Ids and scores, those of each source together, the best first: as many as the translator is to find; where
-            there are fewer some repeat.
+            Ids and scores, `count` for each source, the best first; if there are fewer, some repeat.
         """
 
     def translate(self, sentences: Sequence[str]) -> Translations:
         """Translate sentences.
 
         A blank sentence has the empty translation and no score; a sentence with more pieces than the limit has
-        neither. A sentence that occurs several times is translated once.
-
-        Args:
-            sentences: Source sentences; white space is normalised.
-
-        Returns:
-            Translations in the order of `sentences`; white space is normalised. Of several hypotheses with the same
-            text the first counts, and an empty one only where there is no other.
+        neither. A sentence that occurs several times is translated once. Of several hypotheses with the same text the
+        first counts, and an empty one only if there is no other. White space is normalised.
         """
         texts = [_tidy(sentence) for sentence in sentences]
         results: dict[str, list[tuple[str | None, float]]] = {"": [("", math.nan)]}
@@ -188,7 +181,7 @@ class BatchTranslator(ABC):
 
         batches = token_batches(lengths, self._batch_tokens)
         with ThreadPoolExecutor(self._workers) as pool:
-            # One worker needs no pool, and without one an interrupt stops the work at once.
+            # Without a pool an interrupt stops the work at once.
             for parts in map(guarded, batches) if self._workers == 1 else pool.map(guarded, batches):
                 for part, (ids, values) in parts:
                     places = (part[:, None] * count + np.arange(count)).ravel()
@@ -198,7 +191,7 @@ class BatchTranslator(ABC):
 
 
 def _distinct(texts: Sequence[str], scores: Sequence[float]) -> list[tuple[str | None, float]]:
-    """Keep the first hypothesis of each text; one without words only where there is no other."""
+    """Keep the first hypothesis of each text; an empty one only if there is no other."""
     best: dict[str | None, float] = {}
     for text, score in zip(texts, scores, strict=True):
         best.setdefault(text, score)
@@ -206,5 +199,5 @@ def _distinct(texts: Sequence[str], scores: Sequence[float]) -> list[tuple[str |
 
 
 def _tidy(text: str) -> str:
-    """Make every run of white space one blank, and take it away at the ends."""
+    """Normalise white space to single blanks, none at the ends."""
     return " ".join(text.split())

@@ -11,25 +11,29 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock
 
 from paranmt_hf.corpus.translation.batching import BatchTranslator
-from paranmt_hf.corpus.translation.checkpoint import Checkpoint, read_weights
-from paranmt_hf.corpus.translation.device import default_batch_tokens, resolve_device, resolve_dtype
-from paranmt_hf.corpus.translation.translator import LENGTH_PENALTY, TranslatorConfig
+from paranmt_hf.corpus.translation.transformers import Checkpoint
+from paranmt_hf.corpus.translation.translator import (
+    LENGTH_PENALTY,
+    TranslatorConfig,
+    default_batch_tokens,
+    resolve_device,
+)
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import new_folder, writing
+from paranmt_hf.hub.pretrained import read_encoder_decoder
+from paranmt_hf.util.files import make_once
 from paranmt_hf.util.optional import require
 
 logger = logging.getLogger(__name__)
 
 ARCHITECTURES = ("marian", "m2m_100")
-# Raise it when the conversion below changes, so that no old folder is taken for a new one.
+# To be raised if the conversion changes, so that folders of an earlier version are not used.
 CONVERSION = 1
 
 
 class UnsupportedError(InputError):
-    """CTranslate2 cannot run this model with these settings; transformers can."""
+    """CTranslate2 does not support this model with these settings; transformers does."""
 
 
 def cache_folder() -> Path:
@@ -39,48 +43,32 @@ def cache_folder() -> Path:
 
 
 def converted(checkpoint: Checkpoint) -> Path:
-    """Convert a model, or find it converted.
+    """Convert a model, or find it converted; returns its folder, in float32.
 
-    The folder is named after the model's checksum and the version of CTranslate2, and appears under that name only
-    when complete. One process converts at a time; others wait and find what it made.
-
-    Returns:
-        Folder of the converted model, in float32.
+    The folder is named after the model's checksum and the version of CTranslate2.
 
     Raises:
-        UnsupportedError: CTranslate2 cannot hold the model exactly.
-        InputError: The model cannot be read.
+        UnsupportedError: CTranslate2 cannot represent the model exactly.
     """
     version = require("ctranslate2", "ctranslate2").__version__
     files = checkpoint.files
     key = hashlib.sha256(f"{files.name}\n{files.revision}\n{version}\n{CONVERSION}".encode()).hexdigest()
-    target = cache_folder() / key
-    if target.is_dir():
-        return target
-    with writing(target, advice="make room, or name another folder in PARANMT_CACHE"):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(target.parent.with_suffix(".lock")):
-            if not target.is_dir():
-                logger.info("converting %s for CTranslate2 into %s", files.name, target)
-                with new_folder(target) as aside:
-                    # The converter makes its own folder, and wants none there.
-                    aside.rmdir()
-                    _convert(checkpoint, aside)
-    return target
+
+    def make(folder: Path) -> None:
+        logger.info("converting %s for CTranslate2 into %s", files.name, folder)
+        _convert(checkpoint, folder)
+
+    return make_once(cache_folder() / key, make, advice="make room, or name another folder in PARANMT_CACHE")
 
 
 def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
-    """Check, without reading weights, that CTranslate2 can run this model with these settings.
-
-    Raises:
-        UnsupportedError: It cannot.
-    """
+    """Raise an `UnsupportedError` if CTranslate2 cannot run this model with these settings; reads no weights."""
     if config.sample or config.beam_groups > 1:
-        # Its random numbers are one stream for each thread, so a draw would depend on the sentences before it.
+        # Its random numbers are one stream for each thread, so a sample would depend on the sentences before it.
         raise UnsupportedError(
-            "backend ctranslate2 has no diverse beams, and its draws depend on the batch; use backend transformers"
+            "backend ctranslate2 has no diverse beams, and its samples depend on the batch; use backend transformers"
         )
-    device, dtype = resolve_device(config.device).partition(":")[0], resolve_dtype(config)
+    device, dtype = resolve_device(config.device).partition(":")[0], config.resolved_dtype
     ctranslate2 = require("ctranslate2", "ctranslate2")
     # A build without GPU support raises instead of answering.
     usable = device == "cpu" or ctranslate2.get_cuda_device_count() > 0
@@ -129,7 +117,7 @@ class _Rows:
 def _convert(checkpoint: Checkpoint, target: Path) -> None:
     from ctranslate2.converters import TransformersConverter
 
-    model = read_weights(checkpoint.files, torch.float32)
+    model = read_encoder_decoder(checkpoint.files, torch.float32, "translation model")
     if checkpoint.config.model_type == "marian" and model.get_input_embeddings().weight[checkpoint.pad].any():
         raise UnsupportedError(
             f"backend ctranslate2 starts from zeros and {checkpoint.files.name!r} from a trained start symbol; "
@@ -140,6 +128,8 @@ def _convert(checkpoint: Checkpoint, target: Path) -> None:
     converter.load_model = lambda *_, **__: model
     converter.load_tokenizer = lambda *_, **__: _Rows(checkpoint)
     try:
+        # The converter makes the folder itself.
+        target.rmdir()
         converter.convert(str(target))
     except (ValueError, NotImplementedError, KeyError, AttributeError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -154,7 +144,7 @@ class CTranslate2Translator(BatchTranslator):
 
     Args:
         config: The settings.
-        checkpoint: The model without its weights, where it has been read already.
+        checkpoint: The model without its weights, if it has been read already.
         threads: CPU threads; None takes as many as torch does.
     """
 
@@ -172,7 +162,7 @@ class CTranslate2Translator(BatchTranslator):
         folder = converted(checkpoint)
         self._tokens = json.loads((folder / "shared_vocabulary.json").read_text(encoding="utf8"))
         self._ids = {token: index for index, token in enumerate(self._tokens)}
-        self._engine = _open(folder, device, int(index or 0), resolve_dtype(config), workers)
+        self._engine = _open(folder, device, int(index or 0), config.resolved_dtype, workers)
         self.identity = checkpoint.identity(config, "ctranslate2")
 
     def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:

@@ -5,22 +5,15 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from paranmt_hf.corpus.translation.checkpoint import Checkpoint
 from paranmt_hf.corpus.translation.ctranslate2 import CTranslate2Translator, UnsupportedError, check_suitable
-from paranmt_hf.corpus.translation.device import preferred_engine
-from paranmt_hf.corpus.translation.transformers import TransformersTranslator
+from paranmt_hf.corpus.translation.transformers import Checkpoint, TransformersTranslator
 from paranmt_hf.corpus.translation.translator import Translator, TranslatorConfig
 
 logger = logging.getLogger(__name__)
 
 
 def load_translator(config: TranslatorConfig, threads: int | None = None) -> Translator:
-    """Load a translation model into its engine.
-
-    Args:
-        config: Names the model and says how it searches.
-        threads: CPU threads; None takes all that the process may use.
-    """
+    """Load a translation model into its engine, which uses `threads` CPU threads (default: all of the process)."""
     checkpoint = Checkpoint(config)
     if _takes_ctranslate2(config, checkpoint):
         return CTranslate2Translator(config, checkpoint, threads)
@@ -28,19 +21,19 @@ def load_translator(config: TranslatorConfig, threads: int | None = None) -> Tra
 
 
 def translator_identity(config: TranslatorConfig) -> dict[str, Any]:
-    """Say what `load_translator(config).identity` would be; every file is hashed, the weights are not loaded."""
+    """The `identity` of `load_translator(config)`, without loading weights; all files are hashed."""
     checkpoint = Checkpoint(config)
     return checkpoint.identity(config, "ctranslate2" if _takes_ctranslate2(config, checkpoint) else "transformers")
 
 
 def _takes_ctranslate2(config: TranslatorConfig, checkpoint: Checkpoint) -> bool:
-    """Tell whether CTranslate2 is the engine: when asked for, or by itself on a CPU where it can."""
-    engine, certain = preferred_engine(config)
+    """Whether CTranslate2 is the engine: if asked for, or by default on a CPU if it supports the model."""
+    engine, certain = config.preferred_engine()
     if certain:
         return engine == "ctranslate2"
     try:
         check_suitable(config, checkpoint)
     except UnsupportedError as reason:
-        logger.info("%s; taking transformers", reason)
+        logger.info("%s; using transformers", reason)
         return False
     return True

@@ -1,7 +1,7 @@
 """Back-translation: turn the foreign side of a bitext into English.
 
-Wieting & Gimpel 2018, "ParaNMT-50M", section 3: beam search with 12 beams, the best hypothesis is kept. This file
-holds what does not depend on the engine: the settings, what a translator is, and the step from a table of sentence
+Wieting & Gimpel 2018, "ParaNMT-50M", section 3: beam search with 12 beams, the best hypothesis is kept. Here is what
+does not depend on the engine: settings, devices, the interface of translators, and the step from a table of sentence
 pairs to a table of translations. `engines.py` chooses the engine: `transformers.py` or `ctranslate2.py`.
 """
 
@@ -16,9 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.optional import available
 from paranmt_hf.util.settings import Advanced, Range, Seed, check
 
 Backend = Literal["auto", "transformers", "ctranslate2"]
+Engine = Literal["ctranslate2", "transformers"]
 Dtype = Literal["auto", "float32", "float16", "bfloat16", "int8"]
 
 LENGTH_PENALTY = 1.0
@@ -74,35 +76,69 @@ class TranslatorConfig:
     def __post_init__(self) -> None:
         check(self)
         if not self.name.strip():
-            raise InputError(f"the translation model must be a folder or a Hub id; got {self.name!r}")
+            raise InputError(f"the translation model must be a folder or a Hub id, was {self.name!r}", option="name")
         if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
-            raise InputError(f"device must be cpu, cuda or cuda:N, was {self.device!r}")
+            raise InputError(f"device must be cpu, cuda or cuda:N, was {self.device!r}", option="device")
         if self.dtype == "int8" and self.backend == "transformers":
-            raise InputError("dtype 'int8' needs backend ctranslate2; got backend 'transformers'")
-        self._check_search()
-
-    def _check_search(self) -> None:
+            raise InputError("dtype int8 needs `backend` ctranslate2, was transformers", option="backend")
         if self.sample and self.beam_groups > 1:
-            raise InputError("give either sample or beam_groups: hypotheses are sampled or searched")
+            raise InputError("give either `sample` or `beam_groups`: hypotheses are sampled or searched")
         if not self.sample and self.hypotheses > self.beam:
             raise InputError(
-                f"{self.hypotheses} hypotheses need as many beams, and beam is {self.beam}: raise beam, or lower "
-                "hypotheses"
+                f"{self.hypotheses} hypotheses need as many beams, and `beam` is {self.beam}; raise it, or lower "
+                "`hypotheses`",
+                option="hypotheses",
             )
         if self.beam % self.beam_groups:
-            raise InputError(f"beam {self.beam} cannot be shared out among {self.beam_groups} groups of the same size")
+            raise InputError(
+                f"`beam` must be a multiple of `beam_groups`, {self.beam_groups}, was {self.beam}",
+                option="beam_groups",
+            )
+
+    @property
+    def resolved_dtype(self) -> str:
+        """Number format of the machine's device, if it is left open."""
+        if self.dtype != "auto":
+            return self.dtype
+        return "float32" if resolve_device(self.device) == "cpu" else "float16"
+
+    def preferred_engine(self) -> tuple[Engine, bool]:
+        """The engine by settings and machine, and whether it takes all models; else transformers is the fallback."""
+        if self.backend != "auto":
+            return self.backend, True
+        if self.dtype == "int8":
+            return "ctranslate2", True
+        if resolve_device(self.device) != "cpu" or not available("ctranslate2"):
+            return "transformers", True
+        return "ctranslate2", False
 
     @property
     def search_identity(self) -> dict[str, object]:
-        """What determines which hypotheses are found, as JSON-able values; beside the model and the limits."""
+        """What determines which hypotheses are found, besides the model and the limits, as JSON values."""
         several: dict[str, object] = {"hypotheses": self.hypotheses} if self.hypotheses > 1 else {}
         if self.sample:
-            return {"sample": True, "temperature": self.temperature, "top_p": self.top_p, "seed": self.draw_seed} | (
-                several
-            )
+            several |= {"temperature": self.temperature, "top_p": self.top_p, "seed": self.draw_seed}
+            return {"sample": True} | several
         if self.beam_groups > 1:
             several |= {"beam_groups": self.beam_groups, "diversity": self.diversity}
         return {"beam": self.beam, "length_penalty": LENGTH_PENALTY, "early_stopping": True} | several
+
+
+def resolve_device(device: str | None) -> str:
+    """Name the device to use (default: a GPU if there is one)."""
+    import torch
+
+    if device is not None and device.startswith("cuda"):
+        index = int(device.partition(":")[2] or 0)
+        if index >= torch.cuda.device_count():
+            found = torch.cuda.device_count()
+            raise InputError(f"there is no device {device!r}: torch sees {found} GPUs; use cpu", option="device")
+    return device or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def default_batch_tokens(device: str) -> int:
+    """Default size of a batch: enough work for the device, moderate memory."""
+    return 800 if device == "cpu" else 8192
 
 
 @dataclass(frozen=True)
@@ -110,12 +146,12 @@ class Translations:
     """Translations in the order of the input.
 
     Attributes:
-        texts: Hypotheses [hypothesis], one of each sentence where there are no `owners`; None where the source has too
-            many pieces.
+        texts: Hypotheses [hypothesis], one of each sentence if there are no `owners`; None if the source has too many
+            pieces.
         scores: Shape [hypothesis], float32: the sum of the natural logarithms of the probabilities of the target
-            tokens, end token included, divided by their number (<= 0); NaN where there is no hypothesis. A forced
+            tokens, end token included, divided by their number (<= 0); NaN if there is no hypothesis. A forced
             language token is a prefix and counts in neither. A hypothesis cut at the limit has no end token.
-        owners: Where sentences have several hypotheses, the sentence of each [hypothesis], int64, ascending; those of
+        owners: If sentences have several hypotheses, the sentence of each [hypothesis], int64, ascending; those of
             one sentence are all different, the best first.
     """
 
@@ -128,21 +164,14 @@ class Translator(Protocol):
     """Anything that translates.
 
     Attributes:
-        identity: Everything that determines the output, as JSON-able values, `max_source_tokens` among them; no batch
+        identity: Everything that determines the output, as JSON values, `max_source_tokens` among them; not batch
             size, device or threads.
     """
 
     identity: dict[str, object]
 
     def translate(self, sentences: Sequence[str]) -> Translations:
-        """Translate sentences.
-
-        Args:
-            sentences: Any strings; white space is the translator's to normalise.
-
-        Returns:
-            Translations in the order of `sentences`, their white space normalised: single blanks, none at the ends.
-        """
+        """Translate sentences in any white space, in their order; white space of translations is normalised."""
         ...
 
 
@@ -157,8 +186,8 @@ def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) ->
 
     Returns:
         A table with `id`, `reference`, `translation`, `source` and `translation_score` (float32), in the order of the
-        input, any other columns as they came, and `rank` (int32) where the translator gives several hypotheses; and
-        the number of sentences left out, by reason.
+        input, any other columns unchanged, and `rank` (int32) if the translator gives several hypotheses; and the
+        number of sentences left out, by reason.
     """
     result = translator.translate(batch.column("source").to_pylist())
     limit = translator.identity.get("max_source_tokens", "the permitted number of")
@@ -169,7 +198,7 @@ def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) ->
     rank = {}
     if result.owners is not None:
         batch = batch.take(pa.array(result.owners))
-        # Position of each hypothesis in the list less that of the first one of its sentence.
+        # Position of each hypothesis minus that of the first one of its sentence.
         place = np.arange(len(result.owners)) - np.searchsorted(result.owners, result.owners)
         rank = {"rank": pa.array(place + 1, pa.int32())}
     table = pa.table(

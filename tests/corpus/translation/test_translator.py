@@ -1,16 +1,18 @@
-"""Settings and the step from table to table, without any model."""
+"""Settings, batches, memory, order, and the step from table to table, without any model."""
 
-import json
-import math
 import subprocess
 import sys
+from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 
+from paranmt_hf.corpus.translation.batching import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
 from paranmt_hf.errors import InputError
-from tests.corpus.translation.letters import ReversingTranslator
+from tests.corpus.translation.letters import LetterCodec, ReversingTranslator
 
 
 class TestTranslatorConfig:
@@ -21,25 +23,30 @@ class TestTranslatorConfig:
         assert (config.backend, config.dtype, config.device) == ("auto", "auto", None)
 
     @pytest.mark.parametrize(
-        ("values", "message"),
+        ("values", "option"),
         [
-            ({"name": " "}, "folder or a Hub id; got ' '"),
-            ({"backend": "marian"}, "backend must be one of auto, transformers, ctranslate2, was 'marian'"),
-            ({"dtype": "float8"}, "dtype must be one of auto, float32, float16, bfloat16, int8, was 'float8'"),
-            ({"beam": 0}, "beam must be from 1 to 200, was 0"),
-            ({"beam": 2.5}, "beam must be a whole number from 1 to 200, was 2.5"),
-            ({"beam": True}, "beam must be a whole number from 1 to 200, was True"),
-            ({"batch_tokens": 0}, "batch_tokens must be from 1 to 10,000,000, was 0"),
-            ({"max_source_tokens": 1}, "max_source_tokens must be from 2 to 10,000, was 1"),
-            ({"max_source_tokens": None}, "max_source_tokens must be a whole number from 2 to 10,000, was None"),
-            ({"max_target_tokens": -5}, "max_target_tokens must be from 2 to 10,000, was -5"),
-            ({"device": "gpu"}, "device must be cpu, cuda or cuda:N, was 'gpu'"),
-            ({"dtype": "int8", "backend": "transformers"}, "'int8' needs backend ctranslate2"),
+            ({"name": " "}, "name"),
+            ({"backend": "marian"}, "backend"),
+            ({"dtype": "float8"}, "dtype"),
+            ({"beam": 0}, "beam"),
+            ({"beam": 2.5}, "beam"),
+            ({"batch_tokens": 0}, "batch_tokens"),
+            ({"max_source_tokens": 1}, "max_source_tokens"),
+            ({"max_target_tokens": -5}, "max_target_tokens"),
+            ({"device": "gpu"}, "device"),
+            ({"dtype": "int8", "backend": "transformers"}, "backend"),
+            ({"hypotheses": 13}, "hypotheses"),
+            ({"hypotheses": 0}, "hypotheses"),
+            ({"beam_groups": 5}, "beam_groups"),
+            ({"beam_groups": 3, "sample": True}, None),
+            ({"sample": True, "temperature": 0.0}, "temperature"),
+            ({"sample": True, "top_p": 1.5}, "top_p"),
         ],
     )
-    def test_bad_values_are_named(self, values, message):
-        with pytest.raises(InputError, match=message):
+    def test_bad_values_are_named(self, values, option):
+        with pytest.raises(InputError) as caught:
             TranslatorConfig(**{"name": "model", **values})
+        assert caught.value.option == option
 
     def test_the_settings_are_quick_to_import(self):
         program = (
@@ -81,8 +88,126 @@ class TestTranslateTable:
         assert dropped == {}
 
 
-def test_the_identity_of_the_fake_is_like_the_real_ones():
-    """Guards the fake: what `translate_table` reads must be there and survive JSON."""
-    identity = ReversingTranslator().identity
-    assert json.loads(json.dumps(identity)) == identity
-    assert math.isfinite(identity["max_source_tokens"])
+class TestTokenBatches:
+    def test_by_hand(self):
+        """Longest first; 3 x 5 fits into 16 and 4 x 5 does not; equal lengths keep their order."""
+        batches = token_batches([3, 5, 1, 5, 5, 2, 3], budget=16)
+        assert [batch.tolist() for batch in batches] == [[1, 3, 4], [0, 6, 5, 2]]
+
+    def test_nothing(self):
+        assert token_batches([], budget=10) == []
+
+    @pytest.mark.parametrize("budget", [1, 40, 300])
+    def test_every_sentence_once_and_within_the_budget(self, budget):
+        lengths = np.random.default_rng(3).integers(1, 60, 500)
+        batches = token_batches(lengths, budget)
+        assert sorted(np.concatenate(batches)) == list(range(500))
+        assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= budget for batch in batches)
+        tops = [int(lengths[batch].max()) for batch in batches]
+        assert all(first >= second for first, second in pairwise(tops))
+
+
+OUT_OF_MEMORY = [
+    MemoryError(),
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+    RuntimeError("CUDA failed with error out of memory"),
+    RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 99 bytes"),
+]
+
+
+class TestMemoryGuard:
+    @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=lambda error: type(error).__name__ + str(error)[:12])
+    def test_a_batch_is_halved_until_it_fits(self, error):
+        lengths = np.full(9, 10)
+        sizes = []
+
+        def work(part):
+            sizes.append(len(part))
+            if len(part) > 2:
+                raise error
+            return part.tolist()
+
+        done = MemoryGuard("lower beam").run(np.arange(9), lengths, work)
+        assert [index for _, result in done for index in result] == list(range(9))
+        assert all(part.tolist() == result for part, result in done)
+        assert [size for size in sizes if size > 2] == [9, 5, 3], "a size that failed is not tried again"
+
+    def test_the_limit_found_holds_for_later_batches(self):
+        guard, sizes = MemoryGuard("lower beam"), []
+
+        def work(part):
+            sizes.append(len(part))
+            if len(part) > 4:
+                raise MemoryError
+            return None
+
+        guard.run(np.arange(8), np.full(8, 10), work)
+        sizes.clear()
+        guard.run(np.arange(8), np.full(8, 10), work)
+        assert sizes == [4, 4]
+        sizes.clear()
+        with pytest.raises(InputError):
+            # Shorter sentences: more of them are tried at once.
+            guard.run(np.arange(8), np.full(8, 5), lambda part: (sizes.append(len(part)), work(np.arange(9))))
+        assert sizes[0] == 8
+
+    def test_one_sentence_that_does_not_fit_says_what_to_lower(self):
+        def work(part):
+            raise MemoryError
+
+        with pytest.raises(InputError, match="one sentence of 7 pieces: lower beam, max_source_tokens"):
+            MemoryGuard("lower beam, max_source_tokens").run(np.arange(2), np.array([7, 6]), work)
+
+
+class TestBatchTranslator:
+    @pytest.mark.parametrize("workers", [1, 3])
+    def test_the_order_is_restored(self, workers):
+        rng = np.random.default_rng(5)
+        sentences = ["".join(rng.choice(list("abcdef"), rng.integers(1, 9))) for _ in range(200)]
+        translator = ReversingTranslator(workers=workers)
+        result = translator.translate(sentences)
+        assert result.texts == [text[::-1] for text in sentences]
+        assert result.scores.dtype == np.float32
+        assert result.scores.tolist() == [-(len(text) + 1) for text in sentences]
+        assert len(translator.batches) > 10
+
+    def test_too_long_is_none_and_the_limit_itself_is_not(self):
+        result = ReversingTranslator().translate(["a" * 9, "a" * 10, "b"])
+        assert result.texts == ["a" * 9, None, "b"]
+        assert np.isnan(result.scores).tolist() == [False, True, False]
+
+    def test_blank_sentences_reach_no_model(self):
+        translator = ReversingTranslator()
+        result = translator.translate(["", " \t", "\u00a0"])
+        assert result.texts == ["", "", ""]
+        assert np.isnan(result.scores).all()
+        assert translator.batches == []
+
+    def test_nothing(self):
+        result = ReversingTranslator().translate([])
+        assert result.texts == []
+        assert result.scores.shape == (0,)
+
+    def test_a_repeated_sentence_is_translated_once(self):
+        translator = ReversingTranslator()
+        assert translator.translate(["abc", "de", " abc ", "abc"]).texts == ["cba", "ed", "cba", "cba"]
+        assert sorted(length for batch in translator.batches for length in batch) == [3, 4]
+
+    def test_white_space_of_translations_is_normalised(self):
+        class Spaced(LetterCodec):
+            def decode(self, hypotheses):
+                return [f" {text[0]}\u3000 {text[1:]}\n" for text in super().decode(hypotheses)]
+
+        translator = ReversingTranslator()
+        translator._codec = Spaced()
+        assert translator.translate(["abc", "x\u3000y\n"]).texts == ["c ba", "y x"]
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_little_memory_changes_nothing_but_the_batches(self, workers):
+        sentences = [chr(97 + number % 26) * (1 + number % 9) for number in range(60)]
+        ample = ReversingTranslator(batch_tokens=200)
+        scarce = ReversingTranslator(batch_tokens=200, workers=workers, capacity=25)
+        expected, result = ample.translate(sentences), scarce.translate(sentences)
+        assert result.texts == expected.texts
+        assert np.array_equal(result.scores, expected.scores)
+        assert len(scarce.batches) > 2 * len(ample.batches)
