@@ -41,7 +41,8 @@ _NAMES = {
     "IndexConfig": "paranmt_hf.search.indexed_vectors",
     "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StatsConfig": "paranmt_hf.corpus.stats",
-    "SuperviseConfig": "paranmt_hf.training.supervised.config",
+    "SuperviseConfig": "paranmt_hf.training.supervised.supervise",
+    "SupervisedModel": "paranmt_hf.training.supervised.model",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "TuneConfig": "paranmt_hf.training.tuning.grid",
@@ -66,7 +67,6 @@ _NAMES = {
     "import_annotation": "paranmt_hf.apps.annotate.annotate",
     "import_pairs": "paranmt_hf.corpus.import_pairs",
     "load": "paranmt_hf.encoders.loading",
-    "load_supervised": "paranmt_hf.training.supervised.model",
     "mine_pairs": "paranmt_hf.search.mine",
     "mined_negatives": "paranmt_hf.training.negatives",
     "paraphrase_file": "paranmt_hf.paraphrase.paraphrase_file",
@@ -122,6 +122,7 @@ __all__ = [
     "StaticEncoder",
     "StatsConfig",
     "SuperviseConfig",
+    "SupervisedModel",
     "TrainConfig",
     "TranslatorConfig",
     "TuneConfig",
@@ -147,7 +148,6 @@ __all__ = [
     "import_annotation",
     "import_pairs",
     "load",
-    "load_supervised",
     "mine_pairs",
     "mined_negatives",
     "paraphrase_file",
@@ -232,9 +232,8 @@ if TYPE_CHECKING:
     from paranmt_hf.training.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec
-    from paranmt_hf.training.supervised.config import SuperviseConfig
-    from paranmt_hf.training.supervised.model import load_supervised
-    from paranmt_hf.training.supervised.supervise import supervise
+    from paranmt_hf.training.supervised.model import SupervisedModel
+    from paranmt_hf.training.supervised.supervise import SuperviseConfig, supervise
     from paranmt_hf.training.train import train
     from paranmt_hf.training.tuning.grid import TuneConfig
     from paranmt_hf.training.tuning.tune import tune

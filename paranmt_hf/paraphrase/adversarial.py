@@ -34,7 +34,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     holds_paraphrases,
     without_lines,
 )
-from paranmt_hf.training.supervised.config import SupervisedRecord
+from paranmt_hf.training.supervised.supervise import SupervisedRecord
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
@@ -304,9 +304,9 @@ def find_classifier(classifier: str | Path | Function) -> Classifier:
 
 
 def _supervised(files: Model) -> tuple[Function, list[str]]:
-    from paranmt_hf.training.supervised.model import load_supervised
+    from paranmt_hf.training.supervised.model import SupervisedModel
 
-    model = load_supervised(files.folder)
+    model = SupervisedModel.from_pretrained(files.folder)
     config = model.head.config
     if config.sides != 1 or config.values is not None:
         raise InputError(f"{files.folder} is a model of {config.task}; expected one that classifies single sentences")

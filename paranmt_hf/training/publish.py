@@ -161,4 +161,6 @@ def _refuse_supervised(folder: Path, about: About, results: Sequence[Any]) -> No
 ENCODER = _encoder("an encoder", _Origin(TrainingRecord.read, trained_values))
 SENT2VEC = _encoder("an encoder trained on sentences", _Origin(Sent2VecRecord.read, sent2vec_values))
 CONVERTED = _encoder("a converted encoder", _Origin(ConversionRecord.read, converted_values, ("data",)))
-SUPERVISED = Kind("a model for a task", "model", "load_supervised", lambda path: False, _refuse_supervised)
+SUPERVISED = Kind(
+    "a model for a task", "model", "SupervisedModel.from_pretrained", lambda path: False, _refuse_supervised
+)

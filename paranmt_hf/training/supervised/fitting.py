@@ -18,8 +18,8 @@ from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.losses import diverged
 from paranmt_hf.training.optimizers import ADAGRAD_START, leave_first_row
 from paranmt_hf.training.regularisation import Pull, penalty, towards_initial, towards_zero
-from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig
 from paranmt_hf.training.supervised.model import Head
+from paranmt_hf.training.supervised.supervise import Epoch, SuperviseConfig
 from paranmt_hf.util.machine import one_thread
 from paranmt_hf.util.progress import Progress
 
@@ -31,7 +31,7 @@ BLOCK = 1000
 Centre = Literal["zero", "initial"]
 
 
-class Source(Protocol):
+class VectorSource(Protocol):
     """Gives vectors of sentences by their index.
 
     Attributes:
@@ -54,11 +54,7 @@ class Source(Protocol):
 
 
 class FixedVectors:
-    """Vectors that stay as they are.
-
-    Args:
-        matrix: Vectors [sentence, dimension].
-    """
+    """Vectors [sentence, dimension] that stay as they are."""
 
     def __init__(self, matrix: torch.Tensor) -> None:
         self._matrix = matrix
@@ -67,20 +63,19 @@ class FixedVectors:
         self.centres: list[Centre] = []
 
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """See `Source`."""
+        """See `VectorSource`."""
         return self._matrix[torch.from_numpy(sentences)]
 
     def all_vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """See `Source`."""
+        """See `VectorSource`."""
         return self.vectors(sentences)
 
 
 class TrainedEncoder:
     """An encoder under training, over sentences that were cut into rows once.
 
-    Only the rows of the sentences' units are kept in its tables meanwhile. The others have no gradient and, where
-    tables are pulled back to where they began, no penalty: with them there the result would be the same, and a step
-    would take as long as the whole table.
+    Only the rows of the sentences' units are kept in its tables meanwhile. The others have no gradient and no penalty
+    (tables are pulled back to where they began), so the result is the same, and steps are faster.
 
     Args:
         model: The encoder; `put_back` makes it whole again.
@@ -110,13 +105,13 @@ class TrainedEncoder:
         self.centres = [reading.centre for reading in readings]
 
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """See `Source`."""
+        """See `VectorSource`."""
         self._model.train()
         return self._forward(sentences)
 
     @torch.no_grad()
     def all_vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """See `Source`; sorted by length, so that little is computed for padding."""
+        """See `VectorSource`; sorted by length, so that little is computed for padding."""
         self._model.eval()
         order = np.argsort(-self._lengths[sentences], kind="stable")
         ordered = sentences[order]
@@ -161,14 +156,8 @@ class Items:
         return len(self.targets)
 
 
-def pulls_of(source: Source, head: Head, config: SuperviseConfig) -> list[Pull]:
-    """List the penalties of a run: lambda_s on the head, lambda_c on composition, lambda_w on tables; half of each.
-
-    Args:
-        source: What the vectors come from, as it is before training.
-        head: The head.
-        config: The settings, resolved.
-    """
+def penalties_of(source: VectorSource, head: Head, config: SuperviseConfig) -> list[Pull]:
+    """List the penalties: half of lambda_s on the head, of lambda_c on composition, of lambda_w on tables."""
     projection = [] if head.project is None else head.project.parameters()
     pulls = towards_zero(head.classifying(), config.lambda_s / 2)
     pulls += towards_zero(projection, config.lambda_c / 2)
@@ -178,10 +167,10 @@ def pulls_of(source: Source, head: Head, config: SuperviseConfig) -> list[Pull]:
     return pulls + towards_initial(source.tables, (config.lambda_w or 0.0) / 2)
 
 
-def fit(
-    source: Source, head: Head, train: Items, dev: Items, config: SuperviseConfig, measure: Measure
+def fit_head(
+    source: VectorSource, head: Head, train: Items, dev: Items, config: SuperviseConfig, measure: Measure
 ) -> list[Epoch]:
-    """Train to the last epoch and go back to the one that was best on the development items, the first of equals.
+    """Train all epochs and go back to the one that was best on the development items, the first of equals.
 
     The result depends on the seed and not on the number of threads, of which one is used.
 
@@ -191,13 +180,10 @@ def fit(
         train: Items to learn from.
         dev: Items that choose the epoch.
         config: The settings, resolved.
-        measure: The figure of the development items' probabilities.
-
-    Returns:
-        What happened in each epoch.
+        measure: The main figure of the development items' probabilities.
     """
     parameters = [*source.tables, *chain.from_iterable(source.dense), *head.parameters()]
-    pulls, optimizer = pulls_of(source, head, config), _optimizer(parameters, config)
+    pulls, optimizer = penalties_of(source, head, config), _optimizer(parameters, config)
     epochs: list[Epoch] = []
     best, kept = -math.inf, []
     steps = -(-len(train) // config.batch_size)
@@ -236,7 +222,7 @@ def _optimizer(parameters: list[nn.Parameter], config: SuperviseConfig) -> torch
     return torch.optim.Adam(parameters, lr=config.learning_rate, fused=True)
 
 
-def _loss(source: Source, head: Head, part: Items, items: np.ndarray) -> torch.Tensor:
+def _loss(source: VectorSource, head: Head, part: Items, items: np.ndarray) -> torch.Tensor:
     """Mean KL divergence of the predictions from the targets; of a single class its negative log-likelihood."""
     sentences = part.sentences[:, items]
     sides = source.vectors(sentences.ravel()).float().chunk(len(sentences))
@@ -244,7 +230,7 @@ def _loss(source: Source, head: Head, part: Items, items: np.ndarray) -> torch.T
 
 
 @torch.no_grad()
-def probabilities(source: Source, head: Head, part: Items) -> np.ndarray:
+def probabilities(source: VectorSource, head: Head, part: Items) -> np.ndarray:
     """Predict the classes of items with the weights as they are [item, class], float64."""
     distinct, places = np.unique(part.sentences, return_inverse=True)
     vectors = source.all_vectors(distinct).float()

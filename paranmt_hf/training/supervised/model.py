@@ -30,9 +30,10 @@ from paranmt_hf.util.records import from_json, read_json
 HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
 KIND = "paranmt_hf.training.supervised"
 EXPECTED = "the folder of a model made by `paranmt supervise`"
+COPY = "copy the whole model again"
 # A weight of 32 bits, its gradient, the two moments of Adam, and the best epoch's.
 BYTES_TO_TRAIN = 20
-# The widest layer that is taken for meant.
+# The widest layer that is read.
 WIDEST = 1_000_000
 
 
@@ -62,7 +63,7 @@ class HeadConfig:
 
     def __post_init__(self) -> None:
         if self.kind != KIND:
-            raise InputError(f"it is a head of the kind {self.kind!r}, not {KIND!r}")
+            raise InputError(f"it describes no head of this package: 'kind' is {self.kind!r}, not {KIND!r}")
         if self.sides not in (1, 2) or len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
             raise InputError(
                 "a head reads one or two sentences and tells at least two classes of different names apart"
@@ -116,14 +117,49 @@ class Head(nn.Module):
         """Parameters of the two layers that classify; those of the projection are compositional."""
         return [*self.hidden.parameters(), *self.output.parameters()]
 
+    def save(self, folder: Path) -> None:
+        """Write the configuration as JSON and the weights as safetensors, into `head` of a model's folder."""
+        inner = folder / HEAD_FOLDER
+        inner.mkdir()
+        (inner / CONFIG_FILE).write_text(f"{json.dumps(asdict(self.config), indent=2)}\n", encoding="utf8")
+        save_file({name: weight.contiguous() for name, weight in self.state_dict().items()}, inner / WEIGHTS_FILE)
+        share_weights(inner)
+
+    @classmethod
+    def load(cls, folder: Path) -> Head:
+        """Read what `save` wrote."""
+        path = folder / HEAD_FOLDER / CONFIG_FILE
+        config = from_json(HeadConfig, read_json(path, EXPECTED), path)
+        # Without memory until the weights are there: a damaged configuration may name any width.
+        with torch.device("meta"):
+            head = cls(config)
+        head._fill(path.with_name(WEIGHTS_FILE))
+        return head.eval()
+
+    def _fill(self, path: Path) -> None:
+        try:
+            weights = load_file(path)
+        except (SafetensorError, OSError) as error:
+            reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+            raise InputError(f"cannot read {path}: {reason}; {COPY}", path=path) from None
+        expected = {name: list(weight.shape) for name, weight in self.state_dict().items()}
+        found = {name: list(weight.shape) for name, weight in weights.items()}
+        if found != expected:
+            name = next(name for name in [*expected, *found] if expected.get(name) != found.get(name))
+            raise InputError(
+                f"{path} does not fit {CONFIG_FILE} next to it: expected {name!r} of the shape {expected.get(name)}, "
+                f"found {found.get(name)}; {COPY}",
+                path=path,
+            )
+        if wrong := next(
+            (name for name, weight in weights.items() if not bool(weight.float().isfinite().all())), None
+        ):
+            raise InputError(f"{path}: the tensor {wrong!r} holds a number that is not finite; train the model again")
+        self.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+
 
 def new_head(config: HeadConfig, seed: int) -> Head:
-    """Make a head with random weights.
-
-    Args:
-        config: Its layers.
-        seed: Decides the weights.
-    """
+    """Make a head with random weights."""
     widths = [config.features, config.hidden, len(config.classes)]
     numbers = sum(before * after for before, after in pairwise(widths)) + config.dimension * (config.projection or 0)
     if (needed := numbers * BYTES_TO_TRAIN) > (memory := total_memory()):
@@ -136,67 +172,14 @@ def new_head(config: HeadConfig, seed: int) -> Head:
         return Head(config)
 
 
-def save_head(head: Head, folder: Path) -> None:
-    """Write a head: its configuration as JSON, its weights as safetensors.
-
-    Args:
-        head: The head.
-        folder: The model's folder; the files go into `head` there.
-    """
-    inner = folder / HEAD_FOLDER
-    inner.mkdir()
-    (inner / CONFIG_FILE).write_text(f"{json.dumps(asdict(head.config), indent=2)}\n", encoding="utf8")
-    save_file({name: weight.contiguous() for name, weight in head.state_dict().items()}, inner / WEIGHTS_FILE)
-    share_weights(inner)
-
-
-def load_head(folder: Path) -> Head:
-    """Read what `save_head` wrote."""
-    path = folder / HEAD_FOLDER / CONFIG_FILE
-    values = read_json(path, EXPECTED)
-    if not isinstance(values, dict) or values.get("kind") != KIND:
-        raise InputError(f"{path} describes no head of this package (it does not say {KIND!r}); expected {EXPECTED}")
-    config = from_json(HeadConfig, values, path)
-    # Without memory until the weights are there: a damaged configuration may name any width.
-    with torch.device("meta"):
-        head = Head(config)
-    _fill(head, path.with_name(WEIGHTS_FILE))
-    return head.eval()
-
-
-def _fill(head: Head, path: Path) -> None:
-    try:
-        weights = load_file(path)
-    except (SafetensorError, OSError) as error:
-        reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
-        raise InputError(f"cannot read {path}: {reason}; put a whole copy of the model in its place") from None
-    expected = {name: list(weight.shape) for name, weight in head.state_dict().items()}
-    found = {name: list(weight.shape) for name, weight in weights.items()}
-    if found != expected:
-        name = next(name for name in [*expected, *found] if expected.get(name) != found.get(name))
-        raise InputError(
-            f"{path} does not fit {CONFIG_FILE} beside it: expected {name!r} of the shape {expected.get(name)}, found "
-            f"{found.get(name)}; put a whole copy of the model in its place"
-        )
-    if wrong := next((name for name, weight in weights.items() if not bool(weight.float().isfinite().all())), None):
-        raise InputError(f"{path}: the tensor {wrong!r} holds a number that is not finite; train the model again")
-    head.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
-
-
 class SupervisedModel:
-    """Predicts scores or classes of sentences or pairs of sentences.
-
-    Args:
-        encoder: Gives the vectors.
-        head: Reads them.
-    """
+    """A sentence encoder and a head, which predict scores or classes of sentences or of pairs of sentences."""
 
     def __init__(self, encoder: SentenceEncoder, head: Head) -> None:
         width = encoder.get_embedding_dimension()
         if width != head.config.dimension:
             raise InputError(
-                f"the head reads vectors of {head.config.dimension} dimensions, and the encoder's have {width}; put a "
-                "whole copy of the model in its place"
+                f"the head reads vectors of {head.config.dimension} dimensions, and the encoder's have {width}; {COPY}"
             )
         self.encoder, self.head = encoder, head
 
@@ -241,20 +224,21 @@ class SupervisedModel:
             shares = self.head(*(vectors[[row_of[text] for text in side]] for side in sides))
         return shares.double().exp().numpy()
 
-    def save(self, folder: Path) -> None:
+    def save_pretrained(self, folder: str | Path) -> None:
         """Write the encoder as a sentence-transformers model, and the head into `head` there."""
+        folder = Path(folder)
         save(self.encoder, folder)
-        save_head(self.head, folder)
+        self.head.save(folder)
 
+    @classmethod
+    def from_pretrained(cls, name: str | Path, *, revision: str | None = None) -> SupervisedModel:
+        """Load a model that `paranmt supervise` made, without running code of the model's.
 
-def load_supervised(name: str | Path, *, revision: str | None = None) -> SupervisedModel:
-    """Load a model that `paranmt supervise` made, without running code of the model's.
-
-    Args:
-        name: Folder or Hub id.
-        revision: Branch, tag or commit on the Hub.
-    """
-    model = locate(name, revision)
-    # First, because any encoder has a folder that loads, but not any has a head.
-    head = load_head(model.folder)
-    return SupervisedModel(load(model, device="cpu"), head)
+        Args:
+            name: Folder or Hub id.
+            revision: Branch, tag or commit on the Hub.
+        """
+        model = locate(name, revision)
+        # First, because any encoder has a folder that loads, but not any has a head.
+        head = Head.load(model.folder)
+        return cls(load(model, device="cpu"), head)

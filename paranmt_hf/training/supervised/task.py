@@ -24,9 +24,16 @@ from paranmt_hf.hub.repository import plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
 from paranmt_hf.training.prepare import build_for
-from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
-from paranmt_hf.training.supervised.fitting import FixedVectors, Items, Source, TrainedEncoder, fit, probabilities
+from paranmt_hf.training.supervised.fitting import (
+    FixedVectors,
+    Items,
+    TrainedEncoder,
+    VectorSource,
+    fit_head,
+    probabilities,
+)
 from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, new_head
+from paranmt_hf.training.supervised.supervise import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
 from paranmt_hf.training.trainer import readings
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
@@ -101,7 +108,7 @@ def train_task(setup: TaskSetup) -> tuple[SupervisedModel, SupervisedRecord]:
     bags = _cut(encoder, texts)
     unknown = _unknown_share(bags, items["train"], setup)
     head = new_head(_head_config(config, encoder), config.seed)
-    source: Source
+    source: VectorSource
     if config.way == "fixed":
         source = FixedVectors(_encode(encoder, texts, task.name))
     else:
@@ -110,7 +117,7 @@ def train_task(setup: TaskSetup) -> tuple[SupervisedModel, SupervisedRecord]:
 
     with unpacked_sequences(encoder.modules()):
         labels = task.parts["dev"].labels
-        epochs = fit(
+        epochs = fit_head(
             source,
             head,
             items["train"],

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from paranmt_hf import EncoderConfig, InputError, SuperviseConfig, load, load_supervised, supervise
+from paranmt_hf import EncoderConfig, InputError, SuperviseConfig, SupervisedModel, load, supervise
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.transfer_data import read_tasks
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
-from paranmt_hf.training.supervised.config import SupervisedRecord
+from paranmt_hf.training.supervised.supervise import SupervisedRecord
 from tests.cli.commands import fails
 from tests.evaluation.transfer_toys import SICK_HEADER, WORDS, write, write_all
 from tests.toys import bytes_of
 from tests.training.toys import encoder_of
 
 SMALL = {"epochs": 3, "hidden": 4, "learning_rate": 0.05}
-TINY = ["--epochs", "1", "--hidden", "2", "--encoder", "dimension=4"]
+TINY = ["--epochs", "1", "--head", "hidden=2", "--encoder", "dimension=4"]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def run(made, out, task="SICK-R", start=None, **settings):
 def recomputed(made, folder, task, part):
     """Figures of a model as somebody reaches them who loads it."""
     (found,), _ = read_tasks(made / "senteval", [task])
-    items, model = found.parts[part], load_supervised(folder)
+    items, model = found.parts[part], SupervisedModel.from_pretrained(folder)
     predicted = model.predict(*items.sides)
     if task != "SICK-R":
         classes = np.array(model.head.config.classes)
@@ -63,12 +63,10 @@ def recomputed(made, folder, task, part):
     ("task", "start", "settings"),
     [
         ("SICK-R", None, {}),
-        ("SICK-R", "word", {"way": "initialised"}),
-        ("SICK-R", "word,trigram", {}),
+        ("SICK-R", "word,trigram", {"way": "initialised"}),
         ("SICK-R", "lstm", {"way": "fixed", "projection": 12}),
         ("SICK-E", "lstm", {}),
-        ("SICK-E", "word", {"way": "fixed"}),
-        ("SST2", "projection", {}),
+        ("SST2", "word", {"way": "fixed"}),
         ("SST5", None, {"epochs": 20}),
     ],
 )
@@ -173,7 +171,7 @@ def test_command(made, folder, capsys):
     out = capsys.readouterr().out
     assert "out: SICK-R, scratch, " in out and "the weights are those of epoch 1 of 1" in out
     assert "Part  Items  pearson  spearman    mse\n" in out and "not comparable with published" in out
-    assert "load it: paranmt_hf.load_supervised('out')" in out
+    assert "load it: paranmt_hf.SupervisedModel.from_pretrained('out')" in out
     assert main(["supervise", "--config", "out/paranmt.yaml", "--out", "again"]) == 0
     assert bytes_of(folder / "out") == bytes_of(folder / "again")
     capsys.readouterr()
@@ -189,24 +187,11 @@ def sick(folder, lines, header=SICK_HEADER):
 @pytest.mark.parametrize(
     ("task", "lines", "messages"),
     [
-        (
-            "SICK-R",
-            ["1\ta\tb\t5.5\tNEUTRAL"],
-            ["SICK_train.txt, line 2: expected a relatedness score from 1 to 5, found"],
-        ),
-        (
-            "SICK-R",
-            ["1\ta\tb\tnan\tNEUTRAL"],
-            ["line 2: expected the relatedness score, which is a number, found 'nan'"],
-        ),
-        ("SICK-R", ["1\ta\tb\t3.0"], ["line 2: expected 5 columns with tabs between", "found 4"]),
-        ("SICK-R", ["1\ta\tb\t3\tNEUTRAL", ""], ["line 3: expected 5 columns with tabs between", "found 1"]),
-        ("SICK-R", ["1\t\tb\t3\tNEUTRAL"], ["line 2: expected a sentence in the first sentence's column"]),
-        ("SICK-E", ["1\ta\tb\t3\tPERHAPS"], ["line 2: expected CONTRADICTION, NEUTRAL, ENTAILMENT, found 'PERHAPS'"]),
+        ("SICK-R", ["1\ta\tb\t5.5\tNEUTRAL"], ["SICK_train.txt, line 2: expected a relatedness score from 1 to 5"]),
         (
             "SICK-E",
             ["1\ta\tb\t3\tNEUTRAL"] * 3,
-            ["all 3 train items of SICK-E have one label", "in senteval/SICK/SICK_t"],
+            ["all 3 train items of SICK-E have one label"],
         ),
         ("SICK-R", ["1\ta\tb\t3\tNEUTRAL"] * 3, ["all 3 train items of SICK-R have one label"]),
     ],
@@ -230,7 +215,7 @@ def test_bad_input(made, folder, capsys):
     with pytest.raises(SystemExit):
         main(["supervise", "x", "--out", "y", "--task", "MR"])
     assert "--task" in capsys.readouterr().err
-    fails(capsys, [*data, *task, "--way", "fixed"], "way fixed needs an encoder to start from")
+    fails(capsys, [*data, *task, "--way", "fixed"], "--way fixed needs an encoder to start from")
     fails(capsys, [*data, *task, *word, "--encoder", "dimension=5"], "word is a model 'word' with its own vocabulary")
     fails(capsys, [*data, *task, "--init-from", "nowhere"], "no model 'nowhere': expected a folder that exists")
     fails(capsys, [*data, *task, "--encoder", "vectors=none.txt"], "none.txt: no such file")
@@ -252,8 +237,8 @@ def test_a_loss_that_is_no_number(made, folder, capsys, any_number):
     save(broken, folder / "broken")
     command = ["supervise", made / "senteval", "--task", "SICK-R", "--out", "out", "--init-from", "broken"]
     fails(capsys, command, "the loss of step 1 is nan; lower the learning rate or look for broken initial vectors")
-    words = ["--init-from", made / "word", "--optimizer", "adagrad", "--learning-rate", "1e6"]
-    fails(capsys, [*command[:-2], *words], "there is no correlation, because", "lower --learning-rate")
+    words = ["--init-from", made / "word", "--optimisation", "optimizer=adagrad,learning_rate=1e6"]
+    fails(capsys, [*command[:-2], *words], "there is no correlation, because", "lower --optimisation learning_rate")
     with torch.no_grad():
         broken[0].embedding.weight[1] = float("nan")
     save(broken, folder / "nan")
@@ -265,14 +250,14 @@ def test_damaged_models(made, folder):
     with pytest.raises(
         InputError, match=r"head.json: No such file .*expected the folder of a model made by `paranmt s"
     ):
-        load_supervised(made / "word")
+        SupervisedModel.from_pretrained(made / "word")
     run(made, folder / "out", "SICK-R", "word")
     run(made, folder / "narrow", "SICK-R", None, way="scratch", hidden=3)
     (folder / "out" / "head" / "model.safetensors").write_bytes(
         (folder / "narrow" / "head" / "model.safetensors").read_bytes()
     )
-    with pytest.raises(InputError, match="does not fit head.json beside it: expected 'hidden.weight' of the shape"):
-        load_supervised(folder / "out")
+    with pytest.raises(InputError, match="does not fit head.json next to it: expected 'hidden.weight' of the shape"):
+        SupervisedModel.from_pretrained(folder / "out")
     path = folder / "narrow" / "supervised.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "best_epoch": "1"}))
     with pytest.raises(
@@ -288,7 +273,7 @@ def test_a_head_for_vectors_of_another_width(made, folder):
             path.unlink()
     save(encoder_of((["one two"], ["of"]), dimension=4), folder / "out")
     with pytest.raises(InputError, match="the head reads vectors of 6 dimensions, and the encoder's have 4"):
-        load_supervised(folder / "out")
+        SupervisedModel.from_pretrained(folder / "out")
 
 
 @pytest.mark.slow

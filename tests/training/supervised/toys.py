@@ -13,13 +13,9 @@ from tests.training.toys import encoder_of, random_text
 TEXTS = [*random_text(12, words=20)[0], "nothing known here"]
 
 
-def config_of(**changes):
-    values = {"task": "SICK-E", "classes": ["a", "b", "c"], "values": None, "sides": 2, "dimension": 4}
-    return HeadConfig(**{**values, "projection": None, "hidden": 3, **changes})
-
-
 def head_of(seed=1, **changes):
-    return new_head(config_of(**changes), seed)
+    values = {"task": "SICK-E", "classes": ["a", "b", "c"], "values": None, "sides": 2, "dimension": 4}
+    return new_head(HeadConfig(**{**values, "projection": None, "hidden": 3, **changes}), seed)
 
 
 def items_of(count=10, sides=2, classes=3, seed=1):
