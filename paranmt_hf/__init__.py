@@ -41,7 +41,7 @@ _NAMES = {
     "IndexConfig": "paranmt_hf.search.indexed_vectors",
     "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StatsConfig": "paranmt_hf.corpus.stats",
-    "SuperviseConfig": "paranmt_hf.training.supervised.supervise",
+    "SuperviseConfig": "paranmt_hf.training.supervised.config",
     "SupervisedModel": "paranmt_hf.training.supervised.model",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
@@ -232,8 +232,9 @@ if TYPE_CHECKING:
     from paranmt_hf.training.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec
+    from paranmt_hf.training.supervised.config import SuperviseConfig
     from paranmt_hf.training.supervised.model import SupervisedModel
-    from paranmt_hf.training.supervised.supervise import SuperviseConfig, supervise
+    from paranmt_hf.training.supervised.supervise import supervise
     from paranmt_hf.training.train import train
     from paranmt_hf.training.tuning.grid import TuneConfig
     from paranmt_hf.training.tuning.tune import tune

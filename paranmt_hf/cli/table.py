@@ -121,7 +121,7 @@ GROUPS: dict[str, list[Command]] = {
             "tune",
             "paranmt_hf.training.tuning.tune:tune",
             "search for the settings of an encoder",
-            "paranmt tune ppdb-2.0-xl-phrasal.gz --preset word --development phrases.tsv --out tuned",
+            "paranmt tune ppdb-2.0-xl-phrasal.gz --grid word --development phrases.tsv --out tuned",
         ),
         Command(
             "encoder average",

@@ -34,7 +34,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     holds_paraphrases,
     without_lines,
 )
-from paranmt_hf.training.supervised.supervise import SupervisedRecord
+from paranmt_hf.training.supervised.config import SupervisedRecord
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run

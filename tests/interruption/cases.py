@@ -196,8 +196,8 @@ def _tune(root: Path) -> list[str]:
         "--sampler",
         "grid",
     ]
-    words += ["--grid", "learning-rate=0.001,0.01", "seed=1,2", "--tune-pairs", "30", "--epochs", "1"]
-    return [*words, "--training", "dimension=8,batch-size=10,mega-batch=1,checkpoint-seconds=0"]
+    words += ["--grid", "learning-rate=0.001,0.01", "seed=1,2", "--tune-pairs", "30"]
+    return [*words, "--training", "epochs=1,dimension=8,batch-size=10,mega-batch=1,checkpoint-seconds=0"]
 
 
 def _phrases(root: Path) -> None:

@@ -18,8 +18,8 @@ from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.losses import diverged
 from paranmt_hf.training.optimizers import ADAGRAD_START, leave_first_row
 from paranmt_hf.training.regularisation import Pull, penalty, towards_initial, towards_zero
+from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig
 from paranmt_hf.training.supervised.model import Head
-from paranmt_hf.training.supervised.supervise import Epoch, SuperviseConfig
 from paranmt_hf.util.machine import one_thread
 from paranmt_hf.util.progress import Progress
 

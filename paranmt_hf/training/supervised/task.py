@@ -24,6 +24,7 @@ from paranmt_hf.hub.repository import plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
 from paranmt_hf.training.prepare import build_for
+from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
 from paranmt_hf.training.supervised.fitting import (
     FixedVectors,
     Items,
@@ -33,7 +34,6 @@ from paranmt_hf.training.supervised.fitting import (
     probabilities,
 )
 from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, new_head
-from paranmt_hf.training.supervised.supervise import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
 from paranmt_hf.training.trainer import readings
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with

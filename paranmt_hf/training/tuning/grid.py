@@ -16,21 +16,16 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import Advanced, Count, Range, Seed, check, read_value
+from paranmt_hf.util.settings import Advanced, Count, PythonOnly, Range, Seed, check, read_value
 from paranmt_hf.util.yaml_files import read_yaml
 
-PRESETS = ASSETS / "grids"
+PAPER_GRIDS = ASSETS / "grids"
+EXAMPLE = "a setting and its values, such as lambda-w=0,1e-5,1e-4"
 # Settings that the search decides itself, those about its course, and those that name files or the machine.
-NOT_SEARCHED = {"epochs", "patience", "evaluations", "vectors", "init_from", "teacher", "second_teacher"} | {
-    *(
-        "device",
-        "report_to",
-        "mine_over",
-        "error_negatives",
-        "checkpoint_seconds",
-        "mining_precision",
-    ),
-}
+NOT_SEARCHED = set(
+    "epochs patience evaluations vectors init_from teacher second_teacher device report_to mine_over error_negatives "
+    "checkpoint_seconds mining_precision".split()
+)
 KIND_OF: dict[str, type] = {
     entry.name: kind
     for kind in (EncoderConfig, TrainConfig)
@@ -53,25 +48,25 @@ class Grid:
 
     def __post_init__(self) -> None:
         if not self.values:
-            raise InputError(
-                "there is nothing to search: name settings and their values, such as lambda-w=0,1e-5,1e-4"
-            )
+            raise InputError(f"there is nothing to search: give {EXAMPLE}", option="grid")
         checked: dict[str, tuple[Any, ...]] = {}
         for given, values in self.values.items():
             name = str(given).replace("-", "_")
             if name not in KIND_OF:
                 known = ", ".join(sorted(option.replace("_", "-") for option in KIND_OF))
-                raise InputError(f"the grid names {given!r}, which is not a setting to search; these are {known}")
+                raise InputError(f"`grid` names {given!r}, which is not one of {known}", option="grid")
             if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-                raise InputError(f"the grid's {given} must be a list of values, was {values!r}")
+                raise InputError(f"{given} of `grid` must be a list of values, was {values!r}", option="grid")
             checked[name] = tuple(read_value(KIND_OF[name], name, value) for value in values)
             if len(set(checked[name])) < len(values):
-                raise InputError(f"the grid's {given} has a value twice: {', '.join(map(str, checked[name]))}")
+                twice = ", ".join(map(str, checked[name]))
+                raise InputError(f"{given} of `grid` has a value twice: {twice}", option="grid")
         object.__setattr__(self, "values", checked)
         # `len` itself takes no number beyond 64 bits.
         if (count := self.__len__()) > MAX_COMBINATIONS:
             raise InputError(
-                f"the grid has {count:,} combinations, at most {MAX_COMBINATIONS:,} are allowed; leave out some"
+                f"`grid` has {count:,} combinations, at most {MAX_COMBINATIONS:,} are allowed; leave out some",
+                option="grid",
             )
 
     def __len__(self) -> int:
@@ -108,50 +103,44 @@ def apply(
     return replace(encoder, **parts[EncoderConfig]), replace(config, **parts[TrainConfig])
 
 
-def parse_grid(words: Sequence[str]) -> dict[str, list[str]]:
-    """Parse words such as `lambda-w=0,1e-5,1e-4`."""
-    values: dict[str, list[str]] = {}
-    for word in words:
-        name, equals, listed = word.partition("=")
-        if not (name and equals and all(listed.split(","))):
-            raise InputError(f"grid {word}: expected a setting and its values, such as lambda-w=0,1e-5,1e-4")
-        if name in values:
-            raise InputError(f"grid names {name} twice; put all its values behind one name")
-        values[name] = listed.split(",")
-    return values
+def paper_grids() -> list[str]:
+    """Names of the grids of the paper."""
+    return sorted(path.stem for path in PAPER_GRIDS.glob("*.yaml"))
 
 
-def read_grid(path: Path) -> dict[str, Any]:
-    """Read a grid from a YAML file: a setting and a list of its values on each line."""
-    return read_yaml(path.expanduser(), "a grid, names of settings and a list of values for each")
+def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str]) -> tuple[dict[str, Any], Grid]:
+    """Read a grid, of which later values of a setting replace earlier ones.
 
+    Args:
+        given: Settings and their values; or words: names of grids of the paper, YAML files with settings and lists of
+            their values, and settings with their values, such as `lambda-w=0,1e-5`.
 
-@dataclass(frozen=True)
-class PaperGrid:
-    """A grid of a paper, for one family of encoders.
-
-    Attributes:
-        settings: Options of `paranmt tune` that the paper fixes.
-        grid: What it searches.
+    Returns:
+        The settings that the paper fixes for its grids, and the grid.
     """
-
-    settings: Mapping[str, Any]
-    grid: Mapping[str, Any]
-
-
-def grid_names() -> list[str]:
-    """Names of the grids of the papers."""
-    return sorted(path.stem for path in PRESETS.glob("*.yaml"))
-
-
-def read_paper_grid(name: str) -> PaperGrid:
-    """Read a grid of a paper."""
-    if name not in grid_names():
-        raise InputError(f"preset must be one of {', '.join(grid_names())}, not {name!r}")
-    return PaperGrid(**read_yaml(PRESETS / f"{name}.yaml", "a grid of a paper"))
-
-
-Sampler = Literal["tpe", "random", "grid"]
+    if isinstance(given, Mapping):
+        return {}, Grid(given)
+    fixed: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    named = set()
+    for word in given:
+        name, equals, listed = word.partition("=")
+        if equals and name and all(listed.split(",")):
+            if name in named:
+                raise InputError(f"`grid` names {name} twice; put all its values behind one name", option="grid")
+            named.add(name)
+            found: dict[str, Any] = {name: listed.split(",")}
+        elif word in paper_grids():
+            preset = read_yaml(PAPER_GRIDS / f"{word}.yaml", "a grid of the paper")
+            fixed |= preset["settings"]
+            found = preset["grid"]
+        elif not equals and Path(word).expanduser().exists():
+            found = read_yaml(Path(word).expanduser(), "a grid, names of settings and a list of values for each")
+        else:
+            expected = f"{EXAMPLE}, a YAML file, or a grid of the paper ({', '.join(paper_grids())})"
+            raise InputError(f"`grid` {word}: expected {expected}", option="grid")
+        values |= {key.replace("_", "-"): value for key, value in found.items()}
+    return fixed, Grid(values)
 
 
 @dataclass(frozen=True)
@@ -167,23 +156,43 @@ class TuneConfig:
         final_epochs: Passes over all pairs with the best settings (section 4.2).
     """
 
-    sampler: Sampler = "tpe"
+    sampler: Literal["tpe", "random", "grid"] = "tpe"
     trials: Count = 20
     tune_pairs: Annotated[int, Range(at_least=2)] = 100_000
-    search_seed: Annotated[Seed, Advanced] = 1
+    search_seed: Annotated[Seed, PythonOnly] = 1
     final_epochs: Annotated[Count, Advanced] = 10
 
     def __post_init__(self) -> None:
         check(self)
 
 
-class Order:
-    """Chooses combinations that have not been tried, the same ones after every interruption.
+@dataclass(frozen=True)
+class TuneTrial:
+    """A combination of settings that was tried.
 
-    Args:
-        grid: The grid.
-        config: The way of choosing, and its seed.
+    Attributes:
+        number: When, from 1.
+        settings: The settings of the grid, by name.
+        spearman: Spearman's rho on the development set, in [-1, 1]; None where training failed.
+        train_margin: Mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over training pairs, in [-4, 4] (section 5).
+        development_margin: The same over the pairs of the development set.
+        loss: Loss at the end.
+        seconds: Time spent on it.
+        reason: Why training failed.
     """
+
+    number: int
+    settings: dict[str, Any]
+    spearman: float | None = None
+    train_margin: float | None = None
+    development_margin: float | None = None
+    loss: float | None = None
+    seconds: float = 0.0
+    reason: str | None = None
+
+
+class Order:
+    """Chooses combinations that have not been tried, the same ones after every interruption."""
 
     def __init__(self, grid: Grid, config: TuneConfig) -> None:
         self.grid, self.config = grid, config
@@ -203,7 +212,7 @@ class Order:
             closed: Indices of combinations that are not to be chosen: tried, or of settings that do not fit together.
 
         Returns:
-            Its index; None where all are closed.
+            Its index; None if all are closed.
         """
         while self._passed < len(self._order) and int(self._order[self._passed]) in closed:
             self._passed += 1
@@ -213,7 +222,7 @@ class Order:
         return int(self._order[self._passed]) if proposed is None or proposed in closed else proposed
 
     def _propose(self, known: Sequence[tuple[Mapping[str, Any], float | None]], turn: int) -> int:
-        """Let TPE choose; its generator starts anew in each turn, so that an interruption changes nothing."""
+        """Let TPE choose; with a new generator in each turn, so that an interruption changes nothing."""
         optuna = self._optuna
         choices = {
             name: optuna.distributions.CategoricalDistribution(range(len(values)))

@@ -7,7 +7,6 @@ import json
 import logging
 import shutil
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -26,8 +25,7 @@ from paranmt_hf.training.inputs import PairsAndText, TrainingRun, resolve
 from paranmt_hf.training.overfitting import MarginPairs
 from paranmt_hf.training.prepare import prepare
 from paranmt_hf.training.train import Quiet, fit
-from paranmt_hf.training.tuning.grid import Order, apply
-from paranmt_hf.training.tuning.record import TuneTrial
+from paranmt_hf.training.tuning.grid import Order, TuneTrial, apply
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.progress import duration
 from paranmt_hf.util.records import as_json, from_json, read_json, to_json
@@ -48,13 +46,7 @@ def _read_trial(path: Path) -> TuneTrial:
 
 
 class Trials:
-    """The trials of a search.
-
-    Args:
-        whole: The run that the trials vary: all but the settings of the grid.
-        encoder: Its encoder settings as they were given.
-        order: Which combinations are tried.
-        work: The work folder.
+    """The trials of a search, in a work folder; they vary the settings of a run, of which `encoder` was given.
 
     Attributes:
         done: The results, in the order in which the trials ran.
@@ -84,7 +76,8 @@ class Trials:
             self._closed.add(index)
             combination = self._order.grid.combination(index)
             try:
-                resolved = self._resolve(combination, sample)
+                encoder, config = apply(combination, self._encoder, self._whole.config)
+                resolved = resolve([sample], encoder, config, PairSelection())
             except InputError as error:
                 self._refuse(error)
                 continue
@@ -98,11 +91,6 @@ class Trials:
 
     def _refuse(self, reason: InputError) -> None:
         self.refused, self.refusal = self.refused + 1, str(reason)
-
-    def _resolve(self, combination: Mapping[str, Any], sample: Path) -> TrainingRun:
-        """The run of a combination."""
-        encoder, config = apply(combination, self._encoder, self._whole.config)
-        return resolve([sample], encoder, config, PairSelection())
 
     def _one(self, combination: dict[str, Any], run: TrainingRun, margins: MarginPairs) -> None:
         """Run a trial, or find it done, and note its result."""
@@ -118,15 +106,15 @@ class Trials:
         write_bytes(path, f"{json.dumps(to_json(trial))}\n".encode())
         shutil.rmtree(self._work / RUNNING, ignore_errors=True)
         self.done.append(trial)
-        told = trial.reason if trial.spearman is None else f"Spearman {100 * trial.spearman:.1f}"
+        outcome = trial.reason if trial.spearman is None else f"Spearman {100 * trial.spearman:.1f}"
         shown = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in combination.items())
-        logger.info(f"trial {number}: {shown}: {told} ({duration(trial.seconds)})")
+        logger.info(f"trial {number}: {shown}: {outcome} ({duration(trial.seconds)})")
 
     def _train(self, number: int, combination: dict[str, Any], run: TrainingRun, margins: MarginPairs) -> TuneTrial:
         started = time.monotonic()
         # What goes before the first step depends on the encoder and the seed alone.
         prepared = self._work / PREPARED / _short([asdict(run.encoder), run.config.seed])
-        # Named after its settings, so that no other trial goes on from its checkpoint.
+        # Named after its settings, so that no other trial continues from its checkpoint.
         running = self._work / RUNNING / _short(combination)
         model, store, teacher = prepare(run, prepared, self._work / "teacher")
         held_out = self._whole.development
@@ -153,7 +141,7 @@ class Trials:
 
 
 def _short(values: object) -> str:
-    """A name for a folder that is that of some JSON values alone."""
+    """Name a folder after JSON values."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -6,12 +6,14 @@ Spearman's rho on similarities of phrases are then trained on all pairs for 10 e
 
 from __future__ import annotations
 
+import csv
+import io
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
@@ -20,35 +22,111 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingRun, resolve
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import Trained, train
-from paranmt_hf.training.tuning.grid import (
-    Grid,
-    Order,
-    PaperGrid,
-    TuneConfig,
-    apply,
-    parse_grid,
-    read_grid,
-    read_paper_grid,
-)
-from paranmt_hf.training.tuning.record import (
-    OPTIONS,
-    SHOWN_TRIALS,
-    TABLE,
-    TuneRecord,
-    as_options,
-    as_tsv,
-    table_of,
-)
+from paranmt_hf.training.tuning.grid import KIND_OF, Order, TuneConfig, TuneTrial, apply, read_grid
 from paranmt_hf.util.files import shown_path, write_bytes
-from paranmt_hf.util.records import as_json, made_with
+from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Count, PythonOnly, values_for
+from paranmt_hf.util.settings import PythonOnly, is_given, values_for
+from paranmt_hf.util.tables import percent, text_table
+from paranmt_hf.util.yaml_files import as_yaml
 
 logger = logging.getLogger(__name__)
+TABLE, OPTIONS = "trials.tsv", "best.yaml"
+# Rows that a terminal shows.
+SHOWN_TRIALS = 20
+# Passes over the pairs of a trial (section 4.2).
+TRIAL_EPOCHS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneRecord(Record):
+    """The content of `tune.json`.
+
+    Attributes:
+        pairs: Pairs that each trial learned from.
+        combinations: Size of the grid.
+        refused: Combinations that came up and were not tried, because their settings do not fit together.
+        refusal: Why the last of these was refused.
+        trials: The trials, in their order.
+    """
+
+    FILE: ClassVar[str] = "tune.json"
+    KIND: ClassVar[str] = "a search for settings (`paranmt tune`)"
+
+    pairs: int
+    combinations: int
+    refused: int
+    refusal: str | None
+    trials: list[TuneTrial]
+
+    def __post_init__(self) -> None:
+        names = {frozenset(trial.settings) for trial in self.trials}
+        if len(names) != 1 or not next(iter(names)) <= KIND_OF.keys():
+            raise InputError("its 'trials' are missing, or have settings that differ or that training does not have")
+
+    @property
+    def best(self) -> TuneTrial:
+        """The trial of the highest Spearman's rho, the first of several."""
+        done = [trial for trial in self.trials if trial.spearman is not None]
+        if not done:
+            raise InputError(f"all {len(self.trials)} trials failed; the last one: {self.trials[-1].reason}")
+        return max(done, key=lambda trial: trial.spearman or 0.0)
+
+    @property
+    def ranked(self) -> list[TuneTrial]:
+        """The trials, the best first and those that failed last."""
+        return sorted(self.trials, key=lambda trial: (trial.spearman is None, -(trial.spearman or 0.0), trial.number))
+
+
+def _cells(trial: TuneTrial, names: Sequence[str]) -> list[str]:
+    margins = [trial.train_margin, trial.development_margin]
+    return [
+        str(trial.number),
+        *(_written(trial.settings[name]) for name in names),
+        "failed" if trial.spearman is None else percent(trial.spearman),
+        *("" if margin is None else f"{margin:.3f}" for margin in margins),
+        "" if trial.loss is None else f"{trial.loss:.4f}",
+    ]
+
+
+def _written(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def table_of(record: TuneRecord) -> str:
+    """Write the trials as a table, the best first."""
+    names = list(record.trials[0].settings)
+    header = ["trial", *(name.replace("_", "-") for name in names), "Spearman", "train", "dev", "loss"]
+    return text_table(header, [_cells(trial, names) for trial in record.ranked[:SHOWN_TRIALS]])
+
+
+def as_tsv(record: TuneRecord) -> str:
+    """Write the trials with tabs between the columns, in the order in which they ran."""
+    names = list(record.trials[0].settings)
+    figures = [entry.name for entry in fields(TuneTrial) if entry.name not in ("number", "settings", "seconds")]
+    written = io.StringIO()
+    writer = csv.writer(written, delimiter="\t", lineterminator="\n")
+    writer.writerow(["trial", *names, *figures])
+    for trial in record.trials:
+        values = [getattr(trial, name) for name in figures]
+        settings = [_written(trial.settings[name]) for name in names]
+        writer.writerow([trial.number, *settings, *("" if value is None else value for value in values)])
+    return written.getvalue()
+
+
+def as_options(encoder: EncoderConfig, config: TrainConfig, others: Mapping[str, Any]) -> str:
+    """Write settings, and other options by their names, as a file for `paranmt train --config`."""
+    values: dict[str, Any] = {}
+    for settings in (encoder, config):
+        for entry in fields(settings):
+            if entry.name == "model" or is_given(settings, entry.name):
+                values[entry.name] = getattr(settings, entry.name)
+    options = {name.replace("_", "-"): value for name, value in {**others, **values}.items()}
+    return f"# paranmt train --config {OPTIONS} --out FOLDER\n{as_yaml(options)}"
 
 
 @dataclass(frozen=True, repr=False)
-class Tuned(Result[TuneRecord]):
+class TuneResult(Result[TuneRecord]):
     """The outcome of a search.
 
     Attributes:
@@ -88,16 +166,13 @@ def tune(
     out: str | Path,
     *,
     development: str | Path,
-    grid: Mapping[str, Sequence[Any]] | Sequence[str] = (),
-    grid_file: str | Path | None = None,
-    preset: str | None = None,
+    grid: Mapping[str, Sequence[Any]] | Sequence[str],
     training: Mapping[str, Any] | None = None,
-    epochs: Count = 5,
     tuning: TuneConfig | None = None,
     selection: Annotated[PairSelection | None, PythonOnly] = None,
     exclude: str | Path | None = None,
     final: str | Path | None = None,
-) -> Tuned:
+) -> TuneResult:
     """Search for the settings of an encoder: train each on a sample, keep the best (arXiv:1511.08198, section 4.2).
 
     After an interruption the same command continues with the trial that was running.
@@ -107,20 +182,20 @@ def tune(
         out: Folder of the outcome: `tune.json`, a table, and `best.yaml` for `paranmt train --config`.
         development: Scored pairs of phrases whose similarities decide, by Spearman's rho: a TSV or Parquet file with
             sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs).
-        grid: Settings and their values: lambda-w=0,1e-5 batch-size=25,50.
-        grid_file: The same in YAML: a setting and a list of its values on each line.
-        preset: Grid of arXiv:1511.08198 for a kind of encoder: word, projection, dan, rnn, irnn, plstm; the other
-            grids change the values of single settings.
-        training: Other options of `paranmt train`, such as `model=lstm,dimension=100`.
-        epochs: Passes over the pairs of a trial (section 4.2).
+        grid: Settings and their values, lambda-w=0,1e-5 batch-size=25,50; YAML files with a setting and a list of its
+            values on each line; grids of arXiv:1511.08198 for a kind of encoder: word, projection, dan, rnn, irnn,
+            plstm. Later values of a setting replace earlier ones.
+        training: Other options of `paranmt train`, such as `model=lstm,dimension=100`; by default 5 `epochs`
+            (section 4.2).
         tuning: How the search goes.
         selection: Which pairs there are; trials get a sample of them.
         exclude: Folder with STS sets: leave out pairs with their sentences.
         final: Folder of an encoder that is trained with the best settings on all pairs.
     """
-    fixed, searched = _grid_of(preset, grid_file, grid)
-    given = values_for((EncoderConfig, TrainConfig), {**fixed, **(training or {})}, "training")
-    encoder, config = EncoderConfig(**given[0]), TrainConfig(**{"epochs": epochs, **given[1]})
+    fixed, searched = read_grid(grid)
+    kinds = (EncoderConfig, TrainConfig)
+    given = values_for(kinds, {"epochs": TRIAL_EPOCHS, **fixed, **(training or {})}, "training")
+    encoder, config = EncoderConfig(**given[0]), TrainConfig(**given[1])
     selection, tuning, out = selection or PairSelection(), tuning or TuneConfig(), result_folder(out, TuneRecord)
     if final is not None and result_folder(final, TrainingRecord, option="final") == out:
         raise InputError(f"{final} is the folder of the outcome; choose another place", option="final")
@@ -147,7 +222,11 @@ def tune(
             trials=trials.done,
             **made_with("torch"),
         )
-        best = as_options(*_best(record, encoder, config, tuning), _options(sources, selection, exclude))
+        chosen = {entry.name: getattr(selection, entry.name) for entry in fields(selection)}
+        others: dict[str, Any] = {"data": [os.fspath(source) for source in sources]}
+        others |= {name: value for name, value in chosen.items() if is_given(selection, name)}
+        others |= {"exclude": os.fspath(exclude)} if exclude is not None else {}
+        best = as_options(*_best(record, encoder, config, tuning), others)
         write_bytes(folder / OPTIONS, best.encode())
         write_bytes(folder / TABLE, as_tsv(record).encode())
         return record
@@ -158,21 +237,11 @@ def tune(
     if final is not None:
         logger.info(f"training on all pairs for {best_config.epochs} epochs")
         trained = train(sources, final, encoder=best_encoder, config=best_config, selection=selection, exclude=exclude)
-    return Tuned(found.folder, found.record, found.fresh, best_encoder, best_config, trained)
-
-
-def _grid_of(
-    preset: str | None, file: str | Path | None, grid: Mapping[str, Sequence[Any]] | Sequence[str]
-) -> tuple[dict[str, Any], Grid]:
-    """The settings that a preset fixes, and the grid: that of the preset, changed by a file, changed by `grid`."""
-    chosen = read_paper_grid(preset) if preset else PaperGrid({}, {})
-    values = grid if isinstance(grid, Mapping) else parse_grid(grid)
-    parts = [chosen.grid, read_grid(Path(file)) if file else {}, values]
-    return dict(chosen.settings), Grid({name.replace("_", "-"): some for part in parts for name, some in part.items()})
+    return TuneResult(found.folder, found.record, found.fresh, best_encoder, best_config, trained)
 
 
 def _sample_of(selection: PairSelection, tuning: TuneConfig) -> PairSelection:
-    """Take fewer of the chosen pairs: the first ones where they are the first, else some by chance."""
+    """Take fewer of the chosen pairs: the first ones if `first_pairs` is given, else some at random."""
     most = tuning.tune_pairs
     if selection.first_pairs is not None:
         return replace(selection, first_pairs=min(most, selection.first_pairs))
@@ -192,11 +261,3 @@ def _identity(whole: TrainingRun, order: Order) -> dict[str, Any]:
     # In another order of the names other combinations come first.
     search = {**asdict(order.config), "names": order.grid.names}
     return as_json({**whole.identity, "grid": searched, "search": search})
-
-
-def _options(sources: Sequence[str | Path], selection: PairSelection, exclude: str | Path | None) -> dict[str, Any]:
-    """Which pairs a run takes, as options."""
-    usual = PairSelection()
-    chosen = {name: value for name, value in asdict(selection).items() if value != getattr(usual, name)}
-    left_out = {"exclude": os.fspath(exclude)} if exclude is not None else {}
-    return {"data": [os.fspath(source) for source in sources], **chosen, **left_out}

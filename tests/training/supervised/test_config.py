@@ -5,7 +5,7 @@ import json
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.supervised.supervise import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
+from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
 from paranmt_hf.util.records import made_with
 
 

@@ -12,7 +12,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.transfer_data import read_tasks
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
-from paranmt_hf.training.supervised.supervise import SupervisedRecord
+from paranmt_hf.training.supervised.config import SupervisedRecord
 from tests.cli.commands import fails
 from tests.evaluation.transfer_toys import SICK_HEADER, WORDS, write, write_all
 from tests.toys import bytes_of

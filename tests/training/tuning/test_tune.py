@@ -20,13 +20,12 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.tuning import trials
 from paranmt_hf.training.tuning.grid import TuneConfig
-from paranmt_hf.training.tuning.record import TuneRecord, as_tsv, table_of
-from paranmt_hf.training.tuning.tune import tune
+from paranmt_hf.training.tuning.tune import TuneRecord, as_tsv, table_of, tune
 from tests.training.toys import synonyms
 
 GRID = {"learning-rate": [0.001, 0.05], "negatives": ["max", "rand"], "lambda-w": [0.0, 0.1]}
 ENCODER, CONFIG = EncoderConfig(dimension=8), TrainConfig(batch_size=10, mega_batch=1, epochs=2)
-FAST = {"dimension": 8, "batch-size": 10, "mega-batch": 1}
+FAST = {"dimension": 8, "batch-size": 10, "mega-batch": 1, "epochs": 2}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def root(tmp_path_factory):
 
 def search(root, out, grid=GRID, **settings):
     config = TuneConfig(**{"sampler": "grid", "tune_pairs": 50, "final_epochs": 3, **settings})
-    given = {"development": root / "phrases.tsv", "training": FAST, "epochs": 2}
+    given = {"development": root / "phrases.tsv", "training": FAST}
     return tune(root / "pairs.parquet", out, grid=grid, tuning=config, **given)
 
 
@@ -107,7 +106,7 @@ def test_a_damaged_record(tuned, tmp_path, change):
     values = tuned.record.to_json()
     change(values["trials"])
     (tmp_path / "tune.json").write_text(json.dumps(values))
-    with pytest.raises(InputError, match=r"tune.json is damaged: its 'trials' are none, or have settings that differ"):
+    with pytest.raises(InputError, match=r"tune.json is damaged: its 'trials' are missing, or have s"):
         TuneRecord.read(tmp_path)
 
 
@@ -115,7 +114,6 @@ def test_tables(tuned):
     head, *rows = table_of(tuned.record).splitlines()
     assert head.split() == ["trial", "learning-rate", "negatives", "lambda-w", "Spearman", "train", "dev", "loss"]
     assert [int(row.split()[0]) for row in rows][0] == tuned.record.best.number and len(rows) == 8
-    assert len(table_of(tuned.record, "markdown", most=3).splitlines()) == 5
     lines = [line.split("\t") for line in as_tsv(tuned.record).splitlines()]
     assert lines[0] == [
         *("trial", "learning_rate", "negatives", "lambda_w"),
@@ -133,7 +131,6 @@ def test_the_best_settings_train_from_their_file(root, tuned):
         grid=GRID,
         development=root / "phrases.tsv",
         training=FAST,
-        epochs=2,
         tuning=TuneConfig(sampler="grid", tune_pairs=50, final_epochs=3),
         final=root / "final",
     )
@@ -144,7 +141,7 @@ def test_the_best_settings_train_from_their_file(root, tuned):
 
 
 @pytest.mark.parametrize("sampler", ["grid", "tpe"])
-def test_a_search_goes_on_where_it_was_stopped(root, tmp_path, monkeypatch, sampler):
+def test_a_search_continues_where_it_was_stopped(root, tmp_path, monkeypatch, sampler):
     grid = {**GRID, "seed": [1, 2]}
     whole = search(root, tmp_path / "whole", grid, sampler=sampler, trials=12)
     calls, fit = [], trials.fit
@@ -172,7 +169,7 @@ def test_a_trial_goes_on_in_its_middle(root, tmp_path, monkeypatch):
     """And with none but its own settings, whose order decides which trial is which."""
     grid = {"learning-rate": [0.001, 0.05], "lambda-w": [0.0, 0.1]}
     training = {**FAST, "checkpoint-seconds": 0}
-    given = {"development": root / "phrases.tsv", "training": training, "epochs": 2}
+    given = {"development": root / "phrases.tsv", "training": training}
     given["tuning"] = TuneConfig(sampler="grid", tune_pairs=50)
     whole = tune(root / "pairs.parquet", tmp_path / "whole", grid=grid, **given)
     calls, train_on = [], CpuEngine.train_on
@@ -241,8 +238,7 @@ def test_settings_that_do_not_fit_the_data(root, tmp_path):
         tmp_path / "out",
         grid=grid,
         development=root / "phrases.tsv",
-        training={"batch-size": 10, "mega-batch": 1, "vectors": str(tmp_path / "v.txt")},
-        epochs=2,
+        training={"batch-size": 10, "mega-batch": 1, "epochs": 2, "vectors": str(tmp_path / "v.txt")},
         tuning=TuneConfig(sampler="grid", tune_pairs=50),
     ).record
     assert [trial.settings for trial in record.trials] == [{"dimension": 8, "min_count": 1}]
@@ -269,7 +265,7 @@ def test_what_would_fail_after_the_search_is_refused_before(root, tmp_path):
 def test_pairs_without_negatives_can_be_ranked(root, tmp_path):
     few = tmp_path / "few.tsv"
     few.write_text("1\tleft1 left2\tright2 right1\n0\tleft1 left2\tright3 right4\n")
-    given = {"training": FAST, "epochs": 2, "tuning": TuneConfig(sampler="grid", tune_pairs=50)}
+    given = {"training": FAST, "tuning": TuneConfig(sampler="grid", tune_pairs=50)}
     found = tune(
         root / "pairs.parquet", tmp_path / "out", grid={"seed": [1]}, development=tmp_path / "few.tsv", **given
     )
@@ -278,19 +274,8 @@ def test_pairs_without_negatives_can_be_ranked(root, tmp_path):
 
 def test_the_command(root, tmp_path, capsys):
     words = ["tune", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
-    words += ["--preset", "word", "--grid", "lambda-w=0,1e-4", "batch-size=10", "learning-rate=0.01", "optimizer=adam"]
-    words += [
-        "--sampler",
-        "random",
-        "--trials",
-        "3",
-        "--training",
-        "dimension=8",
-        "--tune-pairs",
-        "40",
-        "--epochs",
-        "1",
-    ]
+    words += ["--grid", "word", "lambda-w=0,1e-4", "batch-size=10", "learning-rate=0.01", "optimizer=adam"]
+    words += ["--sampler", "random", "--trials", "3", "--training", "dimension=8,epochs=1", "--tune-pairs", "40"]
     assert main([*words, "--out", str(tmp_path / "out"), "--final", str(tmp_path / "final")]) == 0
     printed = capsys.readouterr().out
     assert "3 of 4 combinations, 40 pairs" in printed and "final: trained with it on 600 pairs" in printed
@@ -301,15 +286,15 @@ def test_the_command(root, tmp_path, capsys):
     assert main(again) == 0
     assert (tmp_path / "again" / "trials.tsv").read_bytes() == (tmp_path / "out" / "trials.tsv").read_bytes()
     assert main([*words, "--grid", "lambda-x=1", "--out", str(tmp_path / "x")]) == 1
-    assert "the grid names 'lambda-x', which is not a setting" in capsys.readouterr().err
+    assert "--grid names 'lambda-x', which is not one of" in capsys.readouterr().err
     assert not (tmp_path / "x.work").exists()
 
 
 @pytest.mark.slow
 def test_models_of_the_trainer(root, tmp_path):
     words = ["tune", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
-    words += ["--preset", "dan", "--grid", "lambda-w=0,1e-4", "batch-size=10", "lambda-c=0.01", "learning-rate=0.01"]
-    words += ["--sampler", "grid", "--trials", "6", "--training", "dimension=8", "--tune-pairs", "40", "--epochs", "1"]
+    words += ["--grid", "dan", "lambda-w=0,1e-4", "batch-size=10", "lambda-c=0.01", "learning-rate=0.01"]
+    words += ["--sampler", "grid", "--trials", "6", "--training", "dimension=8,epochs=1", "--tune-pairs", "40"]
     assert (
         main([*words, "--out", str(tmp_path / "out"), "--final", str(tmp_path / "final"), "--final-epochs", "2"]) == 0
     )

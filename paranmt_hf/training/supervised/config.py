@@ -1,0 +1,164 @@
+"""The settings of a supervised run, and its record `supervised.json`: PARAGRAM-PHRASE, section 4.4 (arXiv:1511.08198).
+
+Where the paper does not print a value that it tuned, the default is that of its authors' program
+(github.com/jwieting/iclr2016, `demo.sh`): the word model on SICK, the LSTM on SST.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.records import Record
+from paranmt_hf.util.settings import Count, Group, Range, Seed, check
+from paranmt_hf.util.tables import percent, text_table
+
+TaskName = Literal["SICK-R", "SICK-E", "SST2", "SST5"]
+Way = Literal["scratch", "initialised", "regularised", "fixed"]
+Optimizer = Literal["adam", "adagrad"]
+Width = Annotated[int, Range(at_least=1, at_most=1_000_000)]
+Weight = Annotated[float, Range(at_least=0, at_most=1_000_000)]
+
+HIDDEN: dict[TaskName, int] = {"SICK-R": 50, "SICK-E": 150, "SST2": 300, "SST5": 300}
+OPTIMIZER: dict[TaskName, Optimizer] = {"SICK-R": "adam", "SICK-E": "adagrad", "SST2": "adam", "SST5": "adam"}
+LEARNING_RATE: dict[Optimizer, float] = {"adam": 0.001, "adagrad": 0.05}
+LAMBDA_W: dict[TaskName, float] = {"SICK-R": 1e-5, "SICK-E": 1e-5, "SST2": 1e-6, "SST5": 1e-6}
+EPOCHS, EPOCHS_FIXED = 10, 20
+HEAD = Group("head", "Widths of the layers over sentence vectors.")
+OPTIMISATION = Group("optimisation", "How steps are made.")
+PENALTIES = Group("penalties", "What holds parameters back (equation 2).")
+
+
+@dataclass(frozen=True)
+class SuperviseConfig:
+    """A task, how an encoder is used for it, and how both are trained (arXiv:1511.08198, section 4.4).
+
+    Attributes:
+        task: Similarity (SICK-R), entailment (SICK-E), sentiment in two or in five classes (SST2, SST5).
+        way: How the encoder is trained. `scratch`: from random words, or those of `vectors`; `initialised`: from the
+            encoder of `init_from`; `regularised`: likewise, and pulled back to its weights; `fixed`: its vectors do
+            not change. By default regularised with `init_from`, else scratch.
+        projection: Way `fixed`: dimensions of a learned projection of the vectors (table 6: 1200 and 2400).
+        hidden: Width of the sigmoid layer; by default 50, SICK-E 150, SST 300.
+        epochs: Passes over the training items, of which the best one on the development items is kept; by default 10,
+            way `fixed` 20 (table 6).
+        batch_size: Number of items of a batch.
+        optimizer: How steps are made; by default adam, SICK-E adagrad.
+        learning_rate: Rate of the steps; by default 0.001 with adam, 0.05 with adagrad.
+        lambda_s: Half of it weighs the squared norm of the parameters of the head, biases included.
+        lambda_c: Half of it weighs compositional parameters (those of the encoder that are not tables; way `fixed`: of
+            the projection): their squared norm, way `regularised` their squared distance from the encoder's.
+        lambda_w: Half of it weighs the squared distance of the tables from their initial values; by default 1e-5, SST
+            1e-6, way `initialised` 0.
+        seed: Seed of random weights and of the order of the items.
+    """
+
+    task: TaskName
+    way: Way | None = None
+    projection: Annotated[Width | None, HEAD] = None
+    hidden: Annotated[Width | None, HEAD] = None
+    epochs: Count | None = None
+    batch_size: Annotated[Count, OPTIMISATION] = 25
+    optimizer: Annotated[Optimizer | None, OPTIMISATION] = None
+    learning_rate: Annotated[float | None, Range(above=0, at_most=1), OPTIMISATION] = None
+    lambda_s: Annotated[Weight, PENALTIES] = 1e-6
+    lambda_c: Annotated[Weight, PENALTIES] = 1e-6
+    lambda_w: Annotated[Weight | None, PENALTIES] = None
+    seed: Seed = 1
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def resolved(self, *, start: bool) -> SuperviseConfig:
+        """Fill in what was left open; `start` says whether there is an encoder to start from."""
+        way: Way = self.way or ("regularised" if start else "scratch")
+        if (way == "scratch") == start:
+            raise InputError(
+                "`way` scratch starts without an encoder; leave out `init_from`, or choose another way"
+                if start
+                else f"`way` {way} needs an encoder to start from; name one with `init_from`",
+                option="way",
+            )
+        if self.projection is not None and way != "fixed":
+            raise InputError(f"`projection` is for the way fixed, not for {way}; leave it out", option="projection")
+        optimizer = self.optimizer or OPTIMIZER[self.task]
+        lambda_w = 0.0 if way in ("initialised", "fixed") else LAMBDA_W[self.task]
+        return replace(
+            self,
+            way=way,
+            hidden=self.hidden or HIDDEN[self.task],
+            epochs=self.epochs or (EPOCHS_FIXED if way == "fixed" else EPOCHS),
+            optimizer=optimizer,
+            learning_rate=self.learning_rate or LEARNING_RATE[optimizer],
+            lambda_w=lambda_w if self.lambda_w is None else self.lambda_w,
+        )
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A pass over the training items: mean loss of its steps, and the main figure on the development items."""
+
+    loss: float
+    development: float
+
+
+@dataclass(frozen=True)
+class SupervisedSettings:
+    """What determines a model.
+
+    Attributes:
+        training: The task and how it is trained, resolved.
+        encoder: The encoder before training: its settings, or the checksum of the one that it starts from.
+        data: Checksum of the task's items.
+    """
+
+    training: SuperviseConfig
+    encoder: dict[str, Any]
+    data: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupervisedRecord(Record):
+    """The content of `supervised.json`.
+
+    Attributes:
+        settings: What determines the model.
+        inputs: Names of the encoder or of the file of word vectors that it started from.
+        items: Number of items of each part.
+        figures: Figures of `dev` and `test`: `accuracy`, or of SICK-R `pearson`, `spearman` and `mse`.
+        epochs: The course of the run.
+        best_epoch: The epoch whose weights these are, from 1.
+        dimension: Size of a sentence vector.
+        parameters: Number of weights that were trained, those of tables only where the task's sentences have rows.
+        unknown: Share of the training sentences' units without a row of their own, in [0, 1].
+        notes: Sentences that a reader of the figures must know.
+    """
+
+    FILE: ClassVar[str] = "supervised.json"
+    KIND: ClassVar[str] = "a model for a task (`paranmt supervise`)"
+
+    settings: SupervisedSettings
+    inputs: dict[str, str]
+    items: dict[str, int]
+    figures: dict[str, dict[str, float]]
+    epochs: list[Epoch]
+    best_epoch: int
+    dimension: int
+    parameters: int
+    unknown: float
+    notes: list[str]
+
+    def __post_init__(self) -> None:
+        names = self.figures.get("test", {}).keys()
+        if not names or any(part not in self.items or names - own.keys() for part, own in self.figures.items()):
+            raise InputError("it has no 'figures.test', or a part lacks its number of 'items' or one of these figures")
+
+    def table(self) -> str:
+        """The figures as a table for a terminal; correlations and accuracies times 100, as in the paper."""
+        names = list(self.figures["test"])
+        rows = []
+        for part, own in self.figures.items():
+            figures = [f"{own[name]:.3f}" if name == "mse" else percent(own[name]) for name in names]
+            rows.append([part, f"{self.items[part]:,}", *figures])
+        return "\n".join([text_table(["Part", "Items", *names], rows), *self.notes])
