@@ -40,10 +40,8 @@ FOLDER = "runs"
 class Run:
     """The counts of some pairs of sentences on disk, sorted by word and then by the other word.
 
-    Attributes:
-        path: The file: bounds [word + 1], int64; then the other word of each entry, int32; then the counts, int64.
-        first: Number of the first pair of sentences.
-        last: Number of the last one, plus 1.
+    The file holds bounds [word + 1], int64; then the other word of each entry, int32; then the counts, int64. `first`
+    is the number of the first pair of sentences, and `last` that of the last one plus 1.
     """
 
     path: Path
@@ -55,17 +53,7 @@ class Run:
         return np.fromfile(self.path, np.int64, words + 1)
 
     def read(self, words: int, entries: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        """Read a range of entries.
-
-        Args:
-            words: Number of words of the lexicon.
-            entries: Number of entries of the run.
-            first: The first entry.
-            last: The last one, plus 1.
-
-        Returns:
-            The other word of each [entry], int32, and the counts [entry], int64, in one number each.
-        """
+        """Entries `first` to `last` of all `entries`: other words, int32, and counts, int64, three in one number."""
         others = 8 * (words + 1)
         found = np.fromfile(self.path, np.int32, last - first, offset=others + 4 * first)
         return found, np.fromfile(self.path, np.int64, last - first, offset=others + 4 * entries + 8 * first)
@@ -83,14 +71,8 @@ def runs_of(folder: Path) -> list[Run]:
 def count_word_pairs(sets: WordSets, folder: Path, memory: int, report: Callable[[int], None]) -> list[Run]:
     """Count the pairs of words of a corpus, and continue after the runs that are there already.
 
-    Args:
-        sets: The words of each pair of sentences.
-        folder: Where the runs are.
-        memory: Bytes that the counts may take; it decides nothing but the number of runs.
-        report: Called with the number of pairs of sentences that are counted.
-
-    Returns:
-        The runs.
+    `memory` is the number of bytes that the counts may take, which decides the number of runs and nothing else;
+    `report` is called with the number of pairs of sentences that are counted.
     """
     with writing(folder):
         folder.mkdir(exist_ok=True)
@@ -181,15 +163,11 @@ RANGE_ENTRIES = 500_000
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Counts of pairs of different words, sorted by word and then by the other word.
+    """Counts of pairs of different words [entry], sorted by word and then by the other word.
 
-    Attributes:
-        words: Row of the one word [entry].
-        others: Row of the other word [entry].
-        across: Pairs of sentences with the one word on a side and the other on the other [entry], int64: a pair counts
-            twice where both words are on both sides.
-        references: References with both [entry], int64.
-        translations: Translations with both [entry], int64.
+    `words` and `others` are rows of words; `across` is the number of pairs of sentences with the one word on a side
+    and the other on the other, where a pair counts twice if both words are on both sides; `references` and
+    `translations` are the numbers of such sentences with both.
     """
 
     words: np.ndarray
@@ -207,15 +185,7 @@ class PairCounts:
 
 
 def merged(runs: Sequence[Run], words: int) -> Iterator[PairCounts]:
-    """Add up runs.
-
-    Args:
-        runs: The runs.
-        words: Number of words of the lexicon.
-
-    Yields:
-        The counts of all pairs of a range of words, range after range.
-    """
+    """Add up runs over a number of words: the counts of a range of words, range after range."""
     bounds = [run.bounds(words) for run in runs]
     ends = np.sum(bounds, axis=0)
     first = 0

@@ -310,15 +310,9 @@ def _counted(pairs: Pairs, config: LexiconConfig) -> Iterator[pa.Table]:
 def write_lexicon(
     tables: Iterator[pa.Table], work: Path, folder: Path, config: LexiconConfig, settings: LexiconSettings
 ) -> LexiconRecord:
-    """Write the files of a lexicon.
+    """Write the files of a lexicon into an empty folder.
 
-    Args:
-        tables: Pairs of sentences that count, with the columns `reference` and `translation`; not read if an earlier
-            run did.
-        work: The work folder, perhaps with what an earlier run left.
-        folder: An empty folder.
-        config: The settings.
-        settings: What determines the lexicon, for its record.
+    `tables` are the pairs of sentences that count; they are not read if an earlier run left their words in `work`.
     """
     if not WordSets.complete(work):
         write_word_sets(tables, work, config.words, settings.language)

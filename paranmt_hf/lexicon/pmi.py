@@ -30,16 +30,9 @@ TABLE = "lexicon.parquet"
 
 
 def pmi(together: np.ndarray, counts: PairCounts, events_of: np.ndarray, events: int) -> np.ndarray:
-    """Pointwise mutual information, with the natural logarithm.
+    """Pointwise mutual information: log(together * events / (#(word) #(other))) [entry], 0 where `together` is 0.
 
-    Args:
-        together: Events with both words [entry].
-        counts: Which words these are.
-        events_of: Events with a word [word].
-        events: Number of all events.
-
-    Returns:
-        log(together * events / (#(word) #(other))) [entry]; 0 where `together` is 0.
+    `together` are the events with both words [entry], `events_of` those with a word [word], `events` all of them.
     """
     # A sum of logarithms, because a product of counts would leave the range in which integers are exact.
     logarithms = np.log(np.maximum(events_of, 1)) - np.log(events) / 2
@@ -78,13 +71,7 @@ REPEATING = [field.name for field in SCHEMA if not pa.types.is_floating(field.ty
 
 
 def word_pair_table(counts: PairCounts, words: LexiconWords, vocabulary: pa.Array) -> pa.Table:
-    """Turn counts into rows of a lexicon.
-
-    Args:
-        counts: Counts of word pairs.
-        words: The words, and how many sentences have each.
-        vocabulary: The words as an Arrow column.
-    """
+    """Turn counts into rows of a lexicon; `vocabulary` are its words as a column."""
     across = cross_sentence_pmi(counts, words)
     columns = [
         vocabulary.take(pa.array(counts.words)),
@@ -99,17 +86,9 @@ def word_pair_table(counts: PairCounts, words: LexiconWords, vocabulary: pa.Arra
 def write_word_pairs(
     folder: Path, ranges: Iterable[PairCounts], words: LexiconWords, min_count: int, report: Callable[[int], None]
 ) -> int:
-    """Write the pairs of words that were counted across sentences.
+    """Write the pairs of words that were counted at least `min_count` times across sentences.
 
-    Args:
-        folder: Where to write.
-        ranges: Counts of word pairs, sorted by word.
-        words: The words.
-        min_count: Pairs that were counted less often are left out.
-        report: Called with the number of rows that are written.
-
-    Returns:
-        Number of rows.
+    `ranges` are counts sorted by word; `report` is called with the number of rows that are written, which is returned.
     """
     vocabulary, rows = pa.array(words.words, pa.string()), 0
     with (

@@ -69,12 +69,8 @@ class _Numbers:
 def distinct_words(sides: Sequence[TokenTable], numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Find the distinct words of each pair of sentences, and the sides that they are on.
 
-    Args:
-        sides: Tokens of the references, and tokens of the translations.
-        numbers: Number of the word of each token [token] of the one and of the other.
-
-    Returns:
-        The words of each pair [entry], int32: number * 4 + sides; and how many each pair has [pair], int32.
+    `numbers` has the number of the word of each token, for the references and for the translations. Returns the words
+    of each pair [entry], int32, as number * 4 + sides; and how many each pair has [pair], int32.
     """
     keys = []
     for side, table in enumerate(sides):
@@ -95,14 +91,8 @@ def distinct_words(sides: Sequence[TokenTable], numbers: Sequence[np.ndarray]) -
 def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int, language: str = ENGLISH) -> None:
     """Write the words of a corpus of sentence pairs, and choose those of the lexicon.
 
-    What is kept in memory are the corpus's distinct words; the sets of words take about 100 bytes of disk for a pair.
-
-    Args:
-        tables: Tables with the columns `reference` and `translation`, without nulls.
-        folder: Where to write.
-        limit: Number of words of the lexicon: those in the most sentences; of equally frequent ones the first in the
-            order of their characters.
-        language: ISO 639-1 code, which decides what a word is.
+    Chosen are the `limit` words in the most sentences; of equally frequent ones the first in the order of their
+    characters. Memory holds the corpus's distinct words; the sets of words take about 100 bytes of disk for a pair.
     """
     tokenizer, numbers = word_tokenizer_for(language), _Numbers()
     counts, pairs = np.zeros((2, 0), np.int64), 0
@@ -142,11 +132,7 @@ def _write_words(folder: Path, words: list[str], counts: np.ndarray, pairs: int,
 
 
 class WordSets:
-    """The words of each pair of sentences, as `write_word_sets` wrote them.
-
-    Args:
-        folder: Where they are.
-    """
+    """The words of each pair of sentences in a folder, as `write_word_sets` wrote them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -162,15 +148,10 @@ class WordSets:
         return (folder / DONE).is_file()
 
     def blocks(self, start: int, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Read the sets of words in order.
+        """Read the sets of words from the pair `start` on, `rows` pairs at a time.
 
-        Args:
-            start: Number of the first pair.
-            rows: Number of pairs that are read at once.
-
-        Yields:
-            The row of each word [entry], int32, the sides that it is on [entry], and bounds [pair + 1] of the pairs
-            in these. Words that are not in the lexicon are left out.
+        Yields the row of each word [entry], int32, the sides that it is on [entry], and bounds [pair + 1] of the pairs
+        in these. Words that are not in the lexicon are left out.
         """
         with (self._folder / ENTRIES).open("rb") as entries_file, (self._folder / SIZES).open("rb") as sizes_file:
             skipped = 0

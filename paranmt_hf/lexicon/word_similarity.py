@@ -49,11 +49,7 @@ class WordSimilarity:
 
 
 def read_word_pairs(path: str | Path) -> list[WordPair]:
-    """Read SimLex-999, as it is published (with a header) or as three columns: word, word, similarity.
-
-    Args:
-        path: The file; columns are separated by tabs. Words are taken in lower case.
-    """
+    """Read SimLex-999, as published (with a header) or as three columns: word, word, similarity; in lower case."""
     path, pairs, column = Path(path).expanduser(), [], 2
     lines = read_lines(path)
     for number, line in enumerate(lines, 1):
@@ -78,15 +74,10 @@ def in_both_orders(pairs: Sequence[WordPair]) -> set[Pair]:
 
 
 def evaluate_word_scores(pairs: Sequence[WordPair], scores: Mapping[Pair, float], name: str) -> WordSimilarity:
-    """Correlate scores with judgements.
+    """Correlate scores of words and their paraphrases with people's judgements.
 
     A pair that has scores in both orders gets their mean, one that has a score in one order gets that, and one that
-    has none gets 0.
-
-    Args:
-        pairs: The judged pairs.
-        scores: Scores of words and their paraphrases; not all of the pairs need one.
-        name: What gave the scores.
+    has none gets 0. `name` says what gave the scores.
     """
     found = []
     for pair in pairs:

@@ -246,10 +246,8 @@ def _write(cut: Manifest, done: Manifest, judge: Classifier, counts: _Counts, pa
 class Classifier:
     """Gives each sentence a label, as the labelled file has it.
 
-    Args:
-        predict: Gives the label of each sentence.
-        labels: All labels, in the order of the classes; None if only the function knows.
-        identity: What determines the labels, as JSON values.
+    `labels` are all labels in the order of the classes, or None if only the function knows; `identity` determines
+    them.
     """
 
     def __init__(self, predict: Function, labels: Sequence[str] | None, identity: dict[str, Any]) -> None:

@@ -43,12 +43,8 @@ def card_values(
 ) -> dict[str, Any]:
     """Values that `paraphraser_card` renders.
 
-    Args:
-        name: Name of the model.
-        record: The record of training.
-        templates: Templates of a controlled network.
-        about: What people say about the model; without it the card is that of the folder, in which times are left
-            out, so that equal runs give equal bytes.
+    Without `about`, what people say about the model, the card is that of the folder, in which times are left out, so
+    that equal runs give equal bytes.
     """
     said = (about or About()).values
     data, best = record.settings.data, record.course.best
@@ -77,10 +73,8 @@ def card_values(
 def paraphraser_card(values: Mapping[str, Any], repository: str | None = None, notes: str = "") -> str:
     """Render the card of a paraphraser.
 
-    Args:
-        values: What `card_values` gives, or a file of `model_cards/paraphrasers/`, which may add `figures`, Markdown.
-        repository: Id on the Hub, if it has one.
-        notes: The publisher's own section, in Markdown.
+    `values` are those of `card_values`, or of a file of `model_cards/paraphrasers/`, which may add `figures`,
+    Markdown; `notes` is the publisher's own section.
     """
     license = License.parse(values["license"], listed=False) if values.get("license") else None
     header: dict[str, Any] = {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, Literal, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import (
@@ -23,6 +24,7 @@ from paranmt_hf.util.settings import (
     is_given,
     read_value,
 )
+from paranmt_hf.util.yaml_files import read_yaml
 
 # Memory and time grow with these, and no paraphrase of a sentence gains from more.
 MAX_BEAMS, MAX_PIECES = 200, 10_000
@@ -130,12 +132,7 @@ class ParaphraserTraining:
         check(self)
 
     def rate(self, step: int, steps: int) -> float:
-        """Learning rate of a step, as a share of `learning_rate`.
-
-        Args:
-            step: The step, from 0.
-            steps: Number of steps of the run.
-        """
+        """Learning rate of a step, counted from 0, of all `steps`, as a share of `learning_rate`."""
         warmup = min(self.warmup, steps // 10)
         if step < warmup:
             return step / warmup
@@ -245,25 +242,56 @@ class ParaphraseEvaluationData:
         check(self)
 
 
-# Short for fields of `ParaphraseConfig`.
+# Short for settings of a decoding.
 SEARCH_WORDS: dict[str, dict[str, Any]] = {"greedy": {"beams": 1, "n": 1}, "sample": {"sample": True}}
-Settings = TypeVar("Settings")
+# Settings that are the same for all decodings of an evaluation.
+COMMON_SETTINGS = ("device", "dtype", "batch_tokens", "seed", "max_length")
 
 
-def given_settings(given: str | Settings | None, default: Settings) -> Settings:
-    """Read settings that are given as text, see `parsed_settings`, or take them as they are.
+@dataclass(frozen=True)
+class Decoding:
+    """A way to search: its name as it was written, its own settings, and all settings."""
 
-    Args:
-        given: Text, settings, or None.
-        default: Values of what the text leaves out; its class says which fields there are.
+    name: str
+    settings: dict[str, Any]
+    config: ParaphraseConfig
+
+    @classmethod
+    def read(cls, name: str, settings: Mapping[str, Any], base: ParaphraseConfig) -> Decoding:
+        """Check settings, perhaps as text; `base` has those that are left out."""
+        known = list(ParaphraseConfig.__dataclass_fields__)
+        if unknown := [str(field) for field in settings if field not in known]:
+            raise InputError(f"{name}: there is no setting {', '.join(unknown)}; there are {', '.join(known)}")
+        if fixed := [field for field in COMMON_SETTINGS if field in settings]:
+            raise InputError(f"{name}: {', '.join(fixed)} is the same for all decodings; give it to `search`")
+        try:
+            own = {field: read_value(ParaphraseConfig, field, value) for field, value in settings.items()}
+            return cls(name, own, replace(base, **own))
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+
+
+def read_decodings(given: Sequence[str], base: ParaphraseConfig) -> list[Decoding]:
+    """Read decodings: texts such as `beams=8,groups=4`, `greedy` or `sample`; or one YAML file.
+
+    `base` has the settings that they do not have.
     """
-    if isinstance(given, str):
-        return changed_settings(default, parsed_settings(given), given)
-    return default if given is None else given
+    if len(given) == 1 and Path(given[0]).suffix.lower() in (".yaml", ".yml"):
+        path = Path(given[0]).expanduser()
+        expected = "names of decodings, with settings below each, such as `beams 8: {beams: 8, n: 3}`"
+        values = read_yaml(path, expected)
+        if not values or not all(isinstance(each, dict) for each in values.values()):
+            raise InputError(f"{path}: expected {expected}", path=path)
+        return [Decoding.read(str(name), settings, base) for name, settings in values.items()]
+    found = [Decoding.read(text, _parsed(text), base) for text in given]
+    if not found:
+        raise InputError("there is no decoding; name one, such as greedy or beams=4", option="decodings")
+    if len({each.name for each in found}) < len(found):
+        raise InputError(f"each decoding must be named once, got {' '.join(given)}", option="decodings")
+    return found
 
 
-def parsed_settings(text: str) -> dict[str, Any]:
-    """Parse `beams=8,groups=4,keep_copies=true`; `greedy` is short for `beams=1,n=1`, `sample` for `sample=true`."""
+def _parsed(text: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         name, equals, value = part.strip().partition("=")
@@ -274,18 +302,6 @@ def parsed_settings(text: str) -> dict[str, Any]:
         else:
             raise InputError(f"{text!r}: expected NAME=VALUE with commas between, such as beams=4, found {part!r}")
     return values
-
-
-def changed_settings(settings: Settings, values: Mapping[str, Any], where: str) -> Settings:
-    """Replace fields of settings by values, perhaps as text; `where` is what they are from, for errors."""
-    known = [entry.name for entry in fields(settings)]  # type: ignore[arg-type]
-    if unknown := [str(name) for name in values if name not in known]:
-        raise InputError(f"{where}: there is no setting {', '.join(unknown)}; there are {', '.join(known)}")
-    try:
-        own = {name: read_value(type(settings), name, value) for name, value in values.items()}
-        return replace(settings, **own)  # type: ignore[type-var]
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
 
 
 def options_of(settings: Any) -> list[str]:  # noqa: ANN401 - a settings dataclass
@@ -305,7 +321,7 @@ def options_of(settings: Any) -> list[str]:  # noqa: ANN401 - a settings datacla
 
 
 def text_of(settings: Any) -> str:  # noqa: ANN401 - a settings dataclass
-    """Write the settings that differ from their defaults, as `parsed_settings` reads them."""
+    """Write the settings that differ from their defaults as one option takes them."""
     given = {entry.name: getattr(settings, entry.name) for entry in fields(settings)}
     default = {entry.name: entry.default for entry in fields(settings)}
     return ",".join(f"{name}={value}" for name, value in given.items() if value != default[name])

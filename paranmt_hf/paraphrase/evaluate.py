@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,15 +19,14 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.hub.repository import Model, locate, plain_name, weights_checksum
 from paranmt_hf.paraphrase.config import (
+    Decoding,
     ParaphraseConfig,
     ParaphraseEvaluationData,
-    changed_settings,
-    given_settings,
     options_of,
-    parsed_settings,
+    read_decodings,
     text_of,
 )
-from paranmt_hf.paraphrase.figures import MatchTemplates, ParaphraseMeasures, canonical_figures
+from paranmt_hf.paraphrase.figures import NOISY, MatchTemplates, ParaphraseMeasures, canonical_figures
 from paranmt_hf.paraphrase.items import (
     Items,
     Output,
@@ -41,20 +40,9 @@ from paranmt_hf.paraphrase.items import (
     sampled_rows,
 )
 from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
-from paranmt_hf.paraphrase.results import (
-    CANONICAL_NOTE,
-    COPIED,
-    PARAPHRASES_NOTE,
-    REFERENCE,
-    canonical_examples,
-    canonical_rows,
-    paraphrase_row,
-    together,
-)
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.settings import Advanced, Group, Range
-from paranmt_hf.util.yaml_files import read_yaml
 from paranmt_hf.version import __version__
 
 DECODINGS = (
@@ -66,9 +54,15 @@ DECODINGS = (
     "sample,top_p=0.9",
     "sample",
 )
-# Settings that are the same for all decodings of an evaluation.
-COMMON_SETTINGS = ("device", "dtype", "batch_tokens", "seed", "max_length")
 EXAMPLES = 10
+COPIED, REFERENCE = "copied input", "first reference"
+# Examples of canonicalisation that a summary shows.
+SHOWN_EXAMPLES = 5
+PARAPHRASES_NOTE = (
+    "BLEU and METEOR against the references, self-BLEU against the input, BLEU among the outputs of a sentence; "
+    "numbers, negation, names: % of the paraphrases that differ in one from their input."
+)
+CANONICAL_NOTE = "Edits for each 100 characters or words of the clean sentence."
 PACKAGES = ("torch", "transformers", "sacrebleu", "nltk")
 
 
@@ -79,7 +73,7 @@ def evaluate_paraphrases(
     items: ParaphraseEvaluationData | None = None,
     decodings: Sequence[str] = DECODINGS,
     search: Annotated[ParaphraseConfig | None, Group()] = None,
-    selection: Annotated[str | PairSelection | None, Advanced] = None,
+    selection: Annotated[PairSelection | None, Group(), Advanced] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
     template_parser: Annotated[str | None, Advanced] = None,
 ) -> Evaluation:
@@ -93,14 +87,14 @@ def evaluate_paraphrases(
         decodings: How models search: `greedy`, `beams=8`, `beams=8,groups=4,n=3`, `sample,temperature=0.7`; or one
             YAML file, names with fields of `ParaphraseConfig` below each.
         search: Settings of all decodings.
-        selection: Which pairs, such as `min_score=0.6,max_length=20`.
+        selection: Which pairs.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
         template_parser: `link-grammar` or `stanza`: parses the paraphrases of files with a column `template`, to
             measure how many have theirs.
     """
     models, data = _several(models), _several(data)
-    items, selection = items or ParaphraseEvaluationData(), given_settings(selection, PairSelection())
+    items, selection = items or ParaphraseEvaluationData(), selection or PairSelection()
     encoder, asked = NamedEncoder.of(scorer), search or ParaphraseConfig()
     # Copies are measured too.
     base = replace(asked, keep_copies=True)
@@ -147,49 +141,26 @@ def evaluate_paraphrases(
     return Evaluation(results, (together,), each=False)
 
 
-@dataclass(frozen=True)
-class Decoding:
-    """A way to search.
-
-    Attributes:
-        name: As it was written.
-        settings: Its settings, by field of `ParaphraseConfig`.
-        config: All settings.
-    """
-
-    name: str
-    settings: dict[str, Any]
-    config: ParaphraseConfig
-
-
-def read_decodings(given: Sequence[str], base: ParaphraseConfig) -> list[Decoding]:
-    """Read decodings.
-
-    Args:
-        given: Each a list of `field=value` with commas between, in which `greedy` is short for `beams=1,n=1` and
-            `sample` for `sample=true`; or one YAML file, names with a mapping of fields to values below each.
-        base: Settings that they do not have.
-    """
-    if len(given) == 1 and Path(given[0]).suffix.lower() in (".yaml", ".yml"):
-        path = Path(given[0]).expanduser()
-        expected = "names of decodings, with settings below each, such as `beams 8: {beams: 8, n: 3}`"
-        values = read_yaml(path, expected)
-        if not values or not all(isinstance(each, dict) for each in values.values()):
-            raise InputError(f"{path}: expected {expected}", path=path)
-        return [_decoding(str(name), settings, base) for name, settings in values.items()]
-    found = [_decoding(text, parsed_settings(text), base) for text in given]
-    if not found:
-        raise InputError("there is no decoding; name one, such as greedy or beams=4", option="decodings")
-    if len({each.name for each in found}) < len(found):
-        raise InputError(f"each decoding must be named once, got {' '.join(given)}", option="decodings")
-    return found
+def together(results: Sequence[Results]) -> str:
+    """Write one table of several models; what no model generated is shown once for each set of sentences."""
+    if len(results) == 1:
+        return results[0].text()
+    rows = {}
+    for own in results:
+        for row in own.rows:
+            shared = row.name in (COPIED, REFERENCE, NOISY)
+            named = row if shared or row.name == own.model else replace(row, name=f"{own.model}: {row.name}")
+            rows[named.name, tuple(own.data.values()) if shared else own.model] = named
+    (title,) = results[0].tables
+    return replace(results[0], tables={title: list(rows.values())}).text()
 
 
-def _decoding(name: str, settings: Mapping[str, Any], base: ParaphraseConfig) -> Decoding:
-    if fixed := [field for field in COMMON_SETTINGS if field in settings]:
-        raise InputError(f"{name}: {', '.join(fixed)} is the same for all decodings; give it to `search`")
-    config = changed_settings(base, settings, name)
-    return Decoding(name, {field: getattr(config, field) for field in settings}, config)
+def canonical_examples(results: Sequence[Results]) -> str:
+    """Write some of the noisy sentences, with the first model's outputs."""
+    return "\n\n".join(
+        f"  noisy   {each['noisy']}\n  output  {each['output']}\n  clean   {each['clean']}"
+        for each in results[0].examples[:SHOWN_EXAMPLES]
+    )
 
 
 def _several(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
@@ -221,10 +192,11 @@ def _baselines(items: Items, measures: ParaphraseMeasures) -> list[Row]:
     """Figures of a copy of the input, and of the references."""
     copied = [Output([source], []) for source in items.sources]
     count = len(items.sources)
-    rows = [paraphrase_row(COPIED, count, measures(items, copied))]
+    rows = [Row(name=COPIED, items=count, values=measures(items, copied))]
     if items.has_references:
         references = [Output(own, []) for own in items.references]
-        rows.append(paraphrase_row(REFERENCE, count, measures(items, references, against_references=False)))
+        values = measures(items, references, against_references=False)
+        rows.append(Row(name=REFERENCE, items=count, values=values))
     return rows
 
 
@@ -244,8 +216,10 @@ def _of_model(
         found = paraphraser.paraphrase(items.sources, decoding.config)
         seconds = time.perf_counter() - began
         outputs = [Output([each.text for each in own.paraphrases], []) for own in found]
+        count = len(items.sources)
+        values = measures(items, outputs) | {"sentences_per_second": count / seconds}
         details = {"settings": decoding.settings, "seconds": seconds}
-        rows.append(paraphrase_row(decoding.name, len(items.sources), measures(items, outputs), **details))
+        rows.append(Row(name=decoding.name, items=count, values=values, details=details))
         for example, output in zip(examples, outputs, strict=False):
             example["outputs"][decoding.name] = output.texts
     return rows, examples
@@ -272,7 +246,7 @@ def _of_file(
     examples = _examples(known)
     for example, output in zip(examples, outputs, strict=False):
         example["outputs"][path.name] = output.texts
-    return known, [paraphrase_row(path.name, len(known.sources), measures(known, outputs))], examples
+    return known, [Row(name=path.name, items=len(outputs), values=measures(known, outputs))], examples
 
 
 def evaluate_canonical(
@@ -282,7 +256,7 @@ def evaluate_canonical(
     items: ParaphraseEvaluationData | None = None,
     noise: Annotated[float, Range(above=0, at_most=1)] = WORD_RATE,
     search: Annotated[ParaphraseConfig | None, Group()] = None,
-    selection: Annotated[str | PairSelection | None, Advanced] = None,
+    selection: Annotated[PairSelection | None, Group(), Advanced] = None,
 ) -> Evaluation:
     """Evaluate how far noisy sentences are brought into a standard form (ParaNMT-50M, section 6, table 11).
 
@@ -292,12 +266,12 @@ def evaluate_canonical(
         items: Which sentences.
         noise: Probability that a word of a reference changes.
         search: How models search.
-        selection: Which pairs, such as `min_score=0.6,max_length=20`.
+        selection: Which pairs.
     """
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
     models, data = _several(models), _several(data)
-    items, selection = items or ParaphraseEvaluationData(), given_settings(selection, PairSelection())
+    items, selection = items or ParaphraseEvaluationData(), selection or PairSelection()
     asked = search or ParaphraseConfig()
     # A clean sentence must stay as it is.
     config = replace(asked, n=1, keep_copies=True)
@@ -318,7 +292,7 @@ def evaluate_canonical(
             [own.paraphrases[0].text if own.paraphrases else None for own in paraphraser.paraphrase(texts)]
             for texts in (noisy, clean)
         )
-        figures = canonical_figures(noisy, clean, made, of_clean)
+        rows, examples = canonical_figures(noisy, clean, made, of_clean)
         results.append(
             Results(
                 kind="canonical",
@@ -326,9 +300,9 @@ def evaluate_canonical(
                 weights=weights_checksum(model.folder),
                 data={name_of(data): group(name_of(data), zip(noisy, clean, strict=True)).checksum},
                 settings={**_settings(items, selection, config), "noise": about, "command": command},
-                tables={"Sentences": canonical_rows(len(clean), figures)},
+                tables={"Sentences": rows},
                 notes=notes,
-                examples=[asdict(each) for each in figures.examples],
+                examples=examples,
                 versions={"paranmt-hf": __version__, **versions(PACKAGES)},
             )
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
+from paranmt_hf.evaluation.results import Row
 from paranmt_hf.evaluation.similarities import PairSimilarity, pair_similarities
 from paranmt_hf.paraphrase.items import Items, Output
 from paranmt_hf.text.definitions import words
@@ -18,53 +18,30 @@ from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.optional import require
 
 BLEU_VARIANT = "sacrebleu, corpus, 13a tokens, mixed case, exponential smoothing"
+NOISY = "noisy input"
+# Examples of canonicalisation that are kept.
+EXAMPLES = 20
 # Counts the errors of meaning of each pair, by kind [pair].
 CountErrors = Callable[[list[str], list[str]], Mapping[str, np.ndarray]]
 # Tells whether each sentence has the template of the same index.
 MatchTemplates = Callable[[list[str], list[str]], Sequence[bool]]
 
 
-@dataclass(frozen=True)
-class ParaphraseFigures:
-    """Figures of the first output of each sentence; only `among_bleu` and `outputs` are of all outputs.
-
-    Attributes:
-        bleu: Corpus BLEU against the references, 0 to 100; a sentence without output counts as an empty one. None
-            without references.
-        meteor: Mean METEOR against the nearest reference, in [0, 1]; 0 for a sentence without output. None without
-            references.
-        self_bleu: Corpus BLEU of the outputs against their inputs, 0 to 100: 100 is a copy.
-        among_bleu: Corpus BLEU of each output against the others of its sentence, 0 to 100 (Zhu et al. 2018,
-            self-BLEU): the lower, the more diverse. None if no sentence has two.
-        score: Mean paraphrase score of output and input, in [-1, 1].
-        errors: By kind, share of the outputs that differ from their input in a number, negation or name.
-        copies: Share of the outputs with the words of their input, case and white space aside.
-        length_ratio: Words of all outputs by words of their inputs.
-        template_match: Share of the outputs with a template that have it; None without templates.
-        without: Sentences without output, which the other figures leave out.
-        outputs: Mean number of outputs of a sentence.
-    """
-
-    bleu: float | None
-    meteor: float | None
-    self_bleu: float
-    among_bleu: float | None
-    score: float
-    errors: dict[str, float]
-    copies: float
-    length_ratio: float
-    template_match: float | None
-    without: int
-    outputs: float
-
-
 class ParaphraseMeasures:
-    """Computes figures of outputs.
+    """Computes figures of the first output of each sentence; only `among_bleu` and `outputs` are of all outputs.
 
-    Args:
-        scorer: The encoder behind the paraphrase score, or another measure of pairs.
-        count_errors: Counts errors of meaning.
-        match_templates: Tells which outputs have their template; without it the share is not measured.
+    - `bleu`, corpus BLEU against the references, 0 to 100, where a sentence without output counts as an empty one; and
+      `meteor`, mean METEOR against the nearest reference, in [0, 1], where it counts as 0. Both need references.
+    - `self_bleu`: corpus BLEU of the outputs against their inputs, 0 to 100: 100 is a copy.
+    - `among_bleu`: corpus BLEU of each output against the others of its sentence, 0 to 100 (Zhu et al. 2018, self-BLEU):
+      the lower, the more diverse. It needs a sentence with two.
+    - `score`: mean paraphrase score of output and input, in [-1, 1].
+    - One for each kind of error: share of the outputs that differ from their input in a number, negation or name.
+    - `copies`: share of the outputs with the words of their input, case and white space aside.
+    - `length_ratio`: words of all outputs by words of their inputs.
+    - `template_match`: share of the outputs with a template that have it, if there is `match_templates`.
+    - `without`: number of sentences without output, which the other figures leave out.
+    - `outputs`: mean number of outputs of a sentence.
     """
 
     def __init__(
@@ -85,38 +62,32 @@ class ParaphraseMeasures:
 
     def __call__(
         self, items: Items, outputs: Sequence[Output], *, against_references: bool = True
-    ) -> ParaphraseFigures:
-        """Compute the figures.
-
-        Args:
-            items: The sentences.
-            outputs: Outputs of each sentence [item].
-            against_references: Whether BLEU and METEOR are measured, if there are references.
-        """
+    ) -> dict[str, float]:
+        """Compute the figures of the outputs of each sentence [item]; those that cannot be computed are left out."""
         rows = [row for row, output in enumerate(outputs) if output.texts]
         if not rows:
             raise InputError(f"{items.name}: none of {len(outputs):,} sentences has a paraphrase; nothing to measure")
         sources, best = [items.sources[row] for row in rows], [outputs[row].texts[0] for row in rows]
-        bleu = meteor = None
+        figures: dict[str, float | None] = {}
         if against_references and items.has_references:
             every = [output.texts[0] if output.texts else "" for output in outputs]
-            bleu = self._bleu(every, items.references)
-            meteor = float(np.mean([self._nearest(*pair) for pair in zip(every, items.references, strict=True)]))
+            figures["bleu"] = self._bleu(every, items.references)
+            nearest = [self._nearest(*pair) for pair in zip(every, items.references, strict=True)]
+            figures["meteor"] = float(np.mean(nearest))
         cut = [(self._words(source), self._words(text)) for source, text in zip(sources, best, strict=True)]
-        errors = self._count_errors(sources, best)
-        return ParaphraseFigures(
-            bleu=bleu,
-            meteor=meteor,
-            self_bleu=self._bleu(best, [[source] for source in sources]),
-            among_bleu=self._among([output.texts for output in outputs]),
-            score=float(np.mean(pair_similarities(self._scorer, sources, best, items.name).values)),
-            errors={name: float(np.mean(counts > 0)) for name, counts in errors.items()},
-            copies=float(np.mean([source == text for source, text in cut])),
-            length_ratio=sum(len(text) for _, text in cut) / max(1, sum(len(source) for source, _ in cut)),
-            template_match=self._templates([outputs[row] for row in rows]),
-            without=len(outputs) - len(rows),
-            outputs=float(np.mean([len(output.texts) for output in outputs])),
-        )
+        figures |= {
+            "self_bleu": self._bleu(best, [[source] for source in sources]),
+            "among_bleu": self._among([output.texts for output in outputs]),
+            "score": float(np.mean(pair_similarities(self._scorer, sources, best, items.name).values)),
+            "copies": float(np.mean([source == text for source, text in cut])),
+            "length_ratio": sum(len(text) for _, text in cut) / max(1, sum(len(source) for source, _ in cut)),
+            "template_match": self._templates([outputs[row] for row in rows]),
+            "without": len(outputs) - len(rows),
+            "outputs": float(np.mean([len(output.texts) for output in outputs])),
+        }
+        for name, counts in self._count_errors(sources, best).items():
+            figures[name.replace("_mismatch", "")] = float(np.mean(counts > 0))
+        return {name: figure for name, figure in figures.items() if figure is not None}
 
     def _nearest(self, text: str, references: Sequence[str]) -> float:
         own = self._words(text)
@@ -151,83 +122,26 @@ def corpus_bleu() -> Callable[[list[str], Sequence[Sequence[str]]], float]:
     return compute
 
 
-@dataclass(frozen=True)
-class Closeness:
-    """How close sentences are to the clean ones.
+def closeness(sentences: Sequence[str], clean: Sequence[str]) -> dict[str, float]:
+    """Measure how close sentences are to the clean ones of the same index.
 
-    Attributes:
-        characters: Edits for each 100 characters of the clean sentences.
-        words: Edits for each 100 words, cut at blanks, of the clean sentences.
-        bleu: Corpus BLEU against the clean sentences, 0 to 100.
-        equal: Share that equals the clean sentence.
+    `character_edits` and `word_edits` are for each 100 characters, or words cut at blanks, of the clean sentences;
+    `bleu` is corpus BLEU, 0 to 100, and `equal` the share that equals the clean sentence.
     """
-
-    characters: float
-    words: float
-    bleu: float
-    equal: float
-
-
-@dataclass(frozen=True)
-class CanonicalExample:
-    """A sentence and its output.
-
-    Attributes:
-        noisy: The input.
-        output: What was generated from it.
-        clean: What it should be.
-        before: Character edits from the input to the clean sentence.
-        after: Character edits from the output to the clean sentence.
-    """
-
-    noisy: str
-    output: str
-    clean: str
-    before: int
-    after: int
-
-
-@dataclass(frozen=True)
-class CanonicalFigures:
-    """Figures of sentences that were noisy.
-
-    Attributes:
-        before: The noisy sentences.
-        after: What was generated from them; for a sentence without output, the sentence itself.
-        of_clean: What was generated from the clean sentences, whose own distance is 0.
-        improved: Share of the sentences whose output needs fewer character edits than they did.
-        worse: Share of those whose output needs more.
-        examples: The first sentences.
-    """
-
-    before: Closeness
-    after: Closeness
-    of_clean: Closeness
-    improved: float
-    worse: float
-    examples: list[CanonicalExample]
-
-
-def closeness(sentences: Sequence[str], clean: Sequence[str]) -> Closeness:
-    """Measure how close sentences are to the clean ones of the same index."""
-    characters = sum(edit_distance(one, other) for one, other in zip(sentences, clean, strict=True))
-    words = sum(edit_distance(one.split(), other.split()) for one, other in zip(sentences, clean, strict=True))
-    return Closeness(
-        characters=100 * characters / sum(map(len, clean)),
-        words=100 * words / sum(len(each.split()) for each in clean),
-        bleu=corpus_bleu()(list(sentences), [[each] for each in clean]),
-        equal=sum(one == other for one, other in zip(sentences, clean, strict=True)) / len(clean),
-    )
+    pairs = list(zip(sentences, clean, strict=True))
+    characters = sum(edit_distance(one, other) for one, other in pairs)
+    words = sum(edit_distance(one.split(), other.split()) for one, other in pairs)
+    return {
+        "character_edits": 100 * characters / sum(map(len, clean)),
+        "word_edits": 100 * words / sum(len(each.split()) for each in clean),
+        "bleu": corpus_bleu()(list(sentences), [[each] for each in clean]),
+        "equal": sum(one == other for one, other in pairs) / len(clean),
+    }
 
 
 def canonical_figures(
-    noisy: Sequence[str],
-    clean: Sequence[str],
-    outputs: Sequence[str | None],
-    of_clean: Sequence[str | None],
-    *,
-    examples: int = 20,
-) -> CanonicalFigures:
+    noisy: Sequence[str], clean: Sequence[str], outputs: Sequence[str | None], of_clean: Sequence[str | None]
+) -> tuple[list[Row], list[dict[str, Any]]]:
     """Measure how close outputs of noisy sentences are to the clean ones (ParaNMT-50M, section 6, table 11).
 
     The paper shows examples; here the clean sentence is known, and the distance to it is measured before and after.
@@ -235,25 +149,31 @@ def canonical_figures(
     Args:
         noisy: The sentences.
         clean: What each should be.
-        outputs: What was generated from each noisy sentence; None if nothing was.
-        of_clean: What was generated from each clean sentence.
-        examples: Number of examples.
+        outputs: What was generated from each noisy sentence; None, which counts as the sentence itself, if nothing was.
+        of_clean: What was generated from each clean sentence, whose own distance is 0.
+
+    Returns:
+        Figures of the outputs, of those of clean sentences, and of the noisy sentences; and the first sentences as
+        examples. `improved` and `worse` are the shares whose output needs fewer or more character edits than they did.
     """
     if not clean:
         raise InputError("there are no noisy sentences to measure")
     made = [own if output is None else output for own, output in zip(noisy, outputs, strict=True)]
     kept = [own if output is None else output for own, output in zip(clean, of_clean, strict=True)]
-    rows = [
-        CanonicalExample(own, output, wanted, edit_distance(own, wanted), edit_distance(output, wanted))
-        for own, output, wanted in zip(noisy, made, clean, strict=True)
-    ]
-    return CanonicalFigures(
-        before=closeness(noisy, clean),
-        after=closeness(made, clean),
-        of_clean=closeness(kept, clean),
-        improved=sum(row.after < row.before for row in rows) / len(rows),
-        worse=sum(row.after > row.before for row in rows) / len(rows),
-        examples=rows[:examples],
+    before, after = ([edit_distance(*pair) for pair in zip(side, clean, strict=True)] for side in (noisy, made))
+    changes = {
+        "improved": sum(one < other for one, other in zip(after, before, strict=True)) / len(clean),
+        "worse": sum(one > other for one, other in zip(after, before, strict=True)) / len(clean),
+    }
+    columns = {"noisy": noisy, "output": made, "clean": clean, "before": before, "after": after}
+    rows = {
+        "output": closeness(made, clean) | changes,
+        "output of clean input": closeness(kept, clean),
+        NOISY: closeness(noisy, clean),
+    }
+    return (
+        [Row(name=name, items=len(clean), values=values) for name, values in rows.items()],
+        [{name: column[row] for name, column in columns.items()} for row in range(min(EXAMPLES, len(clean)))],
     )
 
 

@@ -85,12 +85,8 @@ def read_items(
 ) -> Items:
     """Read sentences with their references.
 
-    Args:
-        data: One TSV file (sentence, reference), or what `Pairs` reads.
-        config: Which sentences; a TSV file has no direction and nothing held out.
-        selection: Which pairs.
-        models: Whose training held references out.
-        seed: Decides which sentences are sampled.
+    `data` is one TSV file (sentence, reference), which has no direction and nothing held out, or what `Pairs` reads.
+    The training of `models` held references out.
     """
     if is_tsv(data):
         return group(name_of(data), sampled_rows(data, config, selection, seed))
@@ -183,12 +179,7 @@ def _held_out(tables: Iterator[pa.Table], models: Sequence[Model]) -> Iterator[p
 
 @dataclass(frozen=True)
 class Output:
-    """The paraphrases of one sentence.
-
-    Attributes:
-        texts: Paraphrases, the best first; may be empty.
-        templates: The template that was asked for each; empty text if none was.
-    """
+    """The paraphrases of one sentence, the best first, and the template that was asked for each; empty if none was."""
 
     texts: list[str]
     templates: list[str]
@@ -203,9 +194,7 @@ def is_outputs(name: str | Path) -> bool:
 def read_outputs(path: Path) -> dict[str, Output]:
     """Read the paraphrases of each sentence, the best first.
 
-    Args:
-        path: A file with the columns `source`, `paraphrase` and `rank`, from 1; a sentence with rank 0 has none. It
-            may have the column `template`.
+    The file has the columns `source`, `paraphrase` and `rank`, from 1 (0 if a sentence has none), perhaps `template`.
     """
     check_regular(path)
     expected = "expected a file that `paranmt paraphrase text` wrote"

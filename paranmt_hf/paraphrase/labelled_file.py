@@ -44,13 +44,7 @@ class LabelledColumns:
 
 
 class LabelledFile:
-    """The rows of a file of labelled sentences.
-
-    Args:
-        path: The file, .tsv or .csv with a header, .jsonl or .parquet.
-        columns: Its columns.
-        out: The file that the labels are written to; labels that it cannot hold are refused.
-    """
+    """The rows of a file of labelled sentences; labels that the file `out` cannot hold are refused."""
 
     def __init__(self, path: str | Path, columns: LabelledColumns | None = None, *, out: Path | None = None) -> None:
         self.path = Path(path).expanduser()
@@ -200,12 +194,7 @@ def with_text(table: pa.Table) -> pa.Table:
 
 
 class TableWriter:
-    """Writes tables into a file of the form that its name says.
-
-    Args:
-        path: The file, .tsv, .csv, .jsonl or .parquet.
-        schema: The columns.
-    """
+    """Writes tables into a file of the form that its name says: .tsv, .csv, .jsonl or .parquet."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._suffix, self._schema = path.suffix.lower(), schema

@@ -48,8 +48,8 @@ PARSE_GENERATOR = "parse-generator"
 def _register() -> None:
     """Add the encoder-decoders to `AutoConfig` and `AutoModelForSeq2SeqLM`.
 
-    What is saved from then on also names its own code, for those who load it with `trust_remote_code=True` where this
-    package is not installed.
+    What is saved from then on also names its own code, for `trust_remote_code=True` where this package is not
+    installed.
     """
     for config, model in (
         (ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration),
@@ -66,13 +66,7 @@ _register()
 
 @dataclass
 class EncoderDecoder:
-    """A model with its tokenizer.
-
-    Attributes:
-        model: Model of transformers.
-        tokenizer: Its tokenizer.
-        controls: Tokenizer of the second sequence of a syntactically controlled model; None of other models.
-    """
+    """A model with its tokenizer; a syntactically controlled one also has a tokenizer of its second sequence."""
 
     model: Any
     tokenizer: Any
@@ -123,16 +117,10 @@ class EncoderDecoder:
     def search(
         self, sources: list[list[int]], config: ParaphraseConfig, controls: list[list[int]] | None = None
     ) -> list[list[list[int]]]:
-        """Search for the targets of one batch.
+        """Search for the targets of one batch of `sources`, ids with the end included.
 
-        Args:
-            sources: Ids of each sentence, the end included.
-            config: How to search.
-            controls: Ids of the control of each sentence, for a syntactically controlled model.
-
-        Returns:
-            Candidates of each sentence, ids without start and end: the most probable first, those of groups in turn,
-            samples in the order of sampling. At least `config.n`, some of which may be equal.
+        Returns candidates of each sentence, ids without start and end: the most probable first, those of groups in
+        turn, samples in the order of sampling. They are at least `config.n`, some of which may be equal.
         """
         longest, change = config.max_length, self._change()
         given: dict[str, Any] = {"pad": self.pad, "start": [self.start], "ends": self.ends, "longest": longest}

@@ -61,14 +61,8 @@ TREE_TOKEN = Regex(r"\([^()\s]*|\)")
 def train_tokenizer(texts: Iterable[list[str]], pieces: int) -> PreTrainedTokenizerFast:
     """Train byte-pair encoding (Sennrich et al. 2016), over bytes so that no character is unknown.
 
-    Equal text gives equal pieces.
-
-    Args:
-        texts: The text, list by list.
-        pieces: Maximum size of the vocabulary: three special pieces, 256 bytes, and merges.
-
-    Returns:
-        A tokenizer that adds the end to each sentence.
+    `pieces` is the maximum size of the vocabulary: three special pieces, 256 bytes, and merges. The tokenizer adds the
+    end to each sentence. Equal text gives equal pieces.
     """
     tokenizer = Tokenizer(models.BPE())
     # The blank before the first word makes it the same piece as inside a sentence.
@@ -85,13 +79,9 @@ def train_tokenizer(texts: Iterable[list[str]], pieces: int) -> PreTrainedTokeni
 
 
 def train_tree_tokenizer(trees: Iterable[list[str]]) -> PreTrainedTokenizerFast:
-    """Collect the tokens of trees, `(S`, `(NP`, `)`, the most frequent first. Equal trees give equal tokens.
+    """Collect the tokens of linearised trees, `(S`, `(NP`, `)`, the most frequent first.
 
-    Args:
-        trees: Linearised trees such as `(S(NP)(VP))`, list by list.
-
-    Returns:
-        A tokenizer that adds the end to each tree.
+    The tokenizer adds the end to each tree. Equal trees give equal tokens.
     """
     tokenizer = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(TREE_TOKEN, behavior="isolated")
@@ -206,12 +196,8 @@ def _new_model(
 class Task:
     """A model to train.
 
-    Attributes:
-        name: Its name, for files and the progress bar.
-        own: The model before the first step.
-        columns: Columns of its source, target, control if there is one, and key, in `TrainingPairs.tables`.
-        longest: Maximum number of pieces of a source or target.
-        template_of: Gives the template of a target that is a tree.
+    `columns` are those of its source, target, control if there is one, and key, in `TrainingPairs.tables`; `longest`
+    is the maximum number of pieces of a source or target; `template_of` gives the template of a target that is a tree.
     """
 
     name: str

@@ -66,19 +66,12 @@ Change = tuple[str, list[str], int]
 
 
 def add_noise(sentence: str, rate: float, seed: int | str) -> tuple[str, list[str]]:
-    """Make a sentence noisy.
+    """Make a sentence noisy; returns it and the kinds of changes (`KINDS`) in their order, perhaps none.
 
     Some words become informal (`going to` to `gonna`), articles go, neighbours change places, letters are swapped,
     dropped or doubled, words are said twice; the whole may be in lower case and end without a mark. Names and numbers
-    keep their letters, for nobody could know them again.
-
-    Args:
-        sentence: Words with single blanks between them.
-        rate: Probability that a word changes, in [0, 1].
-        seed: With the sentence and the rate it decides the result, on every machine.
-
-    Returns:
-        The noisy sentence, and the kinds of changes (`KINDS`) in their order; perhaps none.
+    keep their letters, because nobody could recognise them. `rate` is the probability that a word changes; with the
+    sentence and the seed it decides the result, on every machine.
     """
     draw = random.Random(f"{seed} {rate} {sentence}").random
     words, made, kinds = sentence.split(" "), [], []

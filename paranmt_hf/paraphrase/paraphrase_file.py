@@ -187,14 +187,7 @@ class ParaphraseStage:
     """Turns shards with `index` and `source` into shards with every column of `schema`.
 
     A sentence has a row for each paraphrase, with `rank` from 1; one without a paraphrase has a row of rank 0 and a
-    note.
-
-    Attributes:
-        model: Folder or Hub id of the encoder-decoder.
-        config: How it searches.
-        scorer: Encoder of the paraphrase score.
-        threads: CPU threads of one worker; they change no result.
-        control: Templates and trees, for a syntactically controlled network.
+    note. The number of CPU threads changes no result; `control` is for a syntactically controlled network.
     """
 
     model: str
@@ -257,15 +250,10 @@ class ParaphraseStage:
 
 
 def paraphrase_table(table: pa.Table, paraphraser: Any, schema: pa.Schema = SCHEMA) -> pa.Table:  # noqa: ANN401
-    """Paraphrase sentences.
+    """Paraphrase the sentences of a table with `index` and `source` (null if it is not UTF-8).
 
-    Args:
-        table: Columns `index` (int64) and `source` (string; null if it is not UTF-8).
-        paraphraser: A `Paraphraser`.
-        schema: The columns of the result.
-
-    Returns:
-        A table of `schema` in the order of the input, the paraphrases of a sentence in the order of the paraphraser.
+    Returns a table of `schema` in the order of the input, the paraphrases of a sentence in the order of the
+    paraphraser.
     """
     sources = table["source"].to_pylist()
     rows: list[dict[str, Any]] = []

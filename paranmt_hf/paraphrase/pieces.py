@@ -40,12 +40,7 @@ class PieceSummary:
 
 
 class PieceStore:
-    """Pairs of one part, as ids of source, target and, if there is one, control.
-
-    Args:
-        folder: Folder that `write_pieces` wrote.
-        part: Pairs to train on, or held-out ones.
-    """
+    """Pairs of one part of what `write_pieces` wrote, as ids of source, target and, if there is one, control."""
 
     def __init__(self, folder: Path, part: Part) -> None:
         sides = [side for side in SIDES if (folder / f"{part}-{side}.ids").exists()]
@@ -83,14 +78,9 @@ def write_pieces(
 ) -> PieceSummary:
     """Cut pairs into pieces and write them, each part by itself.
 
-    Whether a pair is held out is decided by its key alone, so all pairs of one key are in the same part.
-
-    Args:
-        tables: Columns of text (string), one for each of `cuts`, and keys, such as the references, batch by batch.
-        folder: An existing folder.
-        cuts: Cuts the text of each of `SIDES` that there is.
-        longest: Pairs with a source or target of more pieces are left out.
-        held_out: Share of the keys that is held out.
+    Whether a pair is held out is decided by its key alone, so all pairs of one key are in the same part. `tables` are
+    columns of text, one for each of `cuts`, and keys, such as the references. Pairs with a source or target of more
+    than `longest` pieces are left out.
     """
     names = [f"{part}-{side}.{kind}" for part in PARTS for side in cuts for kind in ("ids", "ends")]
     files = {name: ChecksummedFile(folder / name) for name in names}
@@ -145,14 +135,8 @@ def read_summary(folder: Path) -> PieceSummary | None:
 class Batches(Dataset[dict[str, torch.Tensor]]):
     """All batches of a run, by the number of the step, so that a run continues at any step as if never interrupted.
 
-    Batches hold pairs of similar length. Pairs of equal length are shuffled in each epoch, and so are the batches.
-
-    Args:
-        store: The pairs.
-        budget: Maximum of pairs times pieces of the longest sentence.
-        epochs: Passes over the pairs.
-        seed: Decides the order.
-        pad: Id of padding.
+    Batches hold pairs of similar length: pairs times pieces of the longest are at most `budget`. Pairs of equal length
+    are shuffled in each epoch, and so are the batches.
     """
 
     def __init__(self, store: PieceStore, budget: int, *, epochs: int, seed: int, pad: int) -> None:

@@ -36,11 +36,7 @@ NAMED_PARSERS = ("link-grammar", "stanza")
 
 
 class Templates:
-    """Templates of training sentences with their counts, the most frequent first.
-
-    Args:
-        counts: Number of sentences that have each template.
-    """
+    """Templates of training sentences with the number of sentences that have each, the most frequent first."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -54,12 +50,7 @@ class Templates:
         return list(self.counts)[:count]
 
     def chosen(self, wanted: Sequence[str] | int, read: Callable[[str], str] = read_template) -> list[str]:
-        """Find templates.
-
-        Args:
-            wanted: Templates as people write them, or how many of the most frequent ones.
-            read: Converts one that a person wrote to the form that is counted.
-        """
+        """Find templates as people write them, which `read` converts, or a number of the most frequent ones."""
         wanted = template_count(wanted)
         if isinstance(wanted, int):
             if wanted < 1:
@@ -143,13 +134,9 @@ def check_control(files: Model, *, templates: bool) -> None:
 
 
 def warn_of_other_trees(files: Model, parser: str) -> None:
-    """Warn if the trees of sentences come from another parser than those that a network was trained on.
+    """Warn if the parser of sentences is another one than that of the trees that a network was trained on.
 
     Files of trees do not name their parser, so there is no warning about them.
-
-    Args:
-        files: The network.
-        parser: Name of the parser, with its version.
     """
     inputs = _values(files.folder / ParaphraserRecord.FILE).get("inputs")
     learned = str(inputs.get("parser", "")) if isinstance(inputs, dict) else ""
@@ -163,12 +150,7 @@ def warn_of_other_trees(files: Model, parser: str) -> None:
 
 @dataclass(frozen=True)
 class TemplateControl:
-    """A request to a syntactically controlled network.
-
-    Attributes:
-        templates: The templates, as the network knows them.
-        trees: Source of the trees of sentences.
-    """
+    """A request to a syntactically controlled network: templates as it knows them, and a source of trees."""
 
     templates: tuple[str, ...]
     trees: TreeSource
@@ -177,13 +159,9 @@ class TemplateControl:
 def control_of(
     model: str | Path, templates: Sequence[str] | int | None, parser: str | Path, index: Path
 ) -> TemplateControl | None:
-    """Find templates and parser, before any work.
+    """Find templates and parser, before any work; None if no templates are given.
 
-    Args:
-        model: Folder or Hub id.
-        templates: Templates, or how many of the most frequent ones; None for another paraphraser.
-        parser: Name of a parser, or a file of trees.
-        index: Where `TreeSource.write_index` will put the trees of a file.
+    `parser` is the name of a parser or a file of trees, and `index` where `TreeSource.write_index` will put those.
     """
     if templates is None:
         return None

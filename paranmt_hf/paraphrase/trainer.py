@@ -62,14 +62,7 @@ def logits_of(own: EncoderDecoder, batch: dict[str, torch.Tensor], wrapped: nn.M
 
 
 class PieceTrainer(Seq2SeqTrainer):
-    """A trainer with numbered batches and with checkpoints that a kill cannot damage.
-
-    Args:
-        own: The model and its tokenizer.
-        args: Arguments of the trainer.
-        batches: All batches of the run.
-        smoothing: Label smoothing.
-    """
+    """A trainer with numbered batches and with checkpoints that a kill cannot damage."""
 
     def __init__(
         self, own: EncoderDecoder, args: Seq2SeqTrainingArguments, batches: Batches, smoothing: float, **options: Any
@@ -214,16 +207,10 @@ def train_pieces(
     callbacks: tuple[TrainerCallback, ...] = (),
     label: str = "train",
 ) -> TrainingCourse:
-    """Train to the end, from the last complete checkpoint if there is one.
+    """Train to the end, from the last complete checkpoint in `folder` if there is one.
 
-    Args:
-        own: The model; afterwards it has the weights of the lowest held-out loss, without held-out pairs the last.
-        batches: All batches of the run.
-        folder: For checkpoints.
-        config: The settings, resolved.
-        measure: Measures the model on held-out pairs.
-        callbacks: More callbacks for the trainer.
-        label: What is trained, for the progress bar.
+    Afterwards the model has the weights of the lowest held-out loss, without held-out pairs the last. `config` is
+    resolved; `label` says in the progress bar what is trained.
     """
     use_cpu = config.device == "cpu" or not torch.cuda.is_available()
     precision = config.precision
@@ -304,16 +291,11 @@ def measure(
     longest: int,
     template_of: Callable[[str], str] | None = None,
 ) -> HeldOutFigures:
-    """Measure a model on held-out pairs, at most `MEASURED_PAIRS`, spread evenly.
+    """Measure a model on held-out pairs, at most `MEASURED_PAIRS`, spread evenly; its training mode is restored.
 
-    Args:
-        own: The model; its training mode is restored.
-        store: The pairs.
-        step: Number of steps before.
-        budget: Maximum of pairs of a batch times pieces of the longest.
-        longest: Maximum number of pieces that are generated.
-        template_of: Gives the template of a tree, if targets are trees and controls are templates. Then the share of
-            trees with their template is measured in place of BLEU.
+    `budget` is the maximum of pairs of a batch times pieces of the longest, `longest` the maximum number of pieces
+    that are generated. If targets are trees and controls are templates, `template_of` gives the template of a tree,
+    and the share of trees with their template is measured in place of BLEU.
     """
     chosen = np.unique(np.linspace(0, len(store) - 1, min(MEASURED_PAIRS, len(store))).round().astype(np.int64))
     training = own.model.training

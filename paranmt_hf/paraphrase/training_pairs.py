@@ -45,13 +45,9 @@ def held_out_keys(keys: pa.ChunkedArray, share: float) -> np.ndarray:
 
 @dataclass
 class TrainingPairs:
-    """Pairs to train on, as tables of text.
+    """Pairs to train on, as tables of text; `names` says in errors what they are from.
 
-    Attributes:
-        pairs: The pairs.
-        names: Names of what they are from, for errors.
-        training: Direction, noise and held-out share.
-        max_tree: Of a controlled network: pairs with a tree of more tokens are left out. None without trees.
+    Of a controlled network, pairs with a tree of more than `max_tree` tokens are left out.
     """
 
     pairs: Pairs
@@ -64,14 +60,8 @@ class TrainingPairs:
     ) -> Iterator[pa.Table]:
         """Read the pairs that can be trained on, in each direction that is asked for.
 
-        Args:
-            label: What is done, for the progress bar.
-            direction: In place of that of the training.
-            dropped: Gets the number of pairs `without_tree` and with `long_trees`.
-
-        Yields:
-            Tables of `source`, `target` and `reference`; with trees also `source_parse`, `target_parse` and the
-            target's `template`.
+        Yields tables of `source`, `target` and `reference`; with trees also `source_parse`, `target_parse` and the
+        target's `template`. `dropped` gets the number of pairs `without_tree` and with `long_trees`.
         """
         direction, done = direction or self.training.direction, 0
         with Progress(label, unit="pairs") as progress:
@@ -171,14 +161,7 @@ def first_columns(tables: Iterable[pa.Table], *names: str) -> Iterator[list[str]
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """What a run starts from.
-
-    Attributes:
-        settings: What determines the result.
-        inputs: Names of what it begins with.
-        text: The pairs.
-        base: The encoder-decoder that is trained further, if there is one.
-    """
+    """What a run starts from: settings that determine the result, names of the inputs, pairs, perhaps a base."""
 
     settings: ParaphraserSettings
     inputs: dict[str, str]

@@ -67,16 +67,10 @@ class IndexConfig:
 
 
 class IndexedVectors:
-    """The sentences of a corpus and their vectors, as `store_vectors` wrote them.
+    """The sentences of a corpus and their vectors in a folder, as `store_vectors` wrote them.
 
-    Attributes:
-        counted: Numbers of sentences that were read, stored and dropped.
-        sentences: The sentences; their numbers are items.
-        lists: Where the vectors are, unless they are in the order of the items.
-        vectors: Their vectors; their numbers are places.
-
-    Args:
-        folder: Where they are.
+    The numbers of sentences are items, and those of vectors are places; `lists` says where the vectors are, unless
+    they are in the order of the items.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -111,13 +105,8 @@ def store_vectors(
 ) -> IndexedVectors:
     """Store the sentences of a corpus and their vectors, continuing after an interruption.
 
-    Args:
-        folder: Where they are stored; what is there must be of the same arguments.
-        source: The corpus.
-        encoder: Gives the vectors.
-        config: How they are stored and searched.
-        max_exact: Maximum number of sentences up to which a search is exact by default.
-        copies: Whether copies of a sentence are items of their own.
+    What is in the folder must be of the same arguments. Up to `max_exact` sentences a search is exact by default; with
+    `copies`, copies of a sentence are items of their own.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob(".*.tmp"):

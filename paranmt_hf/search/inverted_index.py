@@ -45,10 +45,7 @@ class InvertedIndex:
     def make(cls, vectors: Vectors, count: int, seed: int) -> InvertedIndex:
         """Choose centroids for vectors, and put each vector into the list of the most similar centroid.
 
-        Args:
-            vectors: The vectors.
-            count: Number of lists, at most that of the vectors.
-            seed: Decides which vectors the centroids are chosen from, and with which they begin.
+        The seed decides which vectors the centroids are chosen from, and which of them are the first ones.
         """
         centroids = _centroids(vectors, count, seed)
         lists = np.concatenate(
@@ -112,11 +109,7 @@ def _centroids(vectors: Vectors, count: int, seed: int) -> torch.Tensor:
 def nearest_in_lists(
     queries: torch.Tensor, vectors: Vectors, lists: InvertedIndex, top: int, probes: int
 ) -> Neighbours:
-    """Find the vectors in the probed lists that are most similar to queries [query, dimension] of length 1.
-
-    Returns:
-        Places of vectors [query, rank].
-    """
+    """Find the places of vectors in the probed lists that are most similar to queries [query, dimension]."""
     found = Neighbours(len(queries), top)
     for number, rows in _by_list(lists.probed(queries, probes)):
         start, stop = lists.bounds[number], lists.bounds[number + 1]
@@ -138,20 +131,10 @@ def neighbours(
 ) -> Iterator[float]:
     """Find the neighbours of each vector among others, and the other way round.
 
-    Each vector looks into its nearest lists of the others, and what it finds there finds it too. So two vectors are
-    compared where either one looks into the list of the other.
-
-    Args:
-        vectors: Vectors of one side.
-        others: Those of the other side, in the order of their lists; the same object for neighbours inside one set.
-        lists: Lists of the others.
-        probes: Number of lists that each vector looks into.
-        forward: Gets the neighbours of the vectors, as places of the others.
-        backward: Gets those of the others; the same object as `forward` inside one set.
-        done: Steps that are done already.
-
-    Yields:
-        After each step, which part of the work is done.
+    Each vector looks into its nearest `probes` lists of the others, and what it finds there finds it too. So two
+    vectors are compared where either one looks into the list of the other. Inside one set, `others` is `vectors` and
+    `backward` is `forward`. `forward` gets the neighbours of the vectors, as places of the others, and `backward`
+    those of the others. Yields, after each step behind `done`, which part of the work is done.
     """
     shards = list(spans(len(vectors), SHARD))
     total = len(shards) * len(lists)
@@ -177,14 +160,9 @@ def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, prob
 
 
 def _by_list(probed: np.ndarray, every: int | None = None) -> Iterator[tuple[int, np.ndarray]]:
-    """Turn the lists of each row [row, probe] into the rows, ascending, of each list.
+    """Turn the lists of each row [row, probe] into the rows, ascending, of each list, in the order of the lists.
 
-    Args:
-        probed: Numbers of lists.
-        every: Number of lists, to get those too that nobody looks into.
-
-    Yields:
-        A list and its rows, in the order of the lists.
+    With `every`, the number of lists, those too that nobody looks into.
     """
     order = np.argsort(probed, axis=None, kind="stable")
     counts = np.bincount(probed.ravel(), minlength=every or 0)

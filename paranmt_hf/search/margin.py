@@ -23,13 +23,7 @@ AT_ONCE = 1 << 24
 
 @dataclass(frozen=True)
 class ItemPairs:
-    """Pairs of items.
-
-    Attributes:
-        first: An item of each pair [pair].
-        second: The other one [pair]; inside one set the larger number.
-        cosine: Their cosines [pair], float32.
-    """
+    """Pairs of items [pair], of which the second has the larger number inside one set, and their cosines, float32."""
 
     first: np.ndarray
     second: np.ndarray
@@ -45,12 +39,9 @@ class ItemPairs:
 
 
 def pairs_within(found: Neighbours, *, mutual: bool, at_least: float) -> ItemPairs:
-    """Make pairs of items and their neighbours in the same set, each once.
+    """Make pairs of items and their neighbours in the same set, each once, of at least some cosine.
 
-    Args:
-        found: The neighbours.
-        mutual: Whether both must be neighbours of each other; else one of the other is enough.
-        at_least: Smallest cosine.
+    With `mutual` both must be neighbours of each other; else one of the other is enough.
     """
     parts = []
     for owner, item, cosine, listed in _candidates(found, found, at_least):
@@ -75,11 +66,7 @@ def pairs_between(forward: Neighbours, backward: Neighbours, *, mutual: bool, at
 def _candidates(
     found: Neighbours, back: Neighbours, at_least: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Go through items and their neighbours, block by block.
-
-    Yields:
-        Items, a neighbour of each, their cosines, and whether the neighbour has the item among its own.
-    """
+    """Go through items, block by block: items, a neighbour of each, their cosines, and whether it has the item too."""
     scores, items, others = found.scores.numpy(), found.items.numpy(), back.items.numpy()
     top = items.shape[1]
     for start, stop in spans(len(items), max(1, AT_ONCE // (top * others.shape[1]))):
@@ -103,16 +90,10 @@ def mean_similarity(found: Neighbours, count: int) -> np.ndarray:
 
 
 def margin_scores(pairs: ItemPairs, first: np.ndarray, second: np.ndarray, kind: Margin) -> np.ndarray:
-    """Compute margin scores (section 3.1).
+    """Compute margin scores [pair], float32 (section 3.1), from mean cosines of items with their neighbours [item].
 
-    Args:
-        pairs: The pairs.
-        first: Mean cosine of each item of the first set with its neighbours [item].
-        second: The same of the second set.
-        kind: `ratio`, the cosine over the mean of both; `distance`, the cosine less that mean.
-
-    Returns:
-        Scores [pair], float32. A ratio over a mean that is not above 0 is infinite: nothing else is near.
+    `ratio` is the cosine over the mean of both, infinite over a mean that is not above 0, where nothing else is near;
+    `distance` is the cosine less that mean.
     """
     means = (first[pairs.first] + second[pairs.second]) / 2
     if kind == "distance":

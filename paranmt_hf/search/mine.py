@@ -83,11 +83,7 @@ class MineConfig(IndexConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class MinedRecord(FileRecord):
-    """What is known of a file of mined pairs.
-
-    Attributes:
-        pairs: Number of pairs.
-    """
+    """What is known of a file of mined pairs."""
 
     KIND: ClassVar[str] = "a file of mined pairs (`paranmt search mine`)"
 
@@ -180,13 +176,7 @@ def _rows(pairs: Path, report: Report) -> Iterator[pa.Table]:
 
 
 class Mining:
-    """What is mined.
-
-    Args:
-        sources: One corpus, for pairs in it, or two, for pairs between them.
-        encoder: Gives the vectors.
-        config: Which pairs are mined.
-    """
+    """What is mined: pairs in one corpus, or between two, by an encoder."""
 
     def __init__(self, sources: list[SentenceFile], encoder: NamedEncoder, config: MineConfig) -> None:
         self.encoder, self.config, self._sources = encoder, config, sources
@@ -199,12 +189,7 @@ class Mining:
         return as_json({"pairs": pairs, "scorer": self.encoder.identity})
 
     def run(self, out: Path, *, keep_work: bool = False) -> MinedPairs:
-        """Mine the pairs into a Parquet file.
-
-        Args:
-            out: The file.
-            keep_work: Whether the vectors stay in `<out>.work`, for other pairs of them.
-        """
+        """Mine the pairs into a Parquet file; with `keep_work` the vectors stay in `OUT.work`."""
         identity = self.identity
         return run(
             out,

@@ -19,19 +19,14 @@ MANY = 2
 
 
 class Neighbours:
-    """For each row the `top` most similar items that were offered so far.
+    """For each row the `top` most similar items that were offered so far, if they are similar enough.
 
-    A block of similarities costs one look at the largest of each row: most blocks hold nothing for most rows.
+    A block of similarities costs one look at the largest of each row: most blocks hold nothing for most rows. With
+    `repeats` a row may be offered the same item twice.
 
     Attributes:
         scores: Similarities [row, rank], descending, float32; `LOWEST` where fewer items were offered.
         items: Their items [row, rank], int32; `NOBODY` where fewer items were offered.
-
-    Args:
-        rows: Number of rows.
-        top: Items that are kept for each.
-        at_least: What is less similar is never kept.
-        repeats: Whether a row may be offered the same item twice, which is looked for then.
     """
 
     def __init__(self, rows: int, top: int, *, at_least: float = LOWEST, repeats: bool = False) -> None:
@@ -42,13 +37,7 @@ class Neighbours:
         self._floor = float(np.nextafter(np.float32(at_least), np.float32(LOWEST)))
 
     def offer(self, rows: torch.Tensor, items: torch.Tensor, similarities: torch.Tensor) -> None:
-        """Keep what belongs to the most similar of the rows.
-
-        Args:
-            rows: Distinct rows [block row].
-            items: Distinct items [block item], int32.
-            similarities: Their similarities [block row, block item].
-        """
+        """Keep what belongs to the most similar of distinct rows, out of similarities [block row, block item]."""
         bounds = self.scores[rows, -1].clamp_min(self._floor)
         hit = (similarities.amax(dim=1) > bounds).nonzero().squeeze(1)
         if not len(hit):
@@ -100,11 +89,7 @@ def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], sea
 
 
 def restore_neighbours(path: Path, tables: Mapping[str, Neighbours], search: str) -> int:
-    """Read what `save_neighbours` wrote into tables.
-
-    Returns:
-        The number of steps; 0 where nothing was written, or of another search.
-    """
+    """Read what `save_neighbours` wrote; returns the number of steps, 0 without a file of this search."""
     from safetensors import SafetensorError, safe_open
 
     if not path.exists():
@@ -141,16 +126,9 @@ def _marked(
 def _padded(
     similarities: torch.Tensor, items: torch.Tensor, row: torch.Tensor, counts: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Put candidates into rows of equal length.
+    """Put candidates [candidate], whose rows ascend, into rows of equal length [row, rank], filled up with nothing.
 
-    Args:
-        similarities: Of all candidates [candidate].
-        items: Their items [candidate].
-        row: Their rows [candidate], ascending.
-        counts: Number of candidates of each row [row].
-
-    Returns:
-        Similarities and items [row, rank], filled up with `LOWEST` and `NOBODY`.
+    `counts` is the number of candidates of each row.
     """
     starts = counts.cumsum(0) - counts
     place = torch.arange(len(row)) - starts[row]
@@ -175,17 +153,10 @@ def nearest_vectors(queries: torch.Tensor, vectors: Vectors, top: int) -> Neighb
 
 
 def within(vectors: Vectors, found: Neighbours, *, done: int = 0) -> Iterator[float]:
-    """Find the neighbours of each vector among the others.
+    """Find the neighbours of each vector among the others, into `found`.
 
-    The similarity of two vectors is computed once and offered to both.
-
-    Args:
-        vectors: The vectors.
-        found: Gets the neighbours [vector, rank].
-        done: Steps that are done already.
-
-    Yields:
-        After each step, which part of the work is done.
+    The similarity of two vectors is computed once and offered to both. Yields, after each step behind `done`, which
+    part of the work is done.
     """
     blocks = list(spans(len(vectors), BLOCK))
     steps = [(row, column) for row in range(len(blocks)) for column in range(row, len(blocks))]
@@ -204,17 +175,9 @@ def within(vectors: Vectors, found: Neighbours, *, done: int = 0) -> Iterator[fl
 def between(
     vectors: Vectors, others: Vectors, forward: Neighbours, backward: Neighbours, *, done: int = 0
 ) -> Iterator[float]:
-    """Find the neighbours of each vector among others, and the other way round.
+    """Find the neighbours of each vector among others, into `forward`, and the other way round, into `backward`.
 
-    Args:
-        vectors: Vectors of one side.
-        others: Vectors of the other side.
-        forward: Gets the neighbours of the one side in the other.
-        backward: Gets those of the other side in the one.
-        done: Steps that are done already.
-
-    Yields:
-        After each step, which part of the work is done.
+    Yields, after each step behind `done`, which part of the work is done.
     """
     steps = [(row, column) for row in spans(len(vectors), BLOCK) for column in spans(len(others), BLOCK)]
     for number, (row, column) in enumerate(steps[done:], done + 1):

@@ -25,13 +25,9 @@ Batch = tuple[np.ndarray, pa.Array]
 
 
 class StoredSentences:
-    """Sentences in files that are mapped into memory: only what is asked for is read.
+    """Sentences of `write_sentences` in files that are mapped into memory: only what is asked for is read.
 
-    Attributes:
-        items: Stored row of each item [item]; an item is a sentence that takes part in the search.
-
-    Args:
-        folder: Where `write_sentences` put them.
+    `items` has the stored row of each item; an item is a sentence that takes part in the search.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -86,12 +82,9 @@ class Counted:
 
 
 def write_sentences(batches: Iterable[Batch], folder: Path, *, copies: bool) -> Counted:
-    """Store sentences, and find out which are distinct.
+    """Store sentences with the numbers of their lines, and find out which are distinct.
 
-    Args:
-        batches: Numbers of lines and sentences.
-        folder: Where to; what is there is overwritten.
-        copies: Whether a sentence that occurs several times is as many items; else it is one.
+    With `copies`, a sentence that occurs several times is as many items; else it is one.
     """
     files = {name: ChecksummedFile(folder / name) for name in (TEXT, OFFSETS, LINES, HASHES)}
     files[OFFSETS].write(np.zeros(1, np.int64).tobytes())
@@ -189,11 +182,7 @@ HEADER_BYTES = 128
 
 
 class Vectors:
-    """Vectors [row, dimension] of length 1 (or 0), mapped into memory.
-
-    Args:
-        path: A file of numpy.
-    """
+    """Vectors [row, dimension] of length 1 (or 0) in a file of numpy, mapped into memory."""
 
     def __init__(self, path: Path) -> None:
         self._array = read_array(path, 2, np.float32, np.float16)
@@ -217,16 +206,7 @@ class Vectors:
 
 
 def read_array(path: Path, axes: int, *kinds: type) -> np.ndarray:
-    """Map an array of numpy into memory.
-
-    Args:
-        path: The file.
-        axes: Number of its axes.
-        kinds: What its numbers may be.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Map an array of numpy, of a number of axes and of some kinds of numbers, into memory."""
     try:
         array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError:
@@ -250,14 +230,10 @@ def normalised(vectors: np.ndarray) -> np.ndarray:
 def write_encoded(
     folder: Path, rows: int, encode: Callable[[int, int], np.ndarray], precision: Precision, *, label: str = "encode"
 ) -> Vectors:
-    """Write vectors, continuing after the blocks that are there.
+    """Write the vectors of rows, continuing after the blocks that are there.
 
-    Args:
-        folder: Gets the file, and next to it how many of its vectors are complete.
-        rows: Number of vectors, at least 1.
-        encode: Gives the vectors of the rows from one number up to another, of length 1.
-        precision: Of the file.
-        label: What is done, for the progress.
+    `encode` gives the vectors, of length 1, of the rows from one number up to another; next to the file is how many of
+    its vectors are complete.
     """
     path, done = folder / VECTORS, _written(folder)
     with Progress(label, rows, done=done) as progress:

@@ -18,12 +18,12 @@ from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import read_results
-from paranmt_hf.paraphrase.evaluate import DECODINGS, read_decodings
+from paranmt_hf.paraphrase.config import read_decodings
+from paranmt_hf.paraphrase.evaluate import DECODINGS, together
 from paranmt_hf.paraphrase.items import read_outputs
 from paranmt_hf.paraphrase.noise import add_noise
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
-from paranmt_hf.paraphrase.results import together
 from paranmt_hf.paraphrase.train import train_paraphraser
 from paranmt_hf.paraphrase.training_pairs import TrainingPairs, held_out_keys
 from tests.paraphrase.paraphraser_toys import LOCAL, SMALL
