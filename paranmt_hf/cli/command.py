@@ -60,7 +60,7 @@ class Option:
     def flag(self) -> str:
         """The option as it is typed; a positional argument in capitals, a setting of a group after it."""
         if self.group is not None:
-            return f"{flag_of(self.group.name)} {self.name}"
+            return f"{flag_of(self.group.name)} {self.field}"
         return self.name.upper() if self.positional else flag_of(self.name)
 
     @property
@@ -145,7 +145,9 @@ class Command:
         for entry in fields(group.kind):
             name = entry.name
             if Prefixed in group.markers:
-                name = parameter if entry is fields(group.kind)[0] else f"{parameter}_{name}"
+                # A group has the name of its parameter.
+                alone = entry is fields(group.kind)[0] and Group() not in group.markers
+                name = parameter if alone else f"{parameter}_{name}"
             expected = expected_fields(group.kind)[entry.name]
             if PythonOnly in expected.markers:
                 continue
@@ -225,11 +227,11 @@ class Command:
 
     def values_of_group(self, group: str, given: Mapping[Any, Any], where: str) -> dict[str, Any]:
         """Convert the settings of a group as `values_of` does; settings that are not in the group are refused."""
-        known = [option.name for option in self.groups[group]]
-        for key in given:
-            if str(key).replace("-", "_") not in known:
-                raise InputError(f"{where}: {key!r} is not one of {', '.join(known)}", option=group)
-        return self.values_of(given, where)
+        names = {option.field: option.name for option in self.groups[group]}
+        found = {str(key).replace("-", "_"): value for key, value in given.items()}
+        if unknown := next((key for key in found if key not in names), None):
+            raise InputError(f"{where}: {unknown!r} is not one of {', '.join(names)}", option=group)
+        return self.values_of({names[key]: value for key, value in found.items()}, where)
 
     def call(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the result of the function
         """Call the function with the values of its options."""

@@ -72,7 +72,7 @@ def _refuse_settings_of_groups(command: Command, words: Sequence[str]) -> None:
         for option in command.options:
             if option.group is not None and typed in (flag_of(option.name), f"--no{flag_of(option.name)[1:]}"):
                 flag = flag_of(option.group.name)
-                print(f"paranmt {command.name}: {typed} is given as {flag} {option.name}=VALUE", file=sys.stderr)
+                print(f"paranmt {command.name}: {typed} is given as {flag} {option.field}=VALUE", file=sys.stderr)
                 raise SystemExit(2)
 
 
@@ -146,14 +146,14 @@ def _group_field(group: str, command: Command, brief: bool) -> tuple[str, Any, A
     described = options[0].group
     text = described.help if described else ""
     if brief:
-        text += f" Any of {', '.join(option.name for option in options)}."
+        text += f" Any of {', '.join(option.field for option in options)}."
     else:
         lines = []
         for option in options:
             default = (
                 "" if option.default in (None, (), "", MISSING, False) else f" (default: {as_written(option.default)})"
             )
-            lines.append(f"{option.name}: {with_flags(option.help, command.flags).removesuffix('.')}{default}")
+            lines.append(f"{option.field}: {with_flags(option.help, command.flags).removesuffix('.')}{default}")
         text = "\n".join([text, *lines])
     hint = tyro.conf.arg(name=group, help=text, metavar="NAME=VALUE,...", help_behavior_hint="")
     return group, Annotated[Optional[str], hint], field(default=None)  # noqa: UP045

@@ -42,7 +42,7 @@ from paranmt_hf.paraphrase.items import (
 from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import Advanced, Group, Range
+from paranmt_hf.util.settings import Advanced, Group, Prefixed, Range
 from paranmt_hf.version import __version__
 
 DECODINGS = (
@@ -73,7 +73,7 @@ def evaluate_paraphrases(
     items: ParaphraseEvaluationData | None = None,
     decodings: Sequence[str] = DECODINGS,
     search: Annotated[ParaphraseConfig | None, Group()] = None,
-    selection: Annotated[PairSelection | None, Group(), Advanced] = None,
+    selection: Annotated[PairSelection | None, Group(), Prefixed, Advanced] = None,
     scorer: Annotated[str | Path | None, Advanced] = None,
     template_parser: Annotated[str | None, Advanced] = None,
 ) -> Evaluation:
@@ -256,7 +256,7 @@ def evaluate_canonical(
     items: ParaphraseEvaluationData | None = None,
     noise: Annotated[float, Range(above=0, at_most=1)] = WORD_RATE,
     search: Annotated[ParaphraseConfig | None, Group()] = None,
-    selection: Annotated[PairSelection | None, Group(), Advanced] = None,
+    selection: Annotated[PairSelection | None, Group(), Prefixed, Advanced] = None,
 ) -> Evaluation:
     """Evaluate how far noisy sentences are brought into a standard form (ParaNMT-50M, section 6, table 11).
 

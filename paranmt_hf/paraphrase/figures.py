@@ -33,8 +33,8 @@ class ParaphraseMeasures:
     - `bleu`, corpus BLEU against the references, 0 to 100, where a sentence without output counts as an empty one; and
       `meteor`, mean METEOR against the nearest reference, in [0, 1], where it counts as 0. Both need references.
     - `self_bleu`: corpus BLEU of the outputs against their inputs, 0 to 100: 100 is a copy.
-    - `among_bleu`: corpus BLEU of each output against the others of its sentence, 0 to 100 (Zhu et al. 2018, self-BLEU):
-      the lower, the more diverse. It needs a sentence with two.
+    - `among_bleu`: corpus BLEU of each output against the others of its sentence, 0 to 100 (self-BLEU of
+      Zhu et al. 2018): the lower, the more diverse. It needs a sentence with two.
     - `score`: mean paraphrase score of output and input, in [-1, 1].
     - One for each kind of error: share of the outputs that differ from their input in a number, negation or name.
     - `copies`: share of the outputs with the words of their input, case and white space aside.
@@ -149,7 +149,7 @@ def canonical_figures(
     Args:
         noisy: The sentences.
         clean: What each should be.
-        outputs: What was generated from each noisy sentence; None, which counts as the sentence itself, if nothing was.
+        outputs: What was generated from each noisy sentence; None, counted as the sentence itself, if nothing was.
         of_clean: What was generated from each clean sentence, whose own distance is 0.
 
     Returns:

@@ -130,6 +130,7 @@ def bake(
     baker: Annotated[Baker | None, Prefixed] = None,
     topping: Topping | None = None,
     box: Annotated[Box | None, Group()] = None,
+    crate: Annotated[Box | None, Group(), Prefixed] = None,
     helper: type[Exception] = ValueError,
 ) -> Cake:
     """Bake.
@@ -151,6 +152,7 @@ def bake(
         baker: Person.
         topping: Top.
         box: Box.
+        crate: Another box.
         helper: For Python.
     """
     if limit < 0:
@@ -158,7 +160,7 @@ def bake(
     out.mkdir(exist_ok=True)
     given = {"flour": flour, "others": others, "limit": limit, "kind": kind, "columns": columns, "sizes": sizes}
     given |= {"portions": portions, "workers": workers, "oven": oven and vars(oven), "baker": baker and vars(baker)}
-    given |= {"topping": topping and vars(topping), "box": box and vars(box)}
+    given |= {"topping": topping and vars(topping), "box": box and vars(box), "crate": crate and vars(crate)}
     return Cake(out, given)
 
 
@@ -229,8 +231,11 @@ def test_options():
 
 
 def test_settings_of_a_group(capsys):
-    assert BAKE.typed()[-4:] == ["sugar", "colour", "decoration", "box"]
-    found = values("--box", "width=8, lid=false", "--decoration", "candles=9", "--colour", "blue")
+    assert BAKE.typed()[-5:] == ["sugar", "colour", "decoration", "box", "crate"]
+    found = values(
+        "--box", "width=8, lid=false", "--decoration", "candles=9", "--colour", "blue", "--crate", "width=9"
+    )
+    assert found["crate"] == {"width": 9, "lid": True, "labels": []}
     assert found["box"] == {"width": 8, "lid": False, "labels": []}
     assert found["topping"] == {"sugar": 5, "colour": "blue", "candles": 9, "flag": False}
     Path("box.yaml").write_text("width: 7\nlabels: [a, b]\n")
@@ -288,6 +293,7 @@ def test_options_are_kept_and_repeated(capsys):
         **{"flour": "rye", "others": ["salt", "yeast"], "limit": 1.0, "kind": "cake", "columns": "a=1"},
         **{"sizes": [1, 2], "heat": 99.5, "fan": False, "seed": 1, "baker-seed": 0},
         **{"sugar": 5, "colour": "red", "candles": 3, "flag": False, "width": 30, "lid": True},
+        **{"crate-width": 30, "crate-lid": True},
     }
     assert cli.main(["bake", "--config", "cake/paranmt.yaml", "--out", "again", "--heat", "50"]) == 0
     assert yaml.safe_load(Path("again/paranmt.yaml").read_text()) == {**yaml.safe_load(kept), "heat": 50.0}

@@ -39,7 +39,7 @@ def test_help_shows_the_usual_options_and_help_all_the_others(command, capsys):
             assert f" {option.flag}" in whole
             assert bool(re.search(rf" {option.flag}[ ,]", brief)) != option.advanced
         else:
-            assert f"{option.name}: " in whole
+            assert f"{option.field}: " in whole
             assert (option.group.name in usual) == (f" {flag_of(option.group.name)} " in brief)
     assert brief.startswith(f"usage: paranmt {command.name} ") and command.example in brief
     assert all(option in brief for option in ("--config", "--debug", "--help-all"))
