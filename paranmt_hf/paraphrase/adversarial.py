@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -59,53 +59,26 @@ class AdversarialSearch(ParaphraseConfig):
     min_score: Cosine | None = 0.7
 
 
-@dataclass
-class _Counts:
-    """Figures of `AdversarialRecord`."""
-
-    sentences: int = 0
-    right: int = 0
-    tried: int = 0
-    paraphrases: int = 0
-    broken: int = 0
-    changed: int = 0
-    labels: dict[str, dict[str, int]] = field(default_factory=dict)
-
-    def see(self, labels: list[Any]) -> None:
-        """Count sentences by their labels; a label that is never right has its entry too."""
-        self.sentences += len(labels)
-        for label in labels:
-            self.of(label)
-
-    def of(self, label: str | int) -> dict[str, int]:
-        return self.labels.setdefault(str(label), {"right": 0, "tried": 0, "broken": 0})
-
-
 @dataclass(frozen=True, kw_only=True)
 class AdversarialRecord(FileRecord):
     """What paraphrases did to a classifier.
 
     Attributes:
-        sentences: Sentences that were classified.
-        right: Those that the classifier gets right.
-        tried: Those of them with at least one paraphrase above the score.
-        paraphrases: Paraphrases that were tried.
-        broken: Sentences with a paraphrase that gets another label.
-        changed: Paraphrases that get another label.
-        labels: `right`, `tried` and `broken` of each label.
+        labels: For each label the number of `sentences` that were classified; of those that the classifier gets
+            `right`; of those of them that were `tried`, with at least one paraphrase above the score; of those that
+            are `broken`, with a paraphrase that gets another label; of the `paraphrases` that were tried, and of those
+            that get another label, `changed`.
         notes: Sentences without a paraphrase, by reason.
     """
 
     KIND: ClassVar[str] = "a file of adversarial examples (`paranmt paraphrase adversarial`)"
 
-    sentences: int
-    right: int
-    tried: int
-    paraphrases: int
-    broken: int
-    changed: int
     labels: dict[str, dict[str, int]]
     notes: dict[str, int] = field(default_factory=dict)
+
+    def total(self, name: str) -> int:
+        """A number over all labels."""
+        return sum(counts[name] for counts in self.labels.values())
 
 
 class Adversarial(Result[AdversarialRecord]):
@@ -114,28 +87,28 @@ class Adversarial(Result[AdversarialRecord]):
     @property
     def before(self) -> float:
         """Accuracy on the sentences, in [0, 1]."""
-        return self.record.right / self.record.sentences
+        return self.record.total("right") / self.record.total("sentences")
 
     @property
     def after(self) -> float:
         """Accuracy if each sentence may be replaced by a paraphrase that was tried, in [0, 1]."""
-        return (self.record.right - self.record.broken) / self.record.sentences
+        return self.before - self.record.total("broken") / self.record.total("sentences")
 
     def summary(self) -> str:
         """Counts, also for each label, and accuracy before and after."""
-        own, state = self.record, "" if self.fresh else " (made before)"
+        total, state = self.record.total, "" if self.fresh else " (made before)"
         return "\n".join(
             [
-                f"{self.folder}: {own.broken:,} sentences are broken{state}",
-                f"  {own.right:,} of {own.sentences:,} sentences are classified right",
-                f"  {own.tried:,} of these have paraphrases that are close enough",
-                f"  {own.changed:,} of {own.paraphrases:,} paraphrases get another label",
+                f"{self.folder}: {total('broken'):,} sentences are broken{state}",
+                f"  {total('right'):,} of {total('sentences'):,} sentences are classified right",
+                f"  {total('tried'):,} of these have paraphrases that are close enough",
+                f"  {total('changed'):,} of {total('paraphrases'):,} paraphrases get another label",
                 *(
                     f"  {label}: {each['broken']:,} broken of {each['tried']:,} tried and {each['right']:,} right"
-                    for label, each in own.labels.items()
+                    for label, each in self.record.labels.items()
                 ),
                 f"  accuracy {self.before:.1%} before, {self.after:.1%} after",
-                *without_lines(own.notes),
+                *without_lines(self.record.notes),
             ]
         )
 
@@ -178,14 +151,13 @@ def find_adversarial(
 
     def make(work: Path, path: Path) -> AdversarialRecord:
         counts = _Counts()
-        cut = cut_shards(_right(source, judge, counts), work / "input", identity, engine)
-        if not counts.sentences:
-            # An earlier run classified them.
-            for table in source.batches():
-                counts.see(table["label"].to_pylist())
+        cut = cut_shards(_right(source, judge), work / "input", identity, engine)
+        for table in source.batches():
+            counts.add("sentences", table["label"].to_pylist())
         done = run_job(cut, work / "output", stage, engine)
         _write(cut, done, judge, counts, path)
-        return AdversarialRecord(settings=identity, **asdict(counts), notes=done.dropped, **made_with(*PACKAGES))
+        labels = dict(sorted(counts.items()))
+        return AdversarialRecord(settings=identity, labels=labels, notes=done.dropped, **made_with(*PACKAGES))
 
     return run(
         out,
@@ -198,16 +170,24 @@ def find_adversarial(
     )
 
 
-def _right(source: LabelledFile, judge: Classifier, counts: _Counts) -> Iterator[pa.Table]:
+class _Counts(dict[str, dict[str, int]]):
+    """The numbers of each label, as `AdversarialRecord` has them."""
+
+    def add(self, name: str, labels: Iterable[str | int]) -> None:
+        """Count labels."""
+        for label in labels:
+            names = ("sentences", "right", "tried", "broken", "paraphrases", "changed")
+            self.setdefault(str(label), dict.fromkeys(names, 0))[name] += 1
+
+
+def _right(source: LabelledFile, judge: Classifier) -> Iterator[pa.Table]:
     """Read the sentences that the classifier gets right."""
     for table in source.batches():
         labels = table["label"].to_pylist()
         judge.check_labels(labels, source.path)
         table = with_text(table)
         found = judge.labels_of(table["source"].to_pylist(), labels[0])
-        right = [label == predicted for label, predicted in zip(labels, found, strict=True)]
-        counts.see(labels)
-        yield table.filter(pa.array(right))
+        yield table.filter(pa.array([label == predicted for label, predicted in zip(labels, found, strict=True)]))
 
 
 def _write(cut: Manifest, done: Manifest, judge: Classifier, counts: _Counts, path: Path) -> None:
@@ -219,28 +199,22 @@ def _write(cut: Manifest, done: Manifest, judge: Classifier, counts: _Counts, pa
         for before, after in zip(cut.paths(), done.paths(), strict=True):
             rows, found = pq.read_table(before), pq.read_table(after)
             label_of = dict(zip(rows["index"].to_pylist(), rows["label"].to_pylist(), strict=True))
-            for label in label_of.values():
-                counts.of(label)["right"] += 1
-            counts.right += len(label_of)
             found = found.filter(pc.greater(found["rank"], 0))
             indices = found["index"].to_pylist()
             labels = [label_of[index] for index in indices]
             predicted = judge.labels_of(found["paraphrase"].to_pylist(), next(iter(label_of.values())))
-            changed = [label != other for label, other in zip(labels, predicted, strict=True)]
-            counts.paraphrases += len(indices)
-            counts.changed += sum(changed)
+            changed = [at for at, label in enumerate(labels) if label != predicted[at]]
             first: dict[int, int] = {}
-            for at, index in enumerate(indices):
-                if changed[at]:
-                    first.setdefault(index, at)
-            for name, chosen in (("tried", set(indices)), ("broken", first)):
-                setattr(counts, name, getattr(counts, name) + len(chosen))
-                for index in chosen:
-                    counts.of(label_of[index])[name] += 1
+            for at in changed:
+                first.setdefault(indices[at], at)
+            counts.add("right", label_of.values())
+            counts.add("tried", (label_of[index] for index in set(indices)))
+            counts.add("broken", (label_of[index] for index in first))
+            counts.add("paraphrases", labels)
+            counts.add("changed", (labels[at] for at in changed))
             table = found.append_column("label", pa.array(labels, kind))
             table = table.append_column("predicted", pa.array(predicted, kind))
             writer.write(table.take(pa.array(list(first.values()), pa.int64())))
-    counts.labels = dict(sorted(counts.labels.items()))
 
 
 class Classifier:
@@ -311,13 +285,6 @@ def _supervised(files: Model) -> tuple[Function, list[str]]:
     return lambda sentences: model.predict(sentences).tolist(), list(config.classes)
 
 
-def _other_kind(folder: Path) -> str | None:
-    """Name what a folder of this package holds if that is not a classifier; None if it may be one."""
-    if kind := kind_of(folder):
-        return kind.title
-    return "an encoder" if (folder / "modules.json").is_file() else None
-
-
 def _of_transformers(files: Model) -> tuple[Function, list[str]]:
     import torch
     from transformers import AutoTokenizer
@@ -325,10 +292,11 @@ def _of_transformers(files: Model) -> tuple[Function, list[str]]:
     from paranmt_hf.hub.pretrained import UNREADABLE, quiet, read_sequence_classifier
     from paranmt_hf.hub.repository import readable
 
-    if (own := _other_kind(files.folder)) is not None:
+    kind = kind_of(files.folder)
+    if kind is not None or (files.folder / "modules.json").is_file():
         raise InputError(
-            f"{files.folder} is {own}, not a classifier; expected a model of `paranmt supervise`, or a text "
-            "classifier of transformers"
+            f"{files.folder} is {kind.title if kind else 'an encoder'}, not a classifier; expected a model of "
+            "`paranmt supervise`, or a text classifier of transformers"
         )
     model = read_sequence_classifier(files, "text classifier of transformers or model of `paranmt supervise`")
     try:

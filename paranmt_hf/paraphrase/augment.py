@@ -40,6 +40,8 @@ from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Advanced, Count, Group, check
 
+PARAPHRASE_COLUMNS = ["index", "paraphrase", "rank", "score"]
+
 
 @dataclass(frozen=True)
 class AugmentConfig:
@@ -244,25 +246,31 @@ def _write(
     kind = pq.read_schema(whole.paths()[0]).field("label").type
     columns = {source.text: pa.string(), source.label: kind, "original": pa.bool_(), "index": pa.int64()}
     schema = pa.schema({**columns, "score": pa.float32()})
-    paraphrases = _Paraphrases(done, chosen.keys)
+    shards, left = iter(done.paths()), SCHEMA.empty_table().select(PARAPHRASE_COLUMNS)
     with TableWriter(path, schema) as writer:
         for shard in whole.paths():
             rows = pq.read_table(shard)
-            added = paraphrases.up_to(rows["index"][-1].as_py())
+            last = rows["index"][-1].as_py()
+            # Paraphrases are in the order of their sentences.
+            while not left.num_rows or left["index"][-1].as_py() <= last:
+                if (following := next(shards, None)) is None:
+                    break
+                left = pa.concat_tables([left, _only_chosen(pq.read_table(following), chosen.keys)])
+            count = int(np.searchsorted(left["index"].to_numpy(), last, side="right"))
+            added, left = left.slice(0, count), left.slice(count)
             at = pa.array(np.searchsorted(rows["index"].to_numpy(), added["index"].to_numpy()))
-            for name, column in (("originals", rows["label"]), ("paraphrases", rows["label"].take(at))):
+            given = rows["label"].take(at)
+            for name, column in (("originals", rows["label"]), ("paraphrases", given)):
                 for entry in column.value_counts().to_pylist():
                     counts = labels.setdefault(str(entry["values"]), {"originals": 0, "paraphrases": 0})
                     counts[name] += entry["counts"]
             table = pa.table(
                 {
                     source.text: pa.chunked_array([*rows["source"].chunks, *added["paraphrase"].chunks]),
-                    source.label: pa.chunked_array([*rows["label"].chunks, *rows["label"].take(at).chunks], kind),
+                    source.label: pa.chunked_array([*rows["label"].chunks, *given.chunks], kind),
                     "original": pa.array([True] * rows.num_rows + [False] * added.num_rows),
                     "index": pa.chunked_array([*rows["index"].chunks, *added["index"].chunks]),
-                    "score": pa.chunked_array(
-                        [pa.nulls(rows.num_rows, pa.float32()), *added["score"].chunks], pa.float32()
-                    ),
+                    "score": pa.chunked_array([pa.nulls(rows.num_rows, pa.float32()), *added["score"].chunks]),
                 }
             )
             ranks = np.concatenate([np.zeros(rows.num_rows, np.int64), added["rank"].to_numpy()])
@@ -270,36 +278,10 @@ def _write(
     return dict(sorted(labels.items()))
 
 
-class _Paraphrases:
-    """The chosen paraphrases, read shard by shard in the order of their sentences."""
-
-    def __init__(self, done: Manifest, keys: np.ndarray) -> None:
-        self._shards = iter(done.paths())
-        # Index and rank as one number; sorted, as the keys are.
-        self._room = int(keys[:, 1].max(initial=0)) + 1
-        self._numbers = keys[:, 0] * self._room + keys[:, 1]
-        self._left: pa.Table | None = None
-
-    def up_to(self, last: int) -> pa.Table:
-        """Return those of sentences up to an index that were not returned before."""
-        taken = []
-        while True:
-            if self._left is None or not self._left.num_rows:
-                shard = next(self._shards, None)
-                if shard is None:
-                    break
-                self._left = self._only_chosen(pq.read_table(shard))
-                continue
-            count = int(np.searchsorted(self._left["index"].to_numpy(), last, side="right"))
-            taken.append(self._left.slice(0, count))
-            self._left = self._left.slice(count)
-            if self._left.num_rows:
-                break
-        if not taken:
-            return SCHEMA.empty_table().select(["index", "paraphrase", "rank", "score"])
-        return pa.concat_tables(taken)
-
-    def _only_chosen(self, table: pa.Table) -> pa.Table:
-        table = table.select(["index", "paraphrase", "rank", "score"])
-        index, rank = table["index"].to_numpy(), table["rank"].to_numpy()
-        return table.filter(pa.array((rank < self._room) & _among(index * self._room + rank, self._numbers)))
+def _only_chosen(table: pa.Table, keys: np.ndarray) -> pa.Table:
+    """Keep the paraphrases whose index and rank are among sorted keys [key, 2]."""
+    # Both as one number.
+    room = int(keys[:, 1].max(initial=0)) + 1
+    index, rank = table["index"].to_numpy(), table["rank"].to_numpy()
+    kept = (rank < room) & _among(index * room + rank, keys[:, 0] * room + keys[:, 1])
+    return table.select(PARAPHRASE_COLUMNS).filter(pa.array(kept))

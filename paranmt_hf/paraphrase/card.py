@@ -15,7 +15,7 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
 from paranmt_hf.paraphrase.config import options_of
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.paraphrase.templates import CODE, LSTM_TYPE, Templates
+from paranmt_hf.paraphrase.templates import CODE, LSTM_TYPE, KnownTemplates
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import data_options, hub_datasets
 from paranmt_hf.util.tables import code, escape
@@ -32,14 +32,14 @@ DIRECTIONS = {
 
 
 def write_paraphraser_card(
-    folder: Path, name: str, record: ParaphraserRecord, templates: Templates | None = None
+    folder: Path, name: str, record: ParaphraserRecord, templates: KnownTemplates | None = None
 ) -> None:
     """Write the card into the folder of a paraphraser."""
     (folder / "README.md").write_text(paraphraser_card(card_values(name, record, templates)), encoding="utf8")
 
 
 def card_values(
-    name: str, record: ParaphraserRecord, templates: Templates | None = None, about: About | None = None
+    name: str, record: ParaphraserRecord, templates: KnownTemplates | None = None, about: About | None = None
 ) -> dict[str, Any]:
     """Values that `paraphraser_card` renders.
 

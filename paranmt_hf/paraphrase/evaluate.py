@@ -28,8 +28,8 @@ from paranmt_hf.paraphrase.config import (
 )
 from paranmt_hf.paraphrase.figures import NOISY, MatchTemplates, ParaphraseMeasures, canonical_figures
 from paranmt_hf.paraphrase.items import (
-    Items,
     Output,
+    ParaphraseItems,
     distinct_references,
     group,
     is_outputs,
@@ -188,7 +188,7 @@ def _matching(parser: str | None) -> MatchTemplates | None:
     return match
 
 
-def _baselines(items: Items, measures: ParaphraseMeasures) -> list[Row]:
+def _baselines(items: ParaphraseItems, measures: ParaphraseMeasures) -> list[Row]:
     """Figures of a copy of the input, and of the references."""
     copied = [Output([source], []) for source in items.sources]
     count = len(items.sources)
@@ -201,7 +201,11 @@ def _baselines(items: Items, measures: ParaphraseMeasures) -> list[Row]:
 
 
 def _of_model(
-    model: Model, items: Items, decodings: Sequence[Decoding], measures: ParaphraseMeasures, scorer: NamedEncoder
+    model: Model,
+    items: ParaphraseItems,
+    decodings: Sequence[Decoding],
+    measures: ParaphraseMeasures,
+    scorer: NamedEncoder,
 ) -> tuple[list[Row], list[dict[str, Any]]]:
     """Search with each decoding, and measure."""
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
@@ -225,20 +229,22 @@ def _of_model(
     return rows, examples
 
 
-def _examples(items: Items) -> list[dict[str, Any]]:
+def _examples(items: ParaphraseItems) -> list[dict[str, Any]]:
     shown = zip(items.sources[:EXAMPLES], items.references[:EXAMPLES], strict=True)
     return [{"source": source, "references": own, "outputs": {}} for source, own in shown]
 
 
 def _of_file(
-    path: Path, found: dict[str, Output], items: Items | None, measures: ParaphraseMeasures
-) -> tuple[Items, list[Row], list[dict[str, Any]]]:
+    path: Path, found: dict[str, Output], items: ParaphraseItems | None, measures: ParaphraseMeasures
+) -> tuple[ParaphraseItems, list[Row], list[dict[str, Any]]]:
     """Measure a file of paraphrases, on those sentences of the data that it has; without data on its own sentences."""
     if items is None:
-        known = Items(path.name, list(found), [[] for _ in found])
+        known = ParaphraseItems(path.name, list(found), [[] for _ in found])
     else:
         rows = [row for row, source in enumerate(items.sources) if source in found]
-        known = Items(items.name, [items.sources[row] for row in rows], [items.references[row] for row in rows])
+        known = ParaphraseItems(
+            items.name, [items.sources[row] for row in rows], [items.references[row] for row in rows]
+        )
     if not known.sources:
         what = f"none of the sentences of {items.name}" if items else "no sentence"
         raise InputError(f"{path} holds {what}; expected the result of `paranmt paraphrase text` for such sentences")

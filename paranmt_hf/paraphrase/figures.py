@@ -12,7 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.evaluation.results import Row
 from paranmt_hf.evaluation.similarities import PairSimilarity, pair_similarities
-from paranmt_hf.paraphrase.items import Items, Output
+from paranmt_hf.paraphrase.items import Output, ParaphraseItems
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.optional import require
@@ -61,7 +61,7 @@ class ParaphraseMeasures:
         return {"bleu": BLEU_VARIANT, "meteor": f"nltk, stages {', '.join(self._meteor.stages)}"}
 
     def __call__(
-        self, items: Items, outputs: Sequence[Output], *, against_references: bool = True
+        self, items: ParaphraseItems, outputs: Sequence[Output], *, against_references: bool = True
     ) -> dict[str, float]:
         """Compute the figures of the outputs of each sentence [item]; those that cannot be computed are left out."""
         rows = [row for row, output in enumerate(outputs) if output.texts]

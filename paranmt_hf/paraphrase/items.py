@@ -33,7 +33,7 @@ OUTPUT_TYPES = {**OUTPUT_COLUMNS, "template": pa.string()}
 
 
 @dataclass(frozen=True)
-class Items:
+class ParaphraseItems:
     """Sentences with references.
 
     Attributes:
@@ -58,12 +58,12 @@ class Items:
         return bool(self.references) and all(self.references)
 
 
-def group(name: str, pairs: Iterable[tuple[str, str]]) -> Items:
+def group(name: str, pairs: Iterable[tuple[str, str]]) -> ParaphraseItems:
     """Make items of pairs of sources and references: a source is one item, with all its references."""
     found: dict[str, dict[str, None]] = {}
     for source, reference in pairs:
         found.setdefault(" ".join(source.split()), {})[" ".join(reference.split())] = None
-    return Items(name, list(found), [list(references) for references in found.values()])
+    return ParaphraseItems(name, list(found), [list(references) for references in found.values()])
 
 
 def name_of(data: Sequence[str | Path]) -> str:
@@ -82,7 +82,7 @@ def read_items(
     selection: PairSelection,
     models: Sequence[Model] = (),
     seed: int = 1,
-) -> Items:
+) -> ParaphraseItems:
     """Read sentences with their references.
 
     `data` is one TSV file (sentence, reference), which has no direction and nothing held out, or what `Pairs` reads.

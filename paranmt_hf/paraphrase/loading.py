@@ -37,7 +37,7 @@ from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
     ParaNMTControlledForConditionalGeneration,
 )
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
-from paranmt_hf.paraphrase.templates import TEMPLATES_FILE, Templates, is_controlled, read_templates
+from paranmt_hf.paraphrase.templates import TEMPLATES_FILE, KnownTemplates, is_controlled, read_templates
 from paranmt_hf.util.files import share_weights
 
 EXPECTED = "expected a model of `paranmt paraphrase train`, or another encoder-decoder of transformers"
@@ -219,7 +219,7 @@ class ParaphraserModels:
 
     paraphrases: EncoderDecoder
     parses: EncoderDecoder | None = None
-    templates: Templates | None = None
+    templates: KnownTemplates | None = None
 
     @property
     def all(self) -> list[EncoderDecoder]:

@@ -30,7 +30,7 @@ from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaNMTLstmForConditionalGeneration
 from paranmt_hf.paraphrase.pieces import Batches, PieceStore, PieceSummary, read_summary, write_pieces
 from paranmt_hf.paraphrase.record import ParaphraserRecord, ParseGenerator, TrainingCourse
-from paranmt_hf.paraphrase.templates import Templates
+from paranmt_hf.paraphrase.templates import KnownTemplates
 from paranmt_hf.paraphrase.trainer import measure, set_weights, train_pieces, weights_of
 from paranmt_hf.paraphrase.training_pairs import (
     CONTROLLED_COLUMNS,
@@ -132,7 +132,7 @@ def count_left_out(text: TrainingPairs, work: Path) -> LeftOut:
                 f"sentence without a tree, and {dropped['long_trees']:,} a tree of more than {text.max_tree} "
                 "tokens; look at the data and at the options that choose"
             )
-        made = LeftOut(dropped["without_tree"], dropped["long_trees"], Templates(counts).counts)
+        made = LeftOut(dropped["without_tree"], dropped["long_trees"], KnownTemplates(counts).counts)
         write_bytes(path, json.dumps(asdict(made)).encode())
     return from_json(LeftOut, read_json(path, "counts of what was left out of training"), path)
 
@@ -165,7 +165,7 @@ def _new_models(config: ParaphraserConfig, text: TrainingPairs, left_out: LeftOu
     parses = _new_model(config, text.training, tokens, copying=False, **shape, **sizes)
     parses.generation_config.max_length = config.max_tree
     return ParaphraserModels(
-        EncoderDecoder(paraphrases, tokenizer), EncoderDecoder(parses, trees), Templates(left_out.templates)
+        EncoderDecoder(paraphrases, tokenizer), EncoderDecoder(parses, trees), KnownTemplates(left_out.templates)
     )
 
 
@@ -193,7 +193,7 @@ def _new_model(
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingTask:
     """A model to train.
 
     `columns` are those of its source, target, control if there is one, and key, in `TrainingPairs.tables`; `longest`
@@ -250,18 +250,18 @@ def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) 
     return record
 
 
-def _tasks(setup: TrainingSetup, models: ParaphraserModels) -> list[Task]:
+def _tasks(setup: TrainingSetup, models: ParaphraserModels) -> list[TrainingTask]:
     """The models to train; the last one writes sentences."""
     longest = setup.training.max_pieces
     if models.parses is None:
-        return [Task("paraphrases", models.paraphrases, SENTENCE_COLUMNS, longest)]
+        return [TrainingTask("paraphrases", models.paraphrases, SENTENCE_COLUMNS, longest)]
     return [
-        Task("parses", models.parses, PARSE_COLUMNS, setup.config.max_tree, template_of),
-        Task("paraphrases", models.paraphrases, CONTROLLED_COLUMNS, longest),
+        TrainingTask("parses", models.parses, PARSE_COLUMNS, setup.config.max_tree, template_of),
+        TrainingTask("paraphrases", models.paraphrases, CONTROLLED_COLUMNS, longest),
     ]
 
 
-def _cut(setup: TrainingSetup, task: Task, folder: Path) -> PieceSummary:
+def _cut(setup: TrainingSetup, task: TrainingTask, folder: Path) -> PieceSummary:
     """Cut all pairs into pieces, unless an earlier run did."""
     if (found := read_summary(folder)) is not None:
         return found
@@ -283,7 +283,7 @@ def _cut(setup: TrainingSetup, task: Task, folder: Path) -> PieceSummary:
     return summary
 
 
-def _trained(setup: TrainingSetup, task: Task, work: Path) -> TrainingCourse:
+def _trained(setup: TrainingSetup, task: TrainingTask, work: Path) -> TrainingCourse:
     """Train a model to its end, or read the weights of an earlier run."""
     training, folder, path = setup.training, work / task.name, work / f"trained-{task.name}.safetensors"
     done = read_checkpoint(path)

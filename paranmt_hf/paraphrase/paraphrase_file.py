@@ -207,11 +207,11 @@ class ParaphraseStage:
     def identity(self) -> dict[str, Any]:
         """What determines the paraphrases; the model is hashed once, and the stage is sent to workers with it."""
         from paranmt_hf.corpus.translation.translator import resolve_device
-        from paranmt_hf.paraphrase.paraphraser import resolve_dtype
+        from paranmt_hf.paraphrase.paraphraser import torch_dtype
 
         files, control = locate(self.model), self.control
         check_control(files, templates=control is not None)
-        dtype = str(resolve_dtype(self.config, resolve_device(self.config.device))).removeprefix("torch.")
+        dtype = str(torch_dtype(self.config, resolve_device(self.config.device))).removeprefix("torch.")
         return {
             "model": {"name": files.name, "revision": files.revision},
             "generation": {**as_json(self.config), "dtype": dtype},

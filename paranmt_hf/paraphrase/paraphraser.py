@@ -93,7 +93,7 @@ class Paraphraser:
         self.files = locate(model, revision)
         check_control(self.files, templates=syntax is not None)
         self.device = resolve_device(self.config.device)
-        self._models, self._syntax = read_models(self.files, resolve_dtype(self.config, self.device)), syntax
+        self._models, self._syntax = read_models(self.files, torch_dtype(self.config, self.device)), syntax
         for own in self._models.all:
             own.model.to(self.device)
         self._own = self._models.paraphrases
@@ -348,7 +348,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.where(lengths > 0, lengths, 1)
 
 
-def resolve_dtype(config: ParaphraseConfig, device: str) -> torch.dtype:
+def torch_dtype(config: ParaphraseConfig, device: str) -> torch.dtype:
     """Number format to use."""
     name = config.dtype if config.dtype != "auto" else ("float32" if device == "cpu" else "float16")
     found: torch.dtype = getattr(torch, name)

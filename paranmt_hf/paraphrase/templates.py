@@ -35,7 +35,7 @@ SUGGESTIONS, SUGGESTED_FROM, SUGGESTION_RATIO = 3, 5000, 0.5
 NAMED_PARSERS = ("link-grammar", "stanza")
 
 
-class Templates:
+class KnownTemplates:
     """Templates of training sentences with the number of sentences that have each, the most frequent first."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
@@ -94,14 +94,14 @@ def _labels(template: str) -> list[str]:
     return re.findall(r"[^()]+", template)
 
 
-def read_templates(folder: Path) -> Templates:
+def read_templates(folder: Path) -> KnownTemplates:
     """Read the templates of a network."""
     path = folder / TEMPLATES_FILE
     values = read_json(path, "the templates of a syntactically controlled paraphraser")
     counts: dict[str, int] = from_json(dict[str, int], values, path)
     if not counts:
         raise InputError(f"{path} is damaged: it has no templates; put a whole copy in its place", path=path)
-    return Templates(counts)
+    return KnownTemplates(counts)
 
 
 def is_controlled(files: Model) -> bool:

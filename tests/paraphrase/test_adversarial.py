@@ -7,16 +7,21 @@ import pytest
 import torch
 from transformers import BertForSequenceClassification
 
-from paranmt_hf import EngineConfig, InputError, find_adversarial
+from paranmt_hf import InputError, find_adversarial
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.jobs import job
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase import paraphrase_file as files
 from paranmt_hf.paraphrase.adversarial import AdversarialSearch, find_classifier
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
-from tests.paraphrase.paraphraser_toys import SENTENCES, label_of, write_classifier, write_paraphraser
+from tests.paraphrase.paraphraser_toys import (
+    LOCAL,
+    SENTENCES,
+    label_of,
+    stopped_job,
+    write_classifier,
+    write_paraphraser,
+)
 
-LOCAL = EngineConfig("local", 1, 1)
 # Twelve sentences; the classifier gets those with a man or a woman right, and no others.
 ROWS = [{"text": text, "label": label_of(text)} for text in SENTENCES[::6]]
 
@@ -61,13 +66,13 @@ def test_by_hand(file, model, tmp_path, monkeypatch):
     tried = [at for at in right if "dog" not in ROWS[at]["text"]]
     assert 0 < len(tried) < len(right) < len(ROWS)
     own = done.record
-    assert (own.sentences, own.right, own.tried) == (len(ROWS), len(right), len(tried))
-    assert (own.broken, own.paraphrases, own.changed) == (len(tried), 3 * len(tried), 2 * len(tried))
-    assert done.before == len(right) / len(ROWS) and done.after == (len(right) - len(tried)) / len(ROWS)
-    assert own.labels == {
-        "others": {"right": 0, "tried": 0, "broken": 0},
-        "people": {"right": len(right), "tried": len(tried), "broken": len(tried)},
-    }
+    assert (own.total("sentences"), own.total("right"), own.total("tried")) == (len(ROWS), len(right), len(tried))
+    assert [own.total(name) for name in ("broken", "paraphrases", "changed")] == [n * len(tried) for n in (1, 3, 2)]
+    assert done.before == len(right) / len(ROWS) and done.after == pytest.approx((len(right) - len(tried)) / len(ROWS))
+    others = len(ROWS) - len(right)
+    counts = {"right": 0, "tried": 0, "broken": 0, "paraphrases": 0, "changed": 0}
+    assert own.labels["others"] == {"sentences": others, **counts}
+    assert own.labels["people"]["right"] == own.labels["people"]["sentences"] == len(right)
     assert own.notes == {"nothing generated": len(right) - len(tried)}
     rows = [json.loads(line) for line in done.folder.read_text().splitlines()]
     assert [row["index"] for row in rows] == tried
@@ -85,12 +90,8 @@ def test_a_row_without_text_is_an_empty_sentence(model, tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text('{"text": null, "label": "people"}\n{"text": "the man sees a dog .", "label": "people"}\n')
     done = run(file, tmp_path / "out.jsonl", model, n=1)
-    assert (done.record.sentences, done.record.right, done.record.tried, done.record.notes) == (
-        2,
-        2,
-        1,
-        {"empty line": 1},
-    )
+    assert [done.record.total(name) for name in ("sentences", "right", "tried")] == [2, 2, 1]
+    assert done.record.notes == {"empty line": 1}
 
 
 def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
@@ -100,21 +101,11 @@ def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
         return ["people" if len(sentence) % 3 else "others" for sentence in sentences]
 
     whole = run(file, tmp_path / "whole.tsv", model, by_length)
-    original, calls = job.run_shard, []
-
-    def stopping(*arguments):
-        if calls:
-            raise KeyboardInterrupt
-        calls.append(arguments)
-        return original(*arguments)
-
-    monkeypatch.setattr(job, "run_shard", stopping)
-    with pytest.raises(KeyboardInterrupt):
+    with stopped_job():
         run(file, tmp_path / "out.tsv", model, by_length)
-    monkeypatch.setattr(job, "run_shard", original)
     again = run(file, tmp_path / "out.tsv", model, by_length)
     assert again.folder.read_bytes() == whole.folder.read_bytes()
-    assert again.record == whole.record and 0 < whole.record.broken
+    assert again.record == whole.record and 0 < whole.record.total("broken")
 
 
 @pytest.fixture(scope="module")
@@ -138,11 +129,11 @@ def test_a_classifier_of_transformers(bert, model, tmp_path):
         "".join(json.dumps({"text": text, "label": at}) + "\n" for text, at in zip(SENTENCES, expected, strict=True))
     )
     done = run(path, tmp_path / "out.tsv", model, bert, n=2)
-    assert done.record.right == done.record.sentences == len(SENTENCES)
+    assert done.record.total("right") == done.record.total("sentences") == len(SENTENCES)
     lines = [f"{text}\t{at}\n" for text, at in zip(SENTENCES, expected, strict=True)]
     (tmp_path / "rows.tsv").write_text("text\tlabel\n" + "".join(lines))
     same = run(tmp_path / "rows.tsv", tmp_path / "same.tsv", model, bert, n=2)
-    assert (same.record.right, same.record.broken) == (done.record.right, done.record.broken)
+    assert same.record.labels == done.record.labels
     assert (tmp_path / "same.tsv").read_bytes() == done.folder.read_bytes()
     path.write_text('{"text": "a man", "label": 2}\n')
     with pytest.raises(
@@ -166,17 +157,8 @@ def test_what_is_no_classifier_is_told(file, model, tmp_path):
 
 
 def test_the_command(bert, model, tmp_path, capsys, file):
-    words = [
-        "paraphrase",
-        "adversarial",
-        str(file),
-        "--model",
-        str(model),
-        "--classifier",
-        str(bert),
-        "--out",
-        str(tmp_path / "o.tsv"),
-    ]
+    words = ["paraphrase", "adversarial", str(file), "--model", str(model), "--classifier", str(bert)]
+    words += ["--out", str(tmp_path / "o.tsv")]
     assert main([*words, "--search", "n=2,min_score=-1,sample=true,max_length=12", "--engine", "workers=1"]) == 0
     printed = capsys.readouterr().out
     assert "sentences are broken" in printed and "accuracy" in printed

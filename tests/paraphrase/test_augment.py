@@ -8,17 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import AugmentConfig, EngineConfig, InputError, ParaphraseConfig, augment
+from paranmt_hf import AugmentConfig, InputError, ParaphraseConfig, augment
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.jobs import job
 from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
 from paranmt_hf.paraphrase import paraphrase_file as files
 from paranmt_hf.paraphrase.augment import _choose
 from paranmt_hf.paraphrase.labelled_file import LabelledColumns
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
-from tests.paraphrase.paraphraser_toys import SENTENCES, write_paraphraser
+from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES, stopped_job, write_paraphraser
 
-LOCAL = EngineConfig("local", 1, 1)
 # Twelve sentences, of which every third is of another label.
 ROWS = [{"text": text, "label": "abb"[at % 3]} for at, text in enumerate(SENTENCES[:12])]
 
@@ -190,20 +188,9 @@ def test_forms_hold_the_same(file, model, tmp_path):
 def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "SHARD_ROWS", 2)
     whole = run(file, tmp_path / "whole.tsv", model, balance=True)
-    original, calls = job.run_shard, []
-
-    def stopping(*arguments):
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        calls.append(arguments)
-        return original(*arguments)
-
-    monkeypatch.setattr(job, "run_shard", stopping)
-    with pytest.raises(KeyboardInterrupt):
+    with stopped_job():
         run(file, tmp_path / "out.tsv", model, balance=True)
     assert not (tmp_path / "out.tsv").exists()
-    calls.clear()
-    monkeypatch.setattr(job, "run_shard", original)
     again = run(file, tmp_path / "out.tsv", model, balance=True)
     assert again.folder.read_bytes() == whole.folder.read_bytes()
 

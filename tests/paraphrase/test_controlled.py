@@ -17,7 +17,7 @@ from paranmt_hf.corpus.parsing.templates import template_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.models import train_tree_tokenizer
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
-from paranmt_hf.paraphrase.templates import Templates
+from paranmt_hf.paraphrase.templates import KnownTemplates
 from paranmt_hf.paraphrase.train import train_paraphraser
 from paranmt_hf.paraphrase.training_pairs import held_out_keys
 from tests.paraphrase import paraphraser_toys as toys
@@ -386,7 +386,7 @@ def test_a_parser_that_is_not_installed_says_which_to_install(network, monkeypat
 
 
 def test_near_templates():
-    templates = Templates(
+    templates = KnownTemplates(
         {"(S(NP)(VP))": 9, "(S(S)(S))": 5, "(SBARQ(WHNP)(SQ))": 3, "(FRAG(NP))": 2, "(S(VP)(NP))": 1}
     )
     assert templates.near("(S(NP)(VP)(.))")[0] == "(S(NP)(VP))"

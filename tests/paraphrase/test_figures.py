@@ -11,7 +11,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
 from paranmt_hf.paraphrase.figures import ParaphraseMeasures, canonical_figures, closeness, corpus_bleu, edit_distance
-from paranmt_hf.paraphrase.items import Items, Output, group, sampled_rows
+from paranmt_hf.paraphrase.items import Output, ParaphraseItems, group, sampled_rows
 from paranmt_hf.text.definitions import words
 
 
@@ -27,7 +27,7 @@ def count_errors(sources, texts):
     return {"number_mismatch": np.array([2 * (("7" in one) != ("7" in other)) for one, other in pairs])}
 
 
-ITEMS = Items(
+ITEMS = ParaphraseItems(
     "toy",
     ["the 7 dogs bark at night", "a cat sleeps here", "birds sing in the morning"],
     [["7 dogs bark at night", "the seven dogs bark"], ["the cat sleeps"], ["in the morning birds sing"]],
@@ -118,7 +118,7 @@ def test_templates_are_counted_where_they_were_asked_for():
 def test_several_references_of_a_source_are_one_item():
     found = group("x", [("a  b", "c"), ("d", "e"), ("a b", "f "), ("a b", "c")])
     assert (found.sources, found.references) == (["a b", "d"], [["c", "f"], ["e"]])
-    assert found.has_references and not Items("x", ["a"], [[]]).has_references
+    assert found.has_references and not ParaphraseItems("x", ["a"], [[]]).has_references
     assert found.checksum != group("x", [("a b", "c")]).checksum
 
 
