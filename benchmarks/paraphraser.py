@@ -30,7 +30,7 @@ from unittest.mock import patch
 import torch
 from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
-from paranmt_hf.corpus.translation.beam import padded
+from paranmt_hf.corpus.translation.beam import pad_rows
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import (
@@ -126,7 +126,7 @@ def with_generate(contestant: Callable[[], Any]) -> Callable[[], Any]:
     def search(
         own: EncoderDecoder, sources: list[list[int]], config: ParaphraseConfig, controls: object = None
     ) -> list[list[list[int]]]:
-        ids = padded(sources, own.pad)
+        ids = pad_rows(sources, own.pad)
         settings = GenerationConfig(
             num_beams=config.width,
             num_return_sequences=config.width,
@@ -136,7 +136,7 @@ def with_generate(contestant: Callable[[], Any]) -> Callable[[], Any]:
             eos_token_id=own.ends,
             **({"early_stopping": True} if config.width > 1 else {}),
         )
-        mask = padded([[1] * len(source) for source in sources], 0)
+        mask = pad_rows([[1] * len(source) for source in sources], 0)
         found = own.model.generate(input_ids=ids, attention_mask=mask, generation_config=settings)
         targets = [row[1:] for row in found.tolist()]
         targets = [row[: row.index(own.ends[0])] if own.ends[0] in row else row for row in targets]

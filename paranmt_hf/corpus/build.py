@@ -12,7 +12,7 @@ from paranmt_hf.corpus.bitext.readers import AlignedText, Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import PivotStage, ScoreStage, TranslateStage, column_stages
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig, Task
+from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
 from paranmt_hf.corpus.language_models.requests import Cost, cost_of
 from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
@@ -76,7 +76,7 @@ def build(
         translating = settings_of(TranslatorConfig, translator, "a translation model")
         translating = replace(translating, hypotheses=hypotheses or translating.hypotheses)
     out = result_folder(out)
-    task: Task = "translate" if is_bitext else "paraphrase"
+    task: ModelTask = "translate" if is_bitext else "paraphrase"
     if estimate and asked is None:
         raise InputError("`estimate` needs a `language_model`", option="estimate")
     if estimate and asked is not None:

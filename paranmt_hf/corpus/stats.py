@@ -31,7 +31,7 @@ from paranmt_hf.corpus.diversity import (
     parse_figures,
     plot_figures,
 )
-from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, open_parser, parse
+from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, open_parser, parse_sentences
 from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
@@ -359,7 +359,9 @@ class _Sampler:
         # Samples are in random order, so their first sentences are a sample.
         chosen = sentences.slice(0, self._parsing.max_parsed or len(sentences)).to_pylist()
         reading, keep = self._parsing.levels, self._parsing.keep
-        tops = parse(parser, chosen, lambda tree: top_levels(tree, reading), keep=keep, label=f"parse {name}")
+        tops = parse_sentences(
+            parser, chosen, lambda tree: top_levels(tree, reading), keep=keep, label=f"parse {name}"
+        )
         return parse_figures(tops, parser.name, reading)
 
 

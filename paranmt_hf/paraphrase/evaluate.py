@@ -176,13 +176,13 @@ def _matching(parser: str | None) -> MatchTemplates | None:
     """A function that tells which paraphrases have their template, by the trees of a parser."""
     if parser is None:
         return None
-    from paranmt_hf.corpus.parsing.parsers import open_parser, parse
+    from paranmt_hf.corpus.parsing.parsers import open_parser, parse_sentences
     from paranmt_hf.corpus.parsing.templates import linearised, read_template, template_of
 
     trees = open_parser(parser)
 
     def match(texts: list[str], templates: list[str]) -> list[bool]:
-        found = parse(trees, texts, lambda tree: template_of(linearised(tree)))
+        found = parse_sentences(trees, texts, lambda tree: template_of(linearised(tree)))
         return [own == read_template(wanted) for own, wanted in zip(found, templates, strict=True)]
 
     return match

@@ -82,12 +82,6 @@ def test_build_by_hand(bitext, vectors, tmp_path):
     assert "a language model's translation of the foreign side" in card
 
 
-def test_the_server_need_not_run_for_what_is_finished(bitext, vectors, tmp_path):
-    with serving(paraphrased) as server:
-        make(bitext, tmp_path / "corpus", vectors, server)
-    assert not make(bitext, tmp_path / "corpus", vectors, server).fresh
-
-
 def test_what_is_no_good_is_dropped_and_counted(bitext, vectors, tmp_path):
     odd = {
         0: "I'm sorry, but I can't assist with that.",
@@ -122,13 +116,6 @@ def test_what_is_no_good_is_dropped_and_counted(bitext, vectors, tmp_path):
     assert rows[0]["translation_score"] is None and rows[1]["translation_score"] == -0.5
     card = (tmp_path / "corpus" / "README.md").read_text(encoding="utf8")
     assert "1 answer with more than the translation" in card and "2 refused by the model" in card
-
-
-def test_a_server_without_scores(bitext, vectors, tmp_path):
-    with serving(lambda sentence, *_: paraphrased(sentence).text) as server:
-        built = make(bitext, tmp_path / "corpus", vectors, server)
-    assert {row["translation_score"] for row in rows_of(tmp_path / "corpus")} == {None}
-    assert built.record.statistics.mean_translation_score is None
 
 
 @pytest.mark.slow
@@ -209,14 +196,12 @@ def test_pairs_from_text_alone(bitext, vectors, tmp_path):
 
 
 def test_other_settings_do_not_go_on(bitext, vectors, tmp_path):
-    with serving(lambda *_: failure(403, "no")) as server:
-        pass
     with serving(paraphrased) as server:
         make(bitext, tmp_path / "corpus", vectors, server)
-        with pytest.raises(InputError, match=r"translator.temperature: was 0.0, now 0.5; choose another place"):
-            make(bitext, tmp_path / "corpus", vectors, server, request_temperature=0.5)
-        # How fast is nobody's business.
-        assert not make(bitext, tmp_path / "corpus", vectors, server, concurrency=2, retries=0, timeout=9.0).fresh
+    # The server is not needed for what is finished.
+    with pytest.raises(InputError, match=r"translator.temperature: was 0.0, now 0.5; choose another place"):
+        make(bitext, tmp_path / "corpus", vectors, server, request_temperature=0.5)
+    assert not make(bitext, tmp_path / "corpus", vectors, server, concurrency=2, retries=0, timeout=9.0).fresh
 
 
 def test_answers_of_which_none_is_good_are_not_paid_for_to_the_end(bitext, vectors, tmp_path):
@@ -225,7 +210,7 @@ def test_answers_of_which_none_is_good_are_not_paid_for_to_the_end(bitext, vecto
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf8")
     many = LineFiles({"source": tmp_path / "many.cs", "reference": tmp_path / "many.en"})
     with serving(lambda *_: "I cannot assist with that.") as server:
-        with pytest.raises(InputError, match=r"of the first 50 answers none is usable \(50 refused by the model\)"):
+        with pytest.raises(InputError, match=r"none of the first 50 answers is usable \(50 refused by the model\)"):
             make(many, tmp_path / "corpus", vectors, server, engine=replace(LOCAL, shard_rows=1000))
     assert len(server.requests) == 50
 

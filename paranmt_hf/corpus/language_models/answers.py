@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.columns import normalise
 from paranmt_hf.corpus.language import LanguageConfig, build_model, in_language
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig, Task
+from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.util.optional import require, versions
 
@@ -38,15 +38,14 @@ UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN
 
 @dataclass(frozen=True)
 class Answer:
-    """What a language model answered.
+    """The answer of a language model.
 
     Attributes:
         text: The answer as it came.
-        finish: Why it ends: `stop`, `length`, `content_filter`, or what else the server says; `refusal` where the
-            model refused explicitly, `context` where the request was too long for the model.
-        score: Mean of the natural logarithms of the probabilities of its tokens (<= 0); None where the server gave
-            none.
-        input_tokens: Tokens of the request, None where the server did not count.
+        finish: Why it ends: `stop`, `length`, `content_filter` or another reason of the server; `refusal` if the model
+            refused explicitly, `context` if the request was too long for the model.
+        score: Mean of the natural logarithms of the probabilities of its tokens (<= 0); None if the server gave none.
+        input_tokens: Tokens of the request; None if the server did not count them.
         output_tokens: Tokens of the answer, likewise.
     """
 
@@ -58,10 +57,10 @@ class Answer:
 
 
 class KeptAnswers:
-    """Answers by what was asked. Each is kept, also if this process is killed, once `add` has returned.
+    """A file of answers. Each is kept once `add` has returned, even if the process is killed.
 
     Args:
-        path: The file; made where it is not there.
+        path: The file, which is made if it is missing.
         request: What determines an answer besides the sentence, as JSON values.
     """
 
@@ -87,7 +86,7 @@ class KeptAnswers:
         return hashlib.sha256(self._request + sentence.encode("utf8", "surrogatepass")).digest()[:16]
 
     def find(self, sentences: Sequence[str]) -> dict[str, Answer]:
-        """Look answers up; sentences without one are left out."""
+        """Find the answers of sentences; those without one are left out."""
         found: dict[str, Answer] = {}
         query = "SELECT text, finish, score, input_tokens, output_tokens FROM answers WHERE key = ?"
         with self._explained():
@@ -126,7 +125,7 @@ class KeptAnswers:
 # Characters that an answer may be longer than the ratio allows: short sentences vary.
 ALLOWANCE = 20
 DEFINITION = "1"
-NOUNS: dict[Task, str] = {"translate": "translation", "paraphrase": "paraphrase"}
+NOUNS: dict[ModelTask, str] = {"translate": "translation", "paraphrase": "paraphrase"}
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
 REFUSAL = re.compile(
     r"^\W*((i'?m|i am|we'?re) (very )?(sorry|afraid)|(my )?apologies|i apologi[sz]e|sorry|unfortunately)?\W*"
@@ -137,7 +136,7 @@ REFUSAL = re.compile(
     r"|^\W*i('m| am) (just )?an? (ai|(large )?language model)\b",
     re.I,
 )
-# What comes before or behind an answer; each holds a colon or a bracket that the sentence has not.
+# Text before or after an answer; each has a colon or a bracket that the sentence does not have.
 PREAMBLE = re.compile(
     r"^\W*((sure|certainly|of course|okay|ok|absolutely)\b\W*)?((here|this)('s| is| are)\b[^:]{0,80}"
     r"|(the |my |a |an? )?(\w+ ){0,2}(translation|paraphrase|rephrasing|answer|output|sentence|version)\b[^:]{0,40}):",
@@ -147,20 +146,15 @@ REMARK = re.compile(
     r"(^|\W)(note|notes|explanation|literally|alternatively|alternative|alternative translation|or)\W{0,3}:", re.I
 )
 BRACKET = re.compile(r"[(\[](translator's )?(note|literal|lit\.|or[,:]|alternative|i\.e\.)", re.I)
-# What some models write before their answer.
+# Reasoning that some models write before their answer.
 THOUGHT = re.compile(r"^\s*<think(?:ing)?>(?:(?!</think).)*</think(?:ing)?>", re.S | re.I)
 MARKUP = ("```", "**", "\\boxed")
 
 
 class Judge:
-    """Takes sentences out of answers, or says why there is none.
+    """Finds the sentence in each answer, or the reason why it is not usable."""
 
-    Args:
-        config: The language of the answers, and how long they may be.
-        task: What was asked for.
-    """
-
-    def __init__(self, config: LanguageModelConfig, task: Task) -> None:
+    def __init__(self, config: LanguageModelConfig, task: ModelTask) -> None:
         require("py3langid", "llm")
         self._config, self._noun = config, NOUNS[task]
         self._language = LanguageConfig(language=config.language)
@@ -168,7 +162,7 @@ class Judge:
 
     @staticmethod
     def identity(config: LanguageModelConfig) -> dict[str, Any]:
-        """What determines the verdicts, as JSON values."""
+        """What determines the judgements, as JSON values."""
         package = versions(["py3langid"]).get("py3langid", "missing")
         return {
             "checks": DEFINITION,
@@ -228,7 +222,7 @@ class Judge:
 
 
 def unquoted(text: str, sentence: str) -> str:
-    """Take quotes from around an answer where the sentence has none around it."""
+    """Remove the quotes around an answer if its sentence has none."""
     if len(text) > 2 and QUOTES.get(text[0]) == text[-1] and (not sentence or sentence[0] not in QUOTES):
         inner = text[1:-1]
         if text[0] not in inner and text[-1] not in inner:
@@ -237,12 +231,12 @@ def unquoted(text: str, sentence: str) -> str:
 
 
 def says_more(raw: str, text: str, sentences: Sequence[str]) -> bool:
-    """Tell whether an answer holds more than one sentence that was asked for.
+    """Whether an answer holds more than the sentence that was asked for.
 
     Args:
-        raw: The answer as it came; several lines are several answers, for each sentence was one line.
-        text: The same on one line, without what the model thought.
-        sentences: The sentence and its reference: what they have too, such as a colon, tells nothing.
+        raw: The answer as it came; several lines are several answers, because each sentence was one line.
+        text: The same on one line, without the model's reasoning.
+        sentences: The sentence and its reference; marks that they have too, such as a colon, are ignored.
     """
     if len([line for line in THOUGHT.sub("", raw).splitlines() if line.strip()]) > 1:
         return True

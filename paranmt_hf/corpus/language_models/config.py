@@ -12,7 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import check_installed
 from paranmt_hf.util.settings import Count, Range, Seed, check
 
-Task = Literal["translate", "paraphrase"]
+ModelTask = Literal["translate", "paraphrase"]
 
 LANGUAGE_NAMES = {
     "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech", "da": "Danish",
@@ -24,7 +24,7 @@ LANGUAGE_NAMES = {
     "sl": "Slovenian", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish", "ta": "Tamil", "th": "Thai",
     "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-PROMPTS: dict[Task, str] = {
+PROMPTS: dict[ModelTask, str] = {
     "translate": "Translate this sentence{source_language} into {target_language}. Answer with the translation and "
     "nothing else.\n\n{sentence}",
     "paraphrase": "Say this sentence in {target_language} in other words and with another structure, without changing "
@@ -34,54 +34,46 @@ PLACES = ("sentence", "source_language", "target_language")
 
 
 def language_name(code: str) -> str:
-    """Give the English name of a language.
-
-    Args:
-        code: ISO 639-1 code.
-    """
+    """English name of a language, by its ISO 639-1 code."""
     if code not in LANGUAGE_NAMES:
         raise InputError(
-            f"a language model takes languages by their two-letter codes ({', '.join(LANGUAGE_NAMES)}), not {code!r}"
+            f"languages of a language model are two-letter codes ({', '.join(LANGUAGE_NAMES)}), was {code!r}"
         )
     return LANGUAGE_NAMES[code]
 
 
-def make_template(prompt: str | None, task: Task, source: str | None, target: str) -> str:
-    """Fill everything into a prompt but the sentence.
+def make_template(prompt: str | None, task: ModelTask, source: str | None, target: str) -> str:
+    """Fill everything into a prompt except `{sentence}`.
 
     Args:
-        prompt: Text with `{sentence}`, and `{source_language}` and `{target_language}` where it wants them; None takes
-            that of the task.
+        prompt: Text with `{sentence}`, and perhaps `{source_language}` and `{target_language}`; None takes the default
+            of the task.
         task: What the model does.
-        source: Code of the language of the sentences; None where it is not said.
+        source: Code of the language of the sentences, if it is given.
         target: Code of the language of the answers.
     """
     named = language_name(source) if source else ""
     if prompt is None and "{source_language}" in PROMPTS[task]:
-        return _filled(PROMPTS[task], f" from {named}" if named else "", language_name(target))
-    prompt = PROMPTS[task] if prompt is None else prompt
-    names = re.findall(r"\{([a-z_]+)\}", prompt)
-    if names.count("sentence") != 1 or set(names) - set(PLACES):
-        raise InputError(
-            f"prompt must hold {{sentence}} once, and may hold {{source_language}} and {{target_language}}; it "
-            f"holds {', '.join(f'{{{name}}}' for name in names) or 'none of them'}"
-        )
-    if "source_language" in names and not named:
-        raise InputError("prompt holds {source_language}, so source_language must name it")
-    if named and "source_language" not in names:
-        raise InputError(
-            f"source_language {source} changes nothing: the prompt has no {{source_language}}; leave it out, or add it"
-        )
-    return _filled(prompt, named, language_name(target))
-
-
-def _filled(prompt: str, source: str, target: str) -> str:
-    return prompt.replace("{source_language}", source).replace("{target_language}", target)
-
-
-def fill(template: str, sentence: str) -> str:
-    """Put a sentence into a template; braces in it are text."""
-    return template.replace("{sentence}", sentence)
+        # The default prompt may leave the language out.
+        prompt, named = PROMPTS[task], f" from {named}" if named else ""
+    else:
+        prompt = PROMPTS[task] if prompt is None else prompt
+        names = re.findall(r"\{([a-z_]+)\}", prompt)
+        if names.count("sentence") != 1 or set(names) - set(PLACES):
+            raise InputError(
+                f"prompt must hold {{sentence}} once, and may hold {{source_language}} and {{target_language}}; it "
+                f"holds {', '.join(f'{{{name}}}' for name in names) or 'none of them'}",
+                option="prompt",
+            )
+        if "source_language" in names and not named:
+            raise InputError("prompt holds {source_language}, so `source_language` must be given", option="prompt")
+        if named and "source_language" not in names:
+            raise InputError(
+                f"source_language {source} is not used, because the prompt has no {{source_language}}; add it there, "
+                "or leave it out",
+                option="source_language",
+            )
+    return prompt.replace("{source_language}", named).replace("{target_language}", language_name(target))
 
 
 # Prefix of the names of language models in records.
@@ -154,15 +146,11 @@ class LanguageModelConfig:
 
     @property
     def address(self) -> str:
-        """Address of the server; `/v1` is added where it names no path."""
+        """Address of the server; `/v1` is added if it has no path."""
         return _checked_address(self.base_url or os.environ.get(ADDRESS) or HOSTED)
 
     def answering_in(self, language: str) -> LanguageModelConfig:
-        """Settings of a model that answers in the language of a corpus.
-
-        Args:
-            language: Code of the language of the corpus.
-        """
+        """The same settings for answers in the language of a corpus, by its code."""
         if self.target_language not in (None, language):
             raise InputError(
                 f"target_language {self.target_language} is not the `language` of the corpus, {language}; leave it out"
@@ -170,16 +158,16 @@ class LanguageModelConfig:
         return replace(self, target_language=language)
 
     def check_installed(self) -> None:
-        """Refuse to begin where a package is missing."""
+        """Raise an error if a package is missing."""
         for package in ("openai", "py3langid"):
             check_installed(package, "llm")
 
-    def template(self, task: Task) -> str:
-        """Give the prompt of a task, with everything filled in but the sentence."""
+    def template(self, task: ModelTask) -> str:
+        """The prompt of a task, with everything filled in except `{sentence}`."""
         return make_template(self.prompt, task, self.source_language, self.language)
 
-    def request_identity(self, task: Task) -> dict[str, Any]:
-        """What determines an answer, as JSON values: not where the server is, which may move."""
+    def request_identity(self, task: ModelTask) -> dict[str, Any]:
+        """What determines an answer, as JSON values; not the address of the server, which may move."""
         return {
             "model": f"{PREFIX}{self.name}",
             "prompt": self.template(task),

@@ -9,14 +9,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.language_models.answers import Answer
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig, Task, fill
-from paranmt_hf.corpus.language_models.server import PassingError
+from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
+from paranmt_hf.corpus.language_models.server import PassingError, Server
 from paranmt_hf.errors import InputError
 
 # Bytes of UTF-8 text for each token, about, whatever the model: four of English, two of most other languages, three of
@@ -66,7 +65,7 @@ def price(config: LanguageModelConfig, input_tokens: int, output_tokens: int) ->
     return (input_tokens * config.price_input + output_tokens * config.price_output) / 1e6
 
 
-def cost_of(config: LanguageModelConfig, task: Task, tables: Iterable[pa.Table | pa.RecordBatch]) -> Cost:
+def cost_of(config: LanguageModelConfig, task: ModelTask, tables: Iterable[pa.Table | pa.RecordBatch]) -> Cost:
     """Estimate what a corpus costs.
 
     Args:
@@ -79,7 +78,7 @@ def cost_of(config: LanguageModelConfig, task: Task, tables: Iterable[pa.Table |
         rows += table.num_rows
         asked += _bytes(table.column("source" if task == "translate" else "reference"))
         answered += _bytes(table.column("reference"))
-    around = TEMPLATE_TOKENS + tokens_of(fill(config.template(task), ""))
+    around = TEMPLATE_TOKENS + tokens_of(config.template(task).replace("{sentence}", ""))
     input_tokens, output_tokens = rows * around + int(asked / BYTES_PER_TOKEN), int(answered / BYTES_PER_TOKEN)
     return Cost(rows, input_tokens, output_tokens, price(config, input_tokens, output_tokens))
 
@@ -134,13 +133,13 @@ class MinuteLimits:
             return 0.0
 
     def correct(self, tokens: int) -> None:
-        """Add tokens that the estimate of a request lacked; a negative number counts for nothing."""
+        """Add tokens that the estimate of a request lacked; a negative number is ignored."""
         if tokens > 0:
             with self._lock:
                 self._add(self._clock(), 0, tokens)
 
     def pause(self, seconds: float) -> None:
-        """Let no request begin for so long: the server asked for it."""
+        """Let no request begin for some seconds, as the server asks."""
         with self._lock:
             self._paused = max(self._paused, self._clock() + seconds)
 
@@ -160,32 +159,24 @@ class MinuteLimits:
 
 # Seconds before the second try; doubled with each further one.
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
-# A server that wants a longer wait is better asked another day.
+# A longer wait that a server asks for ends the run.
 LONGEST_OBEYED = 3600.0
 
 
-class Asks(Protocol):
-    """Asks a language model once."""
-
-    def ask(self, prompt: str) -> Answer:
-        """Ask once; see `Server.ask`."""
-        ...
-
-
 class _Stopped(Exception):
-    """Nobody waits for the answer any more."""
+    """The answer is not needed any more."""
 
 
 class Asker:
-    """Asks for a batch of answers with several threads, which end with the process whatever they wait for.
+    """Asks for a batch of answers with several threads, which end with the process even while they wait.
 
     Args:
-        server: Asks once.
-        config: How many requests at a time, and how many tries.
+        server: The server.
+        config: Number of requests at a time, and of tries.
         limits: Requests and tokens per minute, over all batches.
     """
 
-    def __init__(self, server: Asks, config: LanguageModelConfig, limits: MinuteLimits) -> None:
+    def __init__(self, server: Server, config: LanguageModelConfig, limits: MinuteLimits) -> None:
         self._server, self._config, self._limits = server, config, limits
         self._stop = threading.Event()
 
@@ -196,8 +187,8 @@ class Asker:
             prompts: What is asked.
 
         Yields:
-            The index of a prompt and its answer, as they come. The next request begins only when the caller wants the
-            next answer: who keeps each one loses no more than `concurrency` of them when the process is killed.
+            The index of a prompt and its answer, as they come. The next request begins only when the caller asks for
+            the next answer: if it keeps each one, a kill loses at most `concurrency` of them.
         """
         if not prompts:
             return
@@ -206,7 +197,7 @@ class Asker:
         for index in range(len(prompts)):
             tasks.put(index)
         count = min(self._config.concurrency, len(prompts))
-        # One for each request that is under way or whose answer the caller has not dealt with.
+        # One for each request in progress, or whose answer the caller has not handled yet.
         places = threading.Semaphore(count)
 
         def work() -> None:
@@ -248,7 +239,7 @@ class Asker:
     def _under_way(
         self, threads: Sequence[threading.Thread], results: SimpleQueue[tuple[int, Answer | Exception]]
     ) -> Iterator[tuple[int, Answer]]:
-        """Give the answers to what is asked already: they may have cost something."""
+        """Yield the answers to requests in progress, which may have cost something."""
         for thread in threads:
             thread.join()
         while not results.empty():
@@ -277,7 +268,7 @@ class Asker:
     def _wait(self, stop: threading.Event, error: PassingError, attempt: int) -> None:
         """Wait before the next try, or give up."""
         if attempt == self._config.retries:
-            times = f"{attempt + 1} times in a row" if attempt else "and --retries is 0"
+            times = f"{attempt + 1} times in a row" if attempt else "and `retries` is 0"
             raise InputError(
                 f"{error.reason}, {times}; what was answered is kept, run the same command again"
             ) from None

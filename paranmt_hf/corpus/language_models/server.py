@@ -1,4 +1,4 @@
-"""One request to an OpenAI-compatible server, and what went wrong with it in one sentence.
+"""One request to an OpenAI-compatible server, with errors in one sentence.
 
 The protocol is that of chat completions, which vLLM, SGLang, llama.cpp, `transformers serve` and hosted models speak.
 """
@@ -25,13 +25,13 @@ CONTEXT = re.compile(
     r"|input\W.{0,30}too long",
     re.I,
 )
-# How servers say that a filter of theirs stopped a request or an answer.
+# Code of an error, and reason of an end, for what a filter of the server stopped.
 FILTERED = "content_filter"
 # Status codes of failures that pass: time-out, conflict, too early, too many requests, and those of the server.
 PASSING = {408, 409, 425, 429}
 # Characters of a server's message that are shown.
 BRIEF = 300
-# Names of models that an error lists.
+# Maximum number of models that an error lists.
 LISTED = 8
 
 
@@ -82,7 +82,7 @@ class Server:
                 raise InputError(self._refused(error)) from None
         except openai.APIConnectionError as error:
             raise InputError(
-                f"no server answers at {self.address} ({self._said(error)}): start it, or correct --base-url"
+                f"no server answers at {self.address} ({self._said(error)}): start it, or correct `base_url`"
             ) from None
         except (openai.OpenAIError, ValueError, TypeError, AttributeError):
             logger.debug("no list of models at %s", self.address)
@@ -168,7 +168,7 @@ class Server:
         if status in PASSING or status >= 500:
             reason = f"{self.address} answered with status {status}: {said}"
             return PassingError(reason, _wait(error.response.headers), crowded=status == 429)
-        hint = "; give the --request-temperature that it takes" if "temperature" in said else ""
+        hint = "; give a `request_temperature` that it takes" if "temperature" in said else ""
         return InputError(
             f"{self.address} does not take the request for {self._config.name!r} ({status}): {said}{hint}"
         )
@@ -190,7 +190,7 @@ class Server:
             return f"{self.address} has no model {name!r}; it has {', '.join(models[:LISTED])}{more}"
         return (
             f"{self.address} has no model {name!r}, or no chat completions at that address (404: {said}); correct the "
-            "name, or --base-url, which usually ends in /v1"
+            "name, or `base_url`, which usually ends in /v1"
         )
 
     def _said(self, error: BaseException) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,15 +17,14 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
 from paranmt_hf.corpus.language_models.answers import ANSWERS_FILE, Answer, Judge, KeptAnswers
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig, Task, fill
+from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
 from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, cost_of, money, price
 from paranmt_hf.corpus.language_models.server import Server
 from paranmt_hf.errors import InputError
 
 logger = logging.getLogger(__name__)
 
-# Rows that are asked for together, and the first ones: if none of these is any good, the others would be paid for
-# nothing.
+# Rows that are asked for together, and the first ones, of which at least one must be usable before more are paid for.
 WINDOW, FIRST = 2000, 50
 
 
@@ -37,12 +37,12 @@ class AskStage:
     Attributes:
         config: The language model, and what it is asked.
         task: Translate `source`, or paraphrase `reference`.
-        answers: The file of answers, once it is known: see `ready`.
-        begun: Whether shards with good answers are done, as `ready` finds.
+        answers: The file of answers; see `ready`.
+        begun: Whether shards with usable answers are done; see `ready`.
     """
 
     config: LanguageModelConfig
-    task: Task = "translate"
+    task: ModelTask = "translate"
     answers: Path | None = None
     begun: bool = False
     unit: str = "sentences"
@@ -59,12 +59,7 @@ class AskStage:
         return {part: {**self.config.request_identity(self.task), **Judge.identity(self.config)}}
 
     def ready(self, manifest: Manifest, work: Path) -> AskStage:
-        """Say what the requests will cost, and where answers are kept.
-
-        Args:
-            manifest: The shards of input.
-            work: The work folder.
-        """
+        """Log what the requests will cost; returns the stage with the file of answers in the work folder."""
         done = work / f"1-{self.label}"
         left = [path for path in manifest.paths() if not (done / path.name).exists()]
         if left:
@@ -77,12 +72,11 @@ class AskStage:
         return replace(self, answers=work / ANSWERS_FILE, begun=begun)
 
     def tell_use(self) -> None:
-        """Say how many tokens the server has counted for all answers that are kept."""
+        """Log the number of tokens that the server has counted for all kept answers."""
         if self.answers is None or not self.answers.exists():
             return
-        kept = KeptAnswers(self.answers, {})
-        answers, input_tokens, output_tokens = kept.tokens()
-        kept.close()
+        with closing(KeptAnswers(self.answers, {})) as kept:
+            answers, input_tokens, output_tokens = kept.tokens()
         if input_tokens + output_tokens:
             paid = price(self.config, input_tokens, output_tokens)
             logger.info(
@@ -92,77 +86,83 @@ class AskStage:
 
     def load(self) -> Work:
         """Reach the server."""
-        if self.answers is None:
-            raise ValueError("`ready` says where answers are kept")
-        path, config = self.answers, self.config
-        judge, server = Judge(config, self.task), Server(config)
+        server = Server(self.config)
         server.check()
-        limits = MinuteLimits(config.requests_per_minute, config.tokens_per_minute)
-        # A run that continues after good answers does not check the first ones again.
-        seen, good = 0, int(self.begun)
-        reasons: Counter[str] = Counter()
-
-        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
-            nonlocal seen, good
-            parts, dropped, done = [], Counter[str](), 0
-            kept = KeptAnswers(path, config.request_identity(self.task))
-            try:
-                for window in _windows(table, 0 if seen else FIRST):
-                    asked = _Asking(config, self.task, kept, Asker(server, config, limits))
-                    part, missing = asked.answered(window, judge, partial(_ahead, report, done))
-                    parts.append(part)
-                    dropped.update(missing)
-                    reasons.update(missing)
-                    done, seen, good = done + window.num_rows, seen + window.num_rows, good + part.num_rows
-                    report(done)
-                    _check_useful(seen, good, reasons, path)
-            finally:
-                kept.close()
-            return pa.concat_tables(parts), dict(dropped)
-
-        return work
+        return _AskWork(self, server)
 
 
-class _Asking:
-    """Asks for what is not kept yet."""
+class _AskWork:
+    """Asks for the answers that are not kept yet, shard by shard."""
 
-    def __init__(self, config: LanguageModelConfig, task: Task, kept: KeptAnswers, asker: Asker) -> None:
-        self._template, self._task, self._kept, self._asker = config.template(task), task, kept, asker
+    def __init__(self, stage: AskStage, server: Server) -> None:
+        if stage.answers is None:
+            raise ValueError("`ready` sets the file of answers")
+        self._path, self._config, self._task = stage.answers, stage.config, stage.task
+        self._judge = Judge(self._config, self._task)
+        limits = MinuteLimits(self._config.requests_per_minute, self._config.tokens_per_minute)
+        self._asker = Asker(server, self._config, limits)
+        # A run that continues after usable answers does not check the first ones again.
+        self._seen, self._good = 0, int(stage.begun)
+        self._reasons: Counter[str] = Counter()
 
-    def answered(
-        self, table: pa.Table, judge: Judge, report: Callable[[int], None]
+    def __call__(self, table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+        parts, dropped, done = [], Counter[str](), 0
+        with closing(KeptAnswers(self._path, self._config.request_identity(self._task))) as kept:
+            for window in _windows(table, 0 if self._seen else FIRST):
+                part, missing = self._answered(window, kept, partial(_ahead, report, done))
+                parts.append(part)
+                dropped.update(missing)
+                self._reasons.update(missing)
+                done += window.num_rows
+                self._seen += window.num_rows
+                self._good += part.num_rows
+                report(done)
+                self._check_useful()
+        return pa.concat_tables(parts), dict(dropped)
+
+    def _answered(
+        self, table: pa.Table, kept: KeptAnswers, report: Callable[[int], None]
     ) -> tuple[pa.Table, dict[str, int]]:
         """Give a table its translations, as `translate_table` does, and count the rows left out, by reason."""
         references = table["reference"].to_pylist()
         sentences = table["source"].to_pylist() if self._task == "translate" else references
-        answers = self._answers(sentences, report)
-        texts, reasons = judge.judge(sentences, references, answers)
+        answers = self._answers(sentences, kept, report)
+        texts, reasons = self._judge.judge(sentences, references, answers)
         scores = np.array([np.nan if answer.score is None else answer.score for answer in answers], np.float32)
         columns = {
             "translation": pa.array(texts, pa.string()),
             "translation_score": pa.array(scores, from_pandas=True),
         }
         rest = {name: table[name] for name in table.column_names if name not in columns}
-        kept = pa.table({**rest, **columns}).filter(pa.array([text is not None for text in texts], pa.bool_()))
-        return kept, dict(Counter(reason for reason in reasons if reason))
+        usable = pa.table({**rest, **columns}).filter(pa.array([text is not None for text in texts], pa.bool_()))
+        return usable, dict(Counter(reason for reason in reasons if reason))
 
-    def _answers(self, sentences: list[str], report: Callable[[int], None]) -> list[Answer]:
+    def _answers(self, sentences: list[str], kept: KeptAnswers, report: Callable[[int], None]) -> list[Answer]:
         """Find the answer of each sentence, or ask for it; equal sentences are asked for once."""
         distinct = list(dict.fromkeys(sentences))
-        found = self._kept.find(distinct)
+        found = kept.find(distinct)
         missing = [sentence for sentence in distinct if sentence not in found]
-        done = len(sentences) - len(missing)
-        prompts = [fill(self._template, sentence) for sentence in missing]
+        done, template = len(sentences) - len(missing), self._config.template(self._task)
+        prompts = [template.replace("{sentence}", sentence) for sentence in missing]
         for index, answer in self._asker.ask(prompts):
-            self._kept.add(missing[index], answer)
+            kept.add(missing[index], answer)
             found[missing[index]] = answer
             done += 1
             report(done)
         return [found[sentence] for sentence in sentences]
 
+    def _check_useful(self) -> None:
+        """Stop before many answers are paid for if none of the first is usable."""
+        if self._seen >= FIRST and not self._good:
+            counts = ", ".join(f"{count:,} {reason}" for reason, count in self._reasons.most_common())
+            raise InputError(
+                f"none of the first {self._seen:,} answers is usable ({counts}): check `prompt`, the model and "
+                f"`target_language`; the answers are kept in {self._path}, delete its folder to start again"
+            )
+
 
 def holds_answers(work: Path) -> bool:
-    """Tell whether a work folder holds answers of a server, which may have cost something."""
+    """Whether a work folder holds answers of a server, which may have cost something."""
     return (work / ANSWERS_FILE).exists()
 
 
@@ -176,13 +176,3 @@ def _windows(table: pa.Table, first: int) -> Iterator[pa.Table]:
     while start < max(1, table.num_rows):
         yield table.slice(start, size)
         start, size = start + size, WINDOW
-
-
-def _check_useful(seen: int, good: int, reasons: Counter[str], path: Path) -> None:
-    """Stop before many answers are paid for of which none is any good."""
-    if seen >= FIRST and not good:
-        counts = ", ".join(f"{count:,} {reason}" for reason, count in reasons.most_common())
-        raise InputError(
-            f"of the first {seen:,} answers none is usable ({counts}): look at --prompt, the model and "
-            f"--target-language; the answers are kept in {path}, delete its folder to start again"
-        )

@@ -1,12 +1,12 @@
-"""The columns `number_mismatch`, `negation_mismatch` and `name_mismatch`. Pure functions from columns to columns.
+"""The columns `number_mismatch`, `negation_mismatch` and `name_mismatch`.
 
-Each counts the claims of one sentence of a pair that the other does not confirm, both ways (`items.py`); what the
-claims are, `numbers.py`, `negation.py` and `names.py` say. A chunk between blanks and a run of chunks are read once,
-and remembered.
+Each counts the claims of one sentence of a pair that the other does not confirm, both ways (`items.py`); `numbers.py`
+and `names.py` find the claims, and negations are found here. A chunk between blanks and a run of chunks are read once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -14,12 +14,68 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.meaning import names, negation, numbers
-from paranmt_hf.corpus.meaning.items import Claims, Lists, Memory, Numbering, Reading, count_unconfirmed
+from paranmt_hf.corpus.meaning import names, numbers
+from paranmt_hf.corpus.meaning.items import Claims, Lists, Memory, Numbering, Statement, count_unconfirmed
 
 MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch")
-# Counts up when a definition changes, so that a release with older columns gets new ones.
+# To be raised when a definition changes, so that older columns of a release are computed again.
 DEFINITION = 1
+
+
+# Negations are claims, as is every `n't`; the other sentence confirms them by a negation of any kind, also a weaker
+# one: `hardly`, `unable`, `lack`, `refuse`, a word with `un-` or `-less`. `not only`, `no. 5`, `no doubt` and the like
+# are not negations, nor is `or not`.
+NEGATIONS = frozenset(
+    "not no never nobody nothing none nor neither nowhere cannot without cant dont doesnt didnt isnt arent wasnt "
+    "werent wont wouldnt couldnt shouldnt hasnt havent hadnt aint".split()
+)
+# Words that confirm a negation and are none by themselves.
+WEAKER = re.compile(
+    r"""hardly|barely|scarcely|rarely|seldom|few|fewer|little|less|least|minus|nil|zero|only|until|unless|except\w*|instead
+    |rather|any|anyone|anything|anybody|anymore|anywhere|lest|otherwise|difficult\w*|free|vain|gone|differ\w*
+    |hinder\w*|hamper\w*|obstruct\w*|declin\w*|depriv\w*|resist\w*|oppon\w+
+    |fail\w*|refus\w*|reject\w*|den(?:y|ies|ied|ying|ial)|lack\w*|missing|absen\w+|avoid\w*|prevent\w*|stop\w*|cease\w*
+    |block\w*|exclu[ds]\w*|forb\w+|prohibit\w*|ban|bans|banned|refrain\w*|abst\w+|reluct\w+|negati\w+|oppos[ei]\w*
+    |contrary|los[et]\w*|miss|misses|missed|wrong\w*|false\w*|doubt\w*|skeptic\w*|neglect\w*|ignore[ds]?|ignoring|ignoran\w+
+    |beyond|despite|regardless|alone|void|empty|devoid|spare\w*|remove\w*|bad\w*|poor\w*|worse\w*|worst
+    |un[a-z]{3,}|im(?:poss|mob|mat|pat|perf|pol|prob|prac|moral|mun|pun)\w+|il(?:leg|lic|lit|log)\w+|ir(?:r|regular)\w+
+    |in(?:abil|cap|suff|adeq|acc|corr|val|vis|act|app|comp|con|cred|dec|def|dep|dis|eff|equ|exp|flex|form|hum|sens|sign
+    |sta|tol|vul)\w*|dis[a-z]{3,}|mi[s][a-z]{4,}|non\w*|anti\w*|[a-z]{3,}less(?:ly|ness)?""",
+    re.VERBOSE,
+)
+# After `not`, these take the negation away again; so do these after `no`, and `or` before `not`.
+AFTER_NOT = frozenset("only just merely simply solely least alone necessarily long far".split())
+AFTER_NO = frozenset("doubt matter wonder less fewer sooner later question".split())
+NEGATES, CONFIRMS, IS_NOT, IS_NO, TAKES_NOT, TAKES_NO, IS_OR = (1 << bit for bit in range(6, 13))
+PARTICLES = {
+    **dict.fromkeys(AFTER_NOT, TAKES_NOT),
+    **dict.fromkeys(AFTER_NO, TAKES_NO),
+    "not": IS_NOT,
+    "no": IS_NO,
+    "or": IS_OR,
+}
+WORD_EDGES = re.compile(r"^\W+|\W+$")
+NUMBER_AHEAD = re.compile(r"^\W*[0-9]")
+
+
+def negation_bits(chunk: str, words: list[str]) -> int:
+    """Flags of a chunk between blanks and its words, runs of letters, for negations.
+
+    Returns:
+        The bits `NEGATES` (a negation), `CONFIRMS` (any kind of it), `IS_NOT`, `IS_NO` and `IS_OR` (those words),
+        `TAKES_NOT` and `TAKES_NO` (what takes the negation away from a `not` or `no` before it).
+    """
+    if not words:
+        return TAKES_NO if NUMBER_AHEAD.match(chunk) else 0
+    word = words[0].lower() if len(words) == 1 else WORD_EDGES.sub("", chunk).lower().replace("\u2019", "'")
+    bits = PARTICLES.get(word, 0)
+    if word.endswith("n't"):
+        return bits | NEGATES | CONFIRMS
+    if word in NEGATIONS:
+        # Doctors Without Borders: part of a name.
+        return bits | CONFIRMS | (0 if chunk[0] == "W" else NEGATES)
+    parts = (word,) if len(words) == 1 else [part.lower() for part in words]
+    return bits | (CONFIRMS if any(part in NEGATIONS or WEAKER.fullmatch(part) for part in parts) else 0)
 
 
 @dataclass(frozen=True)
@@ -29,8 +85,8 @@ class Chunks:
     Attributes:
         texts: The chunks [chunk], sentence after sentence, as a dictionary column.
         bounds: Bounds [sentence + 1]: sentence `i` has the chunks from `bounds[i]` to `bounds[i + 1]`.
-        flags: What each chunk has to do with numbers, negations and names [chunk].
-        keys: The keys of names that each chunk confirms [chunk].
+        flags: Bits for numbers, negations and names of each chunk [chunk].
+        keys: Keys of names that each chunk confirms [chunk].
     """
 
     texts: pa.DictionaryArray
@@ -104,17 +160,17 @@ class MismatchReader:
     def _forget(self) -> None:
         self._keys, self._claims = Numbering(), Claims()
         self._chunks = Memory(self._read_chunk, 2)
-        self._numbers = Memory(lambda run: self._read(numbers.read_numbers(run)), 2)
-        self._names = Memory(lambda run: self._read(names.read_names(run)), 2)
+        self._numbers = Memory(lambda run: self._read(numbers.numbers_in(run)), 2)
+        self._names = Memory(lambda run: self._read(names.names_in(run)), 2)
 
     def _read_chunk(self, chunk: str) -> tuple[list[int], list[int]]:
         words = [chunk] if chunk.isalpha() else names.WORD.findall(chunk)
-        flags = numbers.classify(chunk, words) | negation.classify(chunk, words) | names.classify(chunk, words)
+        flags = numbers.number_bits(chunk, words) | negation_bits(chunk, words) | names.name_bits(chunk, words)
         return [flags], [self._keys[key] for key in names.keys_of(chunk, words)]
 
-    def _read(self, reading: Reading) -> tuple[list[int], list[int]]:
-        return [self._claims.number(claim, self._keys) for claim in reading.claims], [
-            self._keys[key] for key in reading.evidence
+    def _read(self, found: Statement) -> tuple[list[int], list[int]]:
+        return [self._claims.number(claim, self._keys) for claim in found.claims], [
+            self._keys[key] for key in found.evidence
         ]
 
     def columns(self, references: pa.Array, translations: pa.Array) -> dict[str, pa.Array]:
@@ -158,11 +214,11 @@ class MismatchReader:
         return self._both_ways(count, claims, evidence)
 
     def _negation_mismatch(self, chunks: Chunks, count: int) -> np.ndarray:
-        taken = chunks.has(negation.IS_NOT) & chunks.after(chunks.has(negation.TAKES_NOT))
-        taken |= chunks.has(negation.IS_NOT) & chunks.before(chunks.has(negation.IS_OR))
-        taken |= chunks.has(negation.IS_NO) & chunks.after(chunks.has(negation.TAKES_NO))
-        claims = chunks.count(chunks.has(negation.NEGATES) & ~taken)
-        confirmed = chunks.count(chunks.has(negation.CONFIRMS)) > 0
+        taken = chunks.has(IS_NOT) & chunks.after(chunks.has(TAKES_NOT))
+        taken |= chunks.has(IS_NOT) & chunks.before(chunks.has(IS_OR))
+        taken |= chunks.has(IS_NO) & chunks.after(chunks.has(TAKES_NO))
+        claims = chunks.count(chunks.has(NEGATES) & ~taken)
+        confirmed = chunks.count(chunks.has(CONFIRMS)) > 0
         return np.where(confirmed[count:], 0, claims[:count]) + np.where(confirmed[:count], 0, claims[count:])
 
     def _name_mismatch(self, chunks: Chunks, count: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Claims and evidence: what a sentence says, and what of it the other sentence of a pair does not confirm.
+"""Claims of a sentence, and evidence for them in the other sentence of a pair.
 
 A sentence makes claims: a number, a negation, a name. A claim is a set of keys, the forms in which the other sentence
 may say the same. It is confirmed if the other sentence's evidence holds one of these keys. There is more evidence than
@@ -8,7 +8,7 @@ claims: "both" confirms the number 2 without claiming it, so that its absence is
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, count, islice, repeat
 
@@ -21,7 +21,7 @@ Claim = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Reading:
+class Statement:
     """What a text says.
 
     Attributes:
@@ -31,16 +31,6 @@ class Reading:
 
     claims: tuple[Claim, ...] = ()
     evidence: tuple[str, ...] = ()
-
-
-def unconfirmed(claims: Iterable[Claim], evidence: Iterable[str]) -> int:
-    """Count the different claims of one sentence that the evidence of the other does not confirm.
-
-    >>> unconfirmed([("2", "t2:00"), ("7",), ("7",)], ["t2:00", "5"])
-    1
-    """
-    known = set(evidence)
-    return sum(known.isdisjoint(claim) for claim in set(claims))
 
 
 @dataclass(frozen=True)
@@ -154,7 +144,7 @@ class Memory:
 
 
 def count_unconfirmed(claims: Lists, keys: Lists | GrowingLists, *evidence: Lists) -> np.ndarray:
-    """Count the claims of sentences that the other sentences do not confirm: `unconfirmed` for columns.
+    """Count the claims of sentences that the other sentences do not confirm: each different claim once.
 
     Args:
         claims: Numbers of the claims of each sentence [pair].

@@ -1,8 +1,8 @@
-"""Which names a sentence holds.
+"""Names in sentences.
 
-A name is a word with a capital letter that does not begin a sentence, and is no title, month or day. The other
+A name is a word with a capital letter that does not begin a sentence and is not a title, month or day. The other
 sentence confirms it by any word, capital or not, with the same first four letters, accents aside: `Russia` and
-`Russians`, `Praha` and `prahy`. So the first word of a sentence confirms names and claims none. Acronyms are
+`Russians`, `Praha` and `prahy`. So the first word of a sentence confirms names and does not claim one. Acronyms are
 confirmed by capitalised words with these initials (`EU`, `European Union`) and the other way round, and some
 countries by the words for their people (`France`, `French`). A sentence more than half of whose words begin with a
 capital is a headline, whose capitals say nothing: it claims no names.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from paranmt_hf.corpus.meaning.items import Claim, Reading
+from paranmt_hf.corpus.meaning.items import Claim, Statement
 
 STEM = 4
 # Capitalised words that are no names.
@@ -86,16 +86,12 @@ EDGES = "\"'()[]{}.,;:!?\u2018\u2019\u201c\u201d\u00ab\u00bb"
 ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}s?")
 
 
-def classify(chunk: str, words: list[str]) -> int:
-    """Tell what a chunk between blanks has to do with names.
-
-    Args:
-        chunk: The chunk.
-        words: Its words: runs of letters.
+def name_bits(chunk: str, words: list[str]) -> int:
+    """Flags of a chunk between blanks and its words, runs of letters, for names.
 
     Returns:
         The bits `CAPITAL` (a name unless it begins a sentence), `LETTERS` (it counts when capitals are counted),
-        `ENDS` (a sentence may begin after it), `OPENS` (it may begin one itself), `TAIL` (no name goes on after it).
+        `ENDS` (a sentence may begin after it), `OPENS` (it may begin one itself), `TAIL` (no name continues after it).
     """
     if chunk.isalpha():
         return LETTERS | (CAPITAL if _is_name(chunk, chunk) else 0)
@@ -113,7 +109,7 @@ def classify(chunk: str, words: list[str]) -> int:
 
 
 def _is_name(first: str, core: str) -> bool:
-    """Tell whether a chunk is a name unless it begins a sentence, by its first word and all of it."""
+    """Whether a chunk is a name unless it begins a sentence, by its first word and all of it."""
     return first[0].isupper() and (len(first) > 1 or "." in core) and core.lower().removesuffix("'s") not in NOT_NAMES
 
 
@@ -155,13 +151,13 @@ def _initials(letters: str) -> list[str]:
     return [f"initials {letters}", *([PEOPLES[letters]] if letters in PEOPLES else [])]
 
 
-def read_names(run: str) -> Reading:
+def names_in(run: str) -> Statement:
     """Read a run of capitalised chunks.
 
     Args:
         run: The chunks with blanks between them, a blank before them if the first one begins a sentence.
 
-    >>> read_names(" Peter Smith").claims
+    >>> names_in(" Peter Smith").claims
     (('smit', 'initials ps'),)
     """
     chunks = run.replace("\u2019", "'").split()
@@ -174,4 +170,4 @@ def read_names(run: str) -> Reading:
             claims.append((*acronym, *whole))
         else:
             claims += [(*_keys(word), *whole) for word in words if word[0].isupper() and len(word) > 1]
-    return Reading(tuple(dict.fromkeys(claims)), tuple(whole))
+    return Statement(tuple(dict.fromkeys(claims)), tuple(whole))

@@ -1,4 +1,4 @@
-"""Which numbers a sentence holds: digits and words, dates, times, percentages.
+"""Numbers in sentences: digits and words, dates, times, percentages.
 
 Chunks of text between blanks that have to do with numbers form runs, such as `two hundred and five per cent` or
 `5 May 2008`; a run is read on its own. Equal are:
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 
-from paranmt_hf.corpus.meaning.items import Claim, Reading
+from paranmt_hf.corpus.meaning.items import Claim, Statement
 
 UNITS = {
     word: value
@@ -99,15 +99,11 @@ JOINING = {"and": AND, "per": PER, "cent": CENT, "am": HALF_DAY, "pm": HALF_DAY,
 DIGIT = re.compile(r"[0-9]")
 
 
-def classify(chunk: str, words: list[str]) -> int:
-    """Tell what a chunk between blanks has to do with numbers.
-
-    Args:
-        chunk: The chunk.
-        words: Its words: runs of letters.
+def number_bits(chunk: str, words: list[str]) -> int:
+    """Flags of a chunk between blanks and its words, runs of letters, for numbers.
 
     Returns:
-        The bits `NUMBER` (a number or part of one), `SCALE` (hundred, thousand, after which `and` may go on), `AND`,
+        The bits `NUMBER` (a number or part of one), `SCALE` (hundred, thousand, which `and` may follow), `AND`,
         `PER` and `CENT` (of `per cent`), `HALF_DAY` (a.m., p.m., o'clock).
     """
     for word in words:
@@ -141,29 +137,29 @@ PARTS = re.compile(
     re.VERBOSE | re.ASCII,
 )
 ATTACHED = re.compile(r"(k|m|mn|mln|b|bn|tn)(?![^\W_])", re.IGNORECASE)
-# More digits are no number of a sentence, and Python refuses to convert very many.
+# Longer sequences of digits are compared as text; Python refuses to convert very long ones.
 DIGITS = 30
 LARGEST = 10**DIGITS
 
 
-def read_numbers(run: str) -> Reading:
+def numbers_in(run: str) -> Statement:
     """Read a run of chunks that have to do with numbers.
 
-    >>> read_numbers("two hundred and five per cent").claims
+    >>> numbers_in("two hundred and five per cent").claims
     (('205',), ('%',))
     """
     reader = _Reader(run)
     for match in PARTS.finditer(run.replace("\u2019", "'")):
         getattr(reader, f"on_{match.lastgroup}")(match)
     reader.flush()
-    return Reading(tuple(dict.fromkeys(reader.claims)), tuple(dict.fromkeys(reader.evidence)))
+    return Statement(tuple(dict.fromkeys(reader.claims)), tuple(dict.fromkeys(reader.evidence)))
 
 
 class _Reader:
     """Reads the parts of a run one after the other.
 
-    A number that is being put together is in `_digits`, as (value times 10 ** places, places, other keys), or, if of
-    words, in `_small`, what stands below the next thousand, and `_large`.
+    The current number is in `_digits`, as (value times 10 ** places, places, other keys), or, if it is of words, in
+    `_small`, the part below the next thousand, and `_large`.
     """
 
     def __init__(self, run: str) -> None:
@@ -181,7 +177,7 @@ class _Reader:
         self.evidence += keys
 
     def flush(self) -> None:
-        """End the number that is being put together."""
+        """Finish the current number."""
         if self._digits is not None:
             value, places, others = self._digits
             key = spelt(value, places)
@@ -278,7 +274,7 @@ class _Reader:
         self._last = lower
 
     def _add(self, word: str) -> bool:
-        """Let a word go on with the number that is being put together, or begin one; False if it is no number word."""
+        """Add a word to the current number, or begin one; False if it is not a number word."""
         scale = SCALES.get(word)
         if self._small >= LARGEST:
             self.flush()
@@ -345,7 +341,7 @@ def _european(text: str) -> tuple[str, str, str]:
 
 
 def _clock(hour: int, minute: int) -> str:
-    """Key of a time of day; the halves of a day are not told apart, because texts name them in too many ways."""
+    """Key of a time of day, the same in both halves of the day, because texts name these in too many ways."""
     return f"t{hour % 12}:{minute:02d}"
 
 

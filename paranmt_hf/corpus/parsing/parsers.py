@@ -129,7 +129,7 @@ class TreeSource:
         return SentenceTrees(parser)
 
 
-def parse(
+def parse_sentences(
     parser: Parser,
     sentences: Sequence[str],
     cut: Callable[[Tree], str] = str,

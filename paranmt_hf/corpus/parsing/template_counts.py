@@ -184,21 +184,17 @@ class CountedTemplates:
     different: int
     parser: str
 
-    @property
-    def shares(self) -> list[float]:
-        """Share of each template in all trees, in [0, 1]."""
-        return [each.count / self.total for each in self.counts]
-
-    @property
-    def cumulative_shares(self) -> list[float]:
-        """Share of each template and those before it, in [0, 1]."""
-        return [count / self.total for count in itertools.accumulate(each.count for each in self.counts)]
+    def shares(self) -> list[tuple[TemplateCount, float, float]]:
+        """Each template with its share of all trees, and the share of it and those before it, in [0, 1]."""
+        sums = itertools.accumulate(each.count for each in self.counts)
+        return [
+            (each, each.count / self.total, count / self.total) for each, count in zip(self.counts, sums, strict=True)
+        ]
 
     def summary(self) -> str:
         """A table for a terminal."""
         head = ["template", "count", "share %", "cumulative %"]
-        figures = zip(self.counts, self.shares, self.cumulative_shares, strict=True)
-        rows = [[each.template, f"{each.count:,}", percent(share), percent(total)] for each, share, total in figures]
+        rows = [[each.template, f"{each.count:,}", percent(share), percent(sum)] for each, share, sum in self.shares()]
         examples = ["example", *(each.example for each in self.counts)]
         lines = [f"{self.different:,} templates of {self.total:,} references, by {self.parser}"]
         lines += [f"{line}  {found}" for line, found in zip(text_table(head, rows).split("\n"), examples, strict=True)]
@@ -206,13 +202,12 @@ class CountedTemplates:
 
     def to_json(self) -> dict[str, Any]:
         """The table as JSON values."""
-        figures = zip(self.counts, self.shares, self.cumulative_shares, strict=True)
         return {
             "parser": self.parser,
             "references_with_a_tree": self.total,
             "different_templates": self.different,
             "templates": [
-                {**asdict(each), "share": share, "cumulative_share": total} for each, share, total in figures
+                {**asdict(each), "share": share, "cumulative_share": sum} for each, share, sum in self.shares()
             ],
         }
 

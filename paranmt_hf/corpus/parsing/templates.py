@@ -1,9 +1,9 @@
-"""Linearised trees and templates: what a syntactically controlled network reads."""
+"""Linearised trees and templates, which a syntactically controlled network reads."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from paranmt_hf.errors import InputError
 LEVELS = 2
 # Maximum length of a template that a person writes.
 MAX_CHARACTERS = 1000
-# A node begins with its bracket and label in one token, and ends with a token of its own.
+# Tokens of a linearised tree: an opening bracket with its label, or a closing bracket.
 CLOSING = ")"
 _TOKEN = re.compile(r"\([^\s()]*|\)")
 # Bytes of trees that are cut at once.
@@ -46,27 +46,20 @@ def template_of(linearised: str) -> str:
 
 def templates_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Cut linearised trees [sentence] to templates [sentence], as `template_of`; nulls stay null."""
-    text = pc.cast(column, pa.large_string())
-    chunks = text.chunks if isinstance(text, pa.ChunkedArray) else [text]
-    parts = [_cut(block) for chunk in chunks for block in _blocks(chunk)]
+    parts = list(map(_cut, _blocks(column)))
     return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
 
 
 def are_trees(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Mark the texts [sentence] that are linearised trees: one balanced tree without white space; null is not."""
-    text = pc.cast(column, pa.large_string())
-    chunks = text.chunks if isinstance(text, pa.ChunkedArray) else [text]
-    found = [_balanced(block) for chunk in chunks for block in _blocks(chunk)]
+    found = map(_balanced, _blocks(column))
     compact = pc.fill_null(pc.invert(pc.match_substring_regex(column, r"\s|\(\)|^[^(]|[^)]$|\)[^()]")), False)
     return np.concatenate([*found, np.empty(0, bool)]) & compact.to_numpy(zero_copy_only=False)
 
 
 def _balanced(column: pa.LargeStringArray) -> np.ndarray:
     """Mark the texts [sentence] whose brackets close for the first time at the end."""
-    filled = column.fill_null("") if column.null_count else column
-    offsets = _offsets(filled) - _offsets(filled)[0]
-    data, first = filled.buffers()[2], int(_offsets(filled)[0])
-    text = np.frombuffer(data, np.uint8, int(offsets[-1]), first) if offsets[-1] else np.empty(0, np.uint8)
+    text, offsets = _bytes(column)
     depth = np.cumsum((text == _OPENS).astype(np.int8) - (text == _CLOSES), dtype=np.int64)
     before = np.concatenate([[0], depth])[offsets[:-1]]
     lengths = np.diff(offsets)
@@ -82,30 +75,36 @@ def _offsets(column: pa.LargeStringArray) -> np.ndarray:
     return np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
 
 
-def _blocks(column: pa.LargeStringArray) -> list[pa.LargeStringArray]:
-    if not len(column):
-        return []
-    offsets = _offsets(column)
-    ends = np.arange(offsets[0], offsets[-1], BLOCK_BYTES)[1:]
-    cuts = np.unique([0, *np.searchsorted(offsets, ends), len(column)])
-    return [column.slice(start, stop - start) for start, stop in zip(cuts[:-1], cuts[1:], strict=True)]
+def _blocks(column: pa.Array | pa.ChunkedArray) -> Iterator[pa.LargeStringArray]:
+    """Cut a column of text into pieces of about `BLOCK_BYTES`."""
+    text = pc.cast(column, pa.large_string())
+    for chunk in filter(len, text.chunks if isinstance(text, pa.ChunkedArray) else [text]):
+        offsets = _offsets(chunk)
+        ends = np.arange(offsets[0], offsets[-1], BLOCK_BYTES)[1:]
+        cuts = np.unique([0, *np.searchsorted(offsets, ends), len(chunk)])
+        yield from (chunk.slice(start, stop - start) for start, stop in zip(cuts[:-1], cuts[1:], strict=True))
 
 
-def _cut(column: pa.LargeStringArray) -> pa.Array:
+def _bytes(column: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of texts [byte], of nulls none, and the bounds of each text [text + 1]."""
     # Nulls may have bytes.
     filled = column.fill_null("") if column.null_count else column
     offsets = _offsets(filled)
     size = int(offsets[-1] - offsets[0])
-    data = filled.buffers()[2]
-    text = np.frombuffer(data, np.uint8, size, int(offsets[0])) if size else np.empty(0, np.uint8)
+    text = np.frombuffer(filled.buffers()[2], np.uint8, size, int(offsets[0])) if size else np.empty(0, np.uint8)
+    return text, offsets - offsets[0]
+
+
+def _cut(column: pa.LargeStringArray) -> pa.Array:
+    text, offsets = _bytes(column)
     closes = text == _CLOSES
     # Trees are balanced, so each begins at depth 0.
     depth = np.cumsum((text == _OPENS).astype(np.int8) - closes, dtype=np.int32)
     # A closing bracket belongs to the node that it ends.
     kept = depth + closes <= LEVELS
     before = np.concatenate([[0], np.cumsum(kept, dtype=np.int32)])
-    ends = before[offsets - offsets[0]].astype(np.int32)
-    cut = pa.StringArray.from_buffers(len(filled), pa.py_buffer(ends), pa.py_buffer(text[kept]))
+    ends = before[offsets].astype(np.int32)
+    cut = pa.StringArray.from_buffers(len(column), pa.py_buffer(ends), pa.py_buffer(text[kept]))
     return pc.if_else(column.is_valid(), cut, None) if column.null_count else cut
 
 
@@ -117,21 +116,16 @@ def read_template(text: str) -> str:
         tree = read_tree(text)
     except InputError as error:
         raise InputError(f"{_brief(text)} is not a template such as (S(NP)(VP)): {error}") from None
-    _check(text, LEVELS + _wrappers(tree))
-    return linearised(tree)
-
-
-def _wrappers(tree: Tree) -> int:
-    inner = without_wrapper(tree)
-    count = 0
+    inner, levels = without_wrapper(tree), LEVELS
     while tree is not inner:
         (tree,) = tree.nodes
-        count += 1
-    return count
+        levels += 1
+    _check(text, levels)
+    return linearised(inner)
 
 
 def _check(text: str, levels: int) -> None:
-    """Look for words, nodes without a label and nodes that are too deep."""
+    """Refuse words, nodes without a label and nodes below the given number of levels."""
     depth, opened = 0, -1
     for found in PIECES.finditer(text):
         piece, at = found[0], found.start() + 1
@@ -157,39 +151,3 @@ def _check(text: str, levels: int) -> None:
 
 def _brief(text: str) -> str:
     return repr(text if len(text) <= 60 else f"{text[:60]}...")
-
-
-def tree_tokens(linearised: str) -> list[str]:
-    """Split a linearised tree into the tokens of models: `["(S", "(NP", ")", ")"]`."""
-    tokens = _TOKEN.findall(linearised)
-    if sum(map(len, tokens)) != len(linearised):
-        raise InputError(f"expected a linearised tree such as (S(NP)(VP)), got {_brief(linearised)}")
-    return tokens
-
-
-def tree_token_lists(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Split linearised trees [sentence] into lists of tokens, as `tree_tokens`, unchecked; nulls stay null."""
-    spaced = pc.replace_substring_regex(column, "[()]", r" \0")
-    return pc.utf8_split_whitespace(pc.utf8_ltrim_whitespace(spaced))
-
-
-def joined(tokens: Sequence[str]) -> str:
-    """Join tokens to a linearised tree, the inverse of `tree_tokens`.
-
-    Missing closing brackets at the end, as of generated trees, are added, and superfluous ones are left out.
-    """
-    depth = 0
-    kept: list[str] = []
-    for index, token in enumerate(tokens):
-        if _TOKEN.fullmatch(token) is None:
-            raise InputError(f"{token!r} at index {index} is not a token of a tree: expected '(LABEL' or ')'")
-        if depth == 0 and (token == CLOSING) != bool(kept):
-            reason = "one tree, but a second one begins" if kept else "a tree that begins with a node, got ')'"
-            raise InputError(f"expected {reason} at index {index}")
-        if depth == 0 and kept:
-            continue
-        depth += -1 if token == CLOSING else 1
-        kept.append(token)
-    if not kept:
-        raise InputError("expected the tokens of a tree, got none")
-    return "".join(kept) + CLOSING * depth

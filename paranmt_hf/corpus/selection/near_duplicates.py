@@ -174,7 +174,7 @@ class NearDuplicateSearch:
                 open_ = repeats[earlier] < 0
                 near = earlier[open_], later[open_]
                 alike = self._alike(*near)
-                resolve(near[0][alike], near[1][alike], repeats)
+                decide_pairs(near[0][alike], near[1][alike], repeats)
             report()
 
     def _alike(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
@@ -204,7 +204,7 @@ class NearDuplicateSearch:
             rows, columns = np.nonzero(np.tril(vectors @ vectors.T, -1) >= self._least)
             near.append((block[columns], block[rows]))
             earlier, later = (np.concatenate(side) for side in zip(*near, strict=True))
-            resolve(earlier, later, repeats)
+            decide_pairs(earlier, later, repeats)
             stay = np.concatenate([stay, block[repeats[block] < 0]])
             report()
 
@@ -229,7 +229,7 @@ def _cut_between(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.nd
         start = stop
 
 
-def resolve(earlier: np.ndarray, later: np.ndarray, repeats: np.ndarray) -> None:
+def decide_pairs(earlier: np.ndarray, later: np.ndarray, repeats: np.ndarray) -> None:
     """Decide which of the later documents of pairs of like documents are dropped, in the order of the documents.
 
     A document is dropped if and only if it is like an earlier one that is kept. So each dropped one is like a kept

@@ -82,13 +82,13 @@ def encode(
     device = model.device
     lengths = torch.tensor([len(source) for source in sources])
     mask = (torch.arange(int(lengths.max())) < lengths[:, None]).long().to(device)
-    ids = padded(sources, pad).to(device)
-    given = {"control_ids": padded(control, pad).to(device)} if control is not None else {}
+    ids = pad_rows(sources, pad).to(device)
+    given = {"control_ids": pad_rows(control, pad).to(device)} if control is not None else {}
     outputs = model.get_encoder()(input_ids=ids, attention_mask=mask, return_dict=True, **given)
     return EncodedBatch(model, outputs, mask, start, ends, longest)
 
 
-def padded(rows: list[list[int]], value: int) -> torch.Tensor:
+def pad_rows(rows: list[list[int]], value: int) -> torch.Tensor:
     """Make a tensor [row, position] of lists of ids, padded on the right."""
     longest = max(map(len, rows))
     return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
@@ -291,7 +291,7 @@ def score(batch: EncodedBatch, targets: list[list[int]]) -> list[float]:
 
 def _score_at_once(batch: EncodedBatch, targets: list[list[int]]) -> list[float]:
     device = batch.mask.device
-    ids, lengths = padded(targets, 0).to(device), torch.tensor([len(one) for one in targets], device=device)
+    ids, lengths = pad_rows(targets, 0).to(device), torch.tensor([len(one) for one in targets], device=device)
     before = torch.tensor([batch.start], device=device).expand(len(ids), -1)
     logits, _ = batch.logits(torch.cat([before, ids[:, :-1]], dim=1), use_cache=False)
     logits = logits[:, len(batch.start) - 1 :]

@@ -1,6 +1,5 @@
 """One request to a real server on loopback, whatever it does."""
 
-import json
 import math
 import time
 from email.utils import formatdate
@@ -93,13 +92,13 @@ class TestAServerThatTakesLess:
 
     def test_a_temperature_is_not_left_out(self):
         with pytest.raises(
-            InputError, match=r"\(400\): temperature must be 1; give the --request-temperature that it takes"
+            InputError, match=r"\(400\): temperature must be 1; give a `request_temperature` that it takes"
         ):
             ask(failure(400, "temperature must be 1"))
 
 
 class TestFailures:
-    @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503])
+    @pytest.mark.parametrize("status", [408, 429, 503])
     def test_what_may_pass(self, status):
         with pytest.raises(PassingError, match=f"answered with status {status}: busy") as caught:
             ask(failure(status, "busy"))
@@ -121,14 +120,12 @@ class TestFailures:
         with pytest.raises(PassingError, match="the connection to http://127.0.0.1:.*/v1 broke"):
             ask(Reply("A man.", half=True))
 
-    @pytest.mark.parametrize("body", [b"<html>hello</html>", {"object": "chat.completion", "choices": []}, [1]])
+    @pytest.mark.parametrize(
+        "body", [b"<html>hello</html>", b'{"choices": [', {"object": "chat.completion", "choices": []}, [1]]
+    )
     def test_something_else(self, body):
         with pytest.raises(PassingError, match="answered with no chat completion"):
             ask(Reply(body=body))
-
-    def test_json_that_is_none(self):
-        with pytest.raises(PassingError, match="answered with no chat completion"):
-            ask(Reply(body=b'{"choices": [', headers={"Content-Type": "application/json"}))
 
     def test_a_stall(self):
         with pytest.raises(PassingError, match=r"gave no answer in 0\.05 seconds"):
@@ -211,7 +208,3 @@ def test_no_server_is_there():
 def test_a_server_without_a_list_of_models_is_one():
     with serving(lambda *_: "A.", models=None) as server:
         server_of(server).check()
-
-
-def test_answers_are_json():
-    assert json.dumps(vars(ask("A man.")))

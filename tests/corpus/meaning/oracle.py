@@ -1,15 +1,20 @@
 """The definition of the mismatch columns, written slowly: one pair, one sentence, one chunk at a time."""
 
-from paranmt_hf.corpus.meaning import names, negation, numbers
-from paranmt_hf.corpus.meaning.items import unconfirmed
+from paranmt_hf.corpus.meaning import columns as negation
+from paranmt_hf.corpus.meaning import names, numbers
+
+
+def unconfirmed(claims, evidence):
+    """Count the different claims of one sentence that the evidence of the other does not confirm."""
+    return sum(set(evidence).isdisjoint(claim) for claim in set(claims))
 
 
 def both_ways(claims, evidence):
     return unconfirmed(claims[0], evidence[1]) + unconfirmed(claims[1], evidence[0])
 
 
-def flags(module, chunk):
-    return module.classify(chunk, names.WORD.findall(chunk))
+def flags(bits, chunk):
+    return bits(chunk, names.WORD.findall(chunk))
 
 
 def neighbours(marks, index):
@@ -18,7 +23,7 @@ def neighbours(marks, index):
 
 def numbers_of(sentence):
     chunks = sentence.split(" ")
-    marks = [flags(numbers, chunk) for chunk in chunks]
+    marks = [flags(numbers.number_bits, chunk) for chunk in chunks]
     runs, last = [], -2
     for index, (chunk, mark) in enumerate(zip(chunks, marks, strict=True)):
         before, after = neighbours(marks, index)
@@ -35,7 +40,7 @@ def numbers_of(sentence):
             else:
                 runs.append([chunk])
             last = index
-    readings = [numbers.read_numbers(" ".join(run)) for run in runs]
+    readings = [numbers.numbers_in(" ".join(run)) for run in runs]
     return [c for r in readings for c in r.claims], [e for r in readings for e in r.evidence]
 
 
@@ -44,7 +49,7 @@ def number_mismatch(reference, translation):
 
 
 def negations_of(sentence):
-    marks = [flags(negation, chunk) for chunk in sentence.split(" ")]
+    marks = [flags(negation.negation_bits, chunk) for chunk in sentence.split(" ")]
     count = 0
     for index, mark in enumerate(marks):
         before, after = neighbours(marks, index)
@@ -61,7 +66,7 @@ def negation_mismatch(reference, translation):
 
 def names_of(sentence):
     chunks = sentence.split(" ")
-    marks = [flags(names, chunk) for chunk in chunks]
+    marks = [flags(names.name_bits, chunk) for chunk in chunks]
     runs, last = [], -2
     for index, (chunk, mark) in enumerate(zip(chunks, marks, strict=True)):
         if not mark & names.CAPITAL:
@@ -73,7 +78,7 @@ def names_of(sentence):
         else:
             runs.append((opens, [chunk]))
         last = index
-    readings = [names.read_names(" " * opens + " ".join(run)) for opens, run in runs]
+    readings = [names.names_in(" " * opens + " ".join(run)) for opens, run in runs]
     capitals = sum(bool(mark & names.CAPITAL) for mark in marks)
     headline = 2 * capitals > sum(bool(mark & names.LETTERS) for mark in marks)
     claims = [] if headline else [c for r in readings for c in r.claims]

@@ -6,9 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.meaning.columns import MISMATCHES, MismatchReader
-from paranmt_hf.corpus.meaning.items import unconfirmed
-from paranmt_hf.corpus.meaning.numbers import read_numbers, spelt
-from tests.corpus.meaning.oracle import SLOW
+from paranmt_hf.corpus.meaning.numbers import numbers_in, spelt
+from tests.corpus.meaning.oracle import SLOW, unconfirmed
 
 
 def mismatch(column: str, reference: str, translation: str) -> int:
@@ -130,15 +129,15 @@ def test_names_by_hand(reference, translation, expected):
 @pytest.mark.parametrize("word", ["million", "hundred", "dozen"])
 @pytest.mark.parametrize("first", ["5", "five"])
 def test_endless_numbers_are_read(first, word):
-    reading = read_numbers(f"{first} {' '.join([word] * 5000)}")
+    reading = numbers_in(f"{first} {' '.join([word] * 5000)}")
     assert max(len(key) for claim in reading.claims for key in claim) < 50
 
 
 def test_reading_of_a_run():
-    assert read_numbers("two hundred and five per cent").claims == (("205",), ("%",))
-    assert read_numbers("1.5 million").claims == (("1500000",),)
-    assert read_numbers("twelve thousand three hundred").claims == (("12300",),)
-    assert read_numbers("one two three").claims == (("2",), ("3",))
+    assert numbers_in("two hundred and five per cent").claims == (("205",), ("%",))
+    assert numbers_in("1.5 million").claims == (("1500000",),)
+    assert numbers_in("twelve thousand three hundred").claims == (("12300",),)
+    assert numbers_in("one two three").claims == (("2",), ("3",))
     assert spelt(2500, 2) == "25"
     assert spelt(205, 2) == "2.05"
     assert spelt(5, 3) == "0.005"

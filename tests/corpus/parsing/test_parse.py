@@ -15,8 +15,7 @@ from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.parsing import parse as parse_module
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.parsing.template_counts import ParseRecord, TreeCounts, frequent_templates, parsed_files
-from paranmt_hf.corpus.parsing.templates import linearised
-from paranmt_hf.corpus.parsing.trees import Tree, read_tree
+from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.errors import InputError
 from tests.cli.commands import fails
 
@@ -118,7 +117,7 @@ def test_the_same_call_finds_what_is_there_and_another_one_refuses(pairs, tmp_pa
         run(pairs, tmp_path / "out", other)
 
 
-@pytest.mark.parametrize(("most", "left"), [(0, 10), (2, 10), (3, 6), (6, 6), (7, 2)])
+@pytest.mark.parametrize(("most", "left"), [(0, 10), (3, 6), (7, 2)])
 def test_a_stopped_call_goes_on_and_ends_with_the_same_bytes(pairs, tmp_path, most, left):
     whole = run(pairs, tmp_path / "whole" / "out").folder
     with pytest.raises(KeyboardInterrupt):
@@ -206,18 +205,6 @@ def test_link_grammar(tmp_path):
     assert done.record.parser.startswith("link-grammar 5.")
 
 
-def test_parsers_that_are_not_there(pairs, tmp_path, monkeypatch, capsys):
-    words = ["parse", str(pairs), "--out", str(tmp_path / "out")]
-    fails(capsys, [*words, "--parser", "stanford"], "there is no such file; expected link-grammar")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    fails(capsys, [*words, "--parser", "link-grammar"], "link-parser, which is not installed: apt-get install")
-    monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
-    fails(capsys, [*words, "--parser", "stanza"], "'stanza', which is not installed: pip install 'paranmt-hf[parse]'")
-    (tmp_path / "trees").write_text("(S a)\n")
-    fails(capsys, [*words, "--parser", tmp_path / "trees"], "expected lines SENTENCE<tab>TREE")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.parquet", "trees"]
-
-
 def test_a_parser_that_knows_no_sentence(tmp_path):
     table = pa.table({"reference": ["of of of"], "translation": ["zz"]})
     pq.write_table(table, tmp_path / "pairs.parquet")
@@ -235,10 +222,6 @@ def test_a_parser_that_knows_no_sentence(tmp_path):
 def test_a_result_inside_its_source(pairs, tmp_path):
     with pytest.raises(InputError, match="is inside"):
         run(tmp_path, tmp_path / "out")
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"taken holds no parses.json"):
-        run(pairs, tmp_path / "taken")
 
 
 def test_the_commands(pairs, tmp_path, capsys):
@@ -279,22 +262,16 @@ def test_templates_of_parsed_pairs(pairs, tmp_path):
         ("(S(D))", 1, "d"),
         ("(S)", 1, ""),
     ]
-    assert found.shares == [3 / 6, 1 / 6, 1 / 6, 1 / 6]
-    assert found.cumulative_shares == [3 / 6, 4 / 6, 5 / 6, 1]
-    assert linearised(read_tree(A_B)) == A_B
+    assert [each[1:] for each in found.shares()] == [(3 / 6, 3 / 6), (1 / 6, 4 / 6), (1 / 6, 5 / 6), (1 / 6, 1)]
 
 
-def test_templates_that_were_changed_are_refused(pairs, tmp_path):
-    folder = run(pairs, tmp_path / "out").folder
-    lines = (folder / "templates.tsv").read_text().splitlines(keepends=True)
-    (folder / "templates.tsv").write_text("".join(lines[:2]))
-    with pytest.raises(InputError, match=r"templates.tsv is missing or differs from its record"):
-        frequent_templates(folder)
-
-
-def test_a_damaged_record(pairs, tmp_path):
+def test_a_damaged_result(pairs, tmp_path):
     done = run(pairs, tmp_path / "out")
-    assert isinstance(done.record, ParseRecord)
+    lines = (done.folder / "templates.tsv").read_text()
+    (done.folder / "templates.tsv").write_text(lines[:40])
+    with pytest.raises(InputError, match=r"templates.tsv is missing or differs from its record"):
+        frequent_templates(done.folder)
+    (done.folder / "templates.tsv").write_text(lines)
     values = json.loads((done.folder / "parses.json").read_text())
     for change, message in (
         ({"trees": {}}, r"parses.json is damaged: it has no 'trees.reference'"),
@@ -306,6 +283,3 @@ def test_a_damaged_record(pairs, tmp_path):
         (done.folder / "parses.json").write_text(json.dumps({**values, **change}))
         with pytest.raises(InputError, match=message):
             frequent_templates(done.folder)
-    (done.folder / "parses.json").write_text("{}")
-    with pytest.raises(InputError, match=r"parses.json is damaged: it has no 'settings'"):
-        frequent_templates(done.folder)

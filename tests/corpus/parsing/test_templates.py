@@ -1,18 +1,10 @@
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.parsing import templates
-from paranmt_hf.corpus.parsing.templates import (
-    joined,
-    linearised,
-    read_template,
-    template_of,
-    templates_of,
-    tree_token_lists,
-    tree_tokens,
-)
+from paranmt_hf.corpus.parsing.templates import linearised, read_template, template_of, templates_of
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree, top_levels
 from paranmt_hf.errors import InputError
 
@@ -46,19 +38,7 @@ def test_trees_without_words_and_their_templates_by_hand(tree, line, template):
 
 
 def test_labels_that_would_break_the_brackets():
-    assert (
-        linearised(
-            Tree(
-                "A (b",
-                (
-                    Tree(
-                        "c)",
-                    ),
-                ),
-            )
-        )
-        == "(A_-LRB-b(c-RRB-))"
-    )
+    assert linearised(Tree("A (b", (Tree("c)"),))) == "(A_-LRB-b(c-RRB-))"
 
 
 @given(trees)
@@ -72,57 +52,16 @@ def test_a_linearised_tree_is_read_as_a_tree(tree):
     assert linearised(read_tree(line)) == line
 
 
+@settings(max_examples=40)
 @given(st.lists(st.none() | trees.map(linearised), max_size=8), st.integers(0, 3), st.sampled_from([1, 30, 1 << 24]))
-def test_columns_have_the_templates_and_tokens_of_each_tree(lines, skipped, block):
+def test_columns_have_the_templates_of_each_tree(lines, skipped, block):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(templates, "BLOCK_BYTES", block)
         whole = pa.array(lines, pa.string())
         for column in (whole, pa.chunked_array([whole, whole.slice(1)]), whole.slice(skipped)):
-            given_lines = column.to_pylist()
             cut = templates_of(column)
             assert cut.type == pa.string()
-            assert cut.to_pylist() == [None if line is None else template_of(line) for line in given_lines]
-            tokens = tree_token_lists(column).to_pylist()
-            assert tokens == [None if line is None else tree_tokens(line) for line in given_lines]
-
-
-@given(trees)
-def test_tokens_and_back(tree):
-    line = linearised(tree)
-    tokens = tree_tokens(line)
-    assert len(tokens) == 2 * line.count("(")
-    assert joined(tokens) == line
-    # Brackets that close the end may lack, or be too many.
-    stripped = tokens[: len(tokens) - (len(line) - len(line.rstrip(")")))]
-    assert joined(stripped) == line
-    assert joined([*tokens, ")", ")"]) == line
-
-
-def test_tokens_by_hand():
-    assert tree_tokens("(S(NP)(VP(VBZ)))") == ["(S", "(NP", ")", "(VP", "(VBZ", ")", ")", ")"]
-    assert joined(["(S", "(NP", ")", "(VP", "(VBZ"]) == "(S(NP)(VP(VBZ)))"
-
-
-@pytest.mark.parametrize(
-    ("tokens", "reason"),
-    [
-        ([], "expected the tokens of a tree, got none"),
-        ([")", "(S"], "a tree that begins with a node, got '\\)' at index 0"),
-        (["(S", ")", "(NP", ")"], "expected one tree, but a second one begins at index 2"),
-        (["(S", ")", ")", "(NP"], "expected one tree, but a second one begins at index 3"),
-        (["(S", "NP"], "'NP' at index 1 is not a token of a tree"),
-        (["(S", "(NP)"], "'\\(NP\\)' at index 1 is not a token of a tree"),
-    ],
-)
-def test_tokens_that_are_no_tree(tokens, reason):
-    with pytest.raises(InputError, match=reason):
-        joined(tokens)
-
-
-@pytest.mark.parametrize("line", ["(S (NP))", "S", "(S(NP)) "])
-def test_text_that_is_no_linearised_tree(line):
-    with pytest.raises(InputError, match="expected a linearised tree"):
-        tree_tokens(line)
+            assert cut.to_pylist() == [None if line is None else template_of(line) for line in column.to_pylist()]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from paranmt_hf.corpus.selection import duplicates, minhash, near_duplicates
 from paranmt_hf.corpus.selection.duplicates import SIDES, FirstCopies, FirstOfLike
 from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Shingler, jaccard
-from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch, resolve, unit_vectors
+from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch, decide_pairs, unit_vectors
 from paranmt_hf.text.definitions import words
 
 pytest.importorskip("duckdb")
@@ -194,7 +194,7 @@ def test_candidates_that_an_encoder_decides_are_alike(tmp_path):
 def test_a_chain_by_hand():
     """1 is like 0, 2 is like 1 alone: so 2 is kept, because 1 is not."""
     repeats = np.full(6, -1, np.int64)
-    resolve(np.array([0, 1, 2, 0, 3]), np.array([1, 2, 3, 5, 5]), repeats)
+    decide_pairs(np.array([0, 1, 2, 0, 3]), np.array([1, 2, 3, 5, 5]), repeats)
     assert repeats.tolist() == [-1, 0, -1, 2, -1, 0]
 
 
