@@ -48,12 +48,13 @@ from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.definitions import word_tokenizer
+from paranmt_hf.training import checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.engine import DeviceEngine, device_engine
 from paranmt_hf.training.distributed import Processes
 from paranmt_hf.training.epochs import Epochs
 from paranmt_hf.training.pair_store import PairStore
-from paranmt_hf.training.train import fit
+from paranmt_hf.training.train import fit_encoder
 
 # Name of each encoder, its settings, and the share of the pairs that it gets.
 MODELS: dict[str, tuple[dict[str, Any], float]] = {
@@ -161,7 +162,7 @@ def train_trainer(encoder: SentenceEncoder, store: PairStore, config: TrainConfi
     machine.forget_peak()
     with tempfile.TemporaryDirectory() as folder:
         started = machine.now()
-        fit(trainable(encoder), store, replace(config, epochs=1, device=machine.device.type), Path(folder))
+        fit_encoder(trainable(encoder), store, replace(config, epochs=1, device=machine.device.type), Path(folder))
         return Result(store.pairs / (machine.now() - started), memory=machine.peak)
 
 
@@ -343,12 +344,8 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     machine = Machine(torch.device(arguments.device))
-    config = TrainConfig(
-        batch_size=arguments.batch_size,
-        mega_batch=arguments.mega_batch,
-        epochs=arguments.copies,
-        checkpoint_seconds=1e9,
-    )
+    checkpoint.CHECKPOINT_SECONDS = 1e9
+    config = TrainConfig(batch_size=arguments.batch_size, mega_batch=arguments.mega_batch, epochs=arguments.copies)
     sides, mean = read(arguments.pairs, None, 0, arguments.count)
     columns = [pa.array(side) for side in sides]
     vocabularies: dict[Kind, Vocabulary] = {

@@ -32,7 +32,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import cpu_engine
-from paranmt_hf.training.mega_batch import excluded, hardest, mine
+from paranmt_hf.training.mega_batch import excluded, hardest, mine_negatives
 
 Way = Callable[[torch.Tensor, np.ndarray], np.ndarray]
 
@@ -47,8 +47,8 @@ def by_torch(vectors: torch.Tensor, keys: np.ndarray) -> np.ndarray:
 
 WAYS: dict[str, Way] = {
     "torch, float32": by_torch,
-    "compiled, float32": partial(mine, precision="float32"),
-    "compiled, int8, then float32": partial(mine, precision="int8"),
+    "compiled, float32": partial(mine_negatives, precision="float32"),
+    "compiled, int8, then float32": partial(mine_negatives, precision="int8"),
 }
 
 
@@ -64,7 +64,8 @@ def vectors_of(
     train_config = TrainConfig(mega_batch=arguments.mega_batch)
     composition = take_apart(list(encoder))
     engine = cpu_engine(composition, train_config, store.pairs)
-    megas = list(store.mega_batches(train_config.mega_pairs, seed=1, epoch=0, least=train_config.mega_pairs))
+    megas = list(store.mega_batches(train_config.mega_pairs, seed=1, epoch=0))
+    megas = [mega for mega in megas if mega.pairs == train_config.mega_pairs]
     for mega in megas[: -arguments.mega_batches]:
         engine.train_on(mega, np.random.default_rng(1))
     return [(torch.from_numpy(engine.encode(mega)), mega.keys) for mega in megas[-arguments.mega_batches :]]

@@ -44,16 +44,18 @@ from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.text.definitions import word_tokenizer
+from paranmt_hf.training import checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.epochs import Epochs
 from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.pair_store import PairStore, write_pairs, write_tokens
-from paranmt_hf.training.train import fit
+from paranmt_hf.training.train import fit_encoder
 from paranmt_hf.training.trainer import MegaBatchTrainer
 
 Sides = tuple[list[str], list[str]]
-CONFIG = TrainConfig(epochs=1, checkpoint_seconds=1e9, device="cpu")
+CONFIG = TrainConfig(epochs=1, device="cpu")
+checkpoint.CHECKPOINT_SECONDS = 1e9
 
 
 @dataclass
@@ -119,7 +121,7 @@ def ours(model: str, vocabularies: dict[Kind, Vocabulary], dimension: int) -> Ca
                 started = time.process_time()
                 store = store_of(encoder, sides, Path(folder) / "pairs")
                 reading = time.process_time() - started
-                fit(encoder, store, CONFIG, Path(folder))
+                fit_encoder(encoder, store, CONFIG, Path(folder))
                 seconds = time.process_time() - started - saving.seconds
         finally:
             CpuEngine._choose, MegaBatchTrainer._mine, Epochs._save = kept  # type: ignore[method-assign]

@@ -57,7 +57,8 @@ def names(folder):
 
 
 def test_import_leaves_the_checkpoints_of_training(tmp_path, vectors, monkeypatch):
-    data, settings = write_data(tmp_path / "pairs.parquet", synonyms(100)), small(checkpoint_seconds=0)
+    data, settings = write_data(tmp_path / "pairs.parquet", synonyms(100)), small()
+    monkeypatch.setattr("paranmt_hf.training.checkpoint.CHECKPOINT_SECONDS", 0)
     count, original = iter(range(3)), CpuEngine.train_on
 
     def train_on(self, *arguments):

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 from paranmt_hf.encoders.families import ALIASES, FAMILIES, OF_PAIRS, Family, Kind
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Range, check
+from paranmt_hf.util.settings import Advanced, Count, Group, Range, check
 
 # Dimensions of the paper's vectors, and the most that are taken for meant.
 DIMENSION, WIDEST = 300, 100_000
+ARCHITECTURE = Group("architecture", "Sizes, vocabulary and layers of the encoder.")
 Width = Annotated[int, Range(at_least=1, at_most=WIDEST)]
 
 
@@ -43,18 +44,18 @@ class EncoderConfig:
 
     model: str = "word"
     dimension: Width | None = None
-    word_dimension: Annotated[Width | None, Advanced] = None
-    trigram_dimension: Annotated[Width | None, Advanced] = None
-    words: Annotated[Count, Advanced] = 100_000
-    trigrams: Annotated[Count, Advanced] = 100_000
-    min_count: Annotated[Count, Advanced] = 1
-    unknown: Annotated[Literal["drop", "train", "share"], Advanced] = "drop"
-    directions: Annotated[Literal["average", "concatenate"], Advanced] = "average"
-    pooling: Annotated[Literal["mean", "max"], Advanced] = "mean"
-    layers: Annotated[int, Range(at_least=1, at_most=2), Advanced] = 1
-    activation: Annotated[Literal["tanh", "relu"], Advanced] = "tanh"
-    output_gate: Annotated[Literal["with", "without"], Advanced] = "with"
-    init_std: Annotated[float, Range(above=0, at_most=10), Advanced] = 0.05
+    word_dimension: Annotated[Width | None, ARCHITECTURE, Advanced] = None
+    trigram_dimension: Annotated[Width | None, ARCHITECTURE, Advanced] = None
+    words: Annotated[Count, ARCHITECTURE, Advanced] = 100_000
+    trigrams: Annotated[Count, ARCHITECTURE, Advanced] = 100_000
+    min_count: Annotated[Count, ARCHITECTURE, Advanced] = 1
+    unknown: Annotated[Literal["drop", "train", "share"], ARCHITECTURE, Advanced] = "drop"
+    directions: Annotated[Literal["average", "concatenate"], ARCHITECTURE, Advanced] = "average"
+    pooling: Annotated[Literal["mean", "max"], ARCHITECTURE, Advanced] = "mean"
+    layers: Annotated[int, Range(at_least=1, at_most=2), ARCHITECTURE, Advanced] = 1
+    activation: Annotated[Literal["tanh", "relu"], ARCHITECTURE, Advanced] = "tanh"
+    output_gate: Annotated[Literal["with", "without"], ARCHITECTURE, Advanced] = "with"
+    init_std: Annotated[float, Range(above=0, at_most=10), ARCHITECTURE, Advanced] = 0.05
     vectors: str | None = None
     init_from: str | None = None
 

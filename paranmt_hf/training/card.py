@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TRAINING_PICTURE, TrainingRecord
+from paranmt_hf.util.settings import Group, expected_fields
 
 # The Hub's datasets of the same pairs, and the names of their tasks.
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
@@ -228,12 +229,8 @@ def command(training: TrainingRecord) -> str:
     """Write the command that made a model, without the folders of files."""
     settings = training.settings
     words = ["paranmt train --data", *map(_word, sources(training))]
-    inputs = training.inputs
     for usual, given in ((EncoderConfig().resolved(), settings.encoder), (TrainConfig(), settings.training)):
-        for entry in fields(usual):
-            value = getattr(given, entry.name)
-            if value is not None and value != getattr(usual, entry.name):
-                words += _option(entry.name, inputs.get(entry.name, value))
+        words += _settings(usual, given, training.inputs)
     chosen, without = data_options(settings.data)
     words += chosen
     if name := settings.development:
@@ -263,6 +260,22 @@ def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     given = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in chosen.items()]
     words = ["--selection", _word(",".join(given))] if given else []
     return words, ["--exclude", "STS"] if data.get("unwanted_sentences") else []
+
+
+def _settings(usual: Any, given: Any, inputs: Mapping[str, str]) -> list[str]:  # noqa: ANN401 - settings
+    """Options for the settings that differ from the usual ones; those of a group are one option."""
+    words: list[str] = []
+    groups: dict[str, list[str]] = {}
+    for name, expected in expected_fields(type(usual)).items():
+        value = getattr(given, name)
+        if value is None or value == getattr(usual, name):
+            continue
+        option = _option(name, inputs.get(name, value))
+        if group := next((marker.name for marker in expected.markers if isinstance(marker, Group)), None):
+            groups.setdefault(group, []).append(f"{name}={'true' if value is True else option[1]}")
+        else:
+            words += option
+    return [*words, *(word for group, own in groups.items() for word in (f"--{group}", ",".join(own)))]
 
 
 def _option(name: str, value: Any) -> list[str]:  # noqa: ANN401

@@ -17,6 +17,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import AGAIN, checksum, replacing, write_bytes
 from paranmt_hf.util.records import from_json, read_json
 
+# Time between two checkpoints.
+CHECKPOINT_SECONDS = 60.0
 # In a folder of several files: the checksum of each, and the mark that all of them were written.
 SEAL, COMPLETE = "files.json", "complete"
 _OF_OTHERS = re.compile(r"rng_state_[1-9]\d*\.pth")

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, Share, check
+from paranmt_hf.util.settings import Advanced, Count, Group, Range, RunOnly, Seed, Share, check
 
 Negatives = Literal["max", "mix", "rand"]
 # With more steps or pairs memory ends before the first step.
 Size = Annotated[int, Range(at_least=1, at_most=1_000_000)]
+Strength = Annotated[float, Range(at_least=0, at_most=1_000_000)]
+OPTIMIZATION = Group("optimization", "How a gradient becomes a step, and what weights are pulled towards.")
+MINING = Group("mining", "How negatives are chosen.")
+TEACHING = Group("teaching", "How the similarities of a `teacher` are learned.")
 
 
 @dataclass(frozen=True)
@@ -21,93 +25,86 @@ class TrainConfig:
         margin: Margin of the loss (ParaNMT-50M, section 4; arXiv:1511.08198, equation 1).
         batch_size: Pairs of a mini-batch (section 5.2).
         mega_batch: M, the mini-batches of a mega-batch (section 4, table 6).
-        optimizer: Adam (section 5.2); arXiv:1511.08198, section 4.2, tries AdaGrad too, at rates of 0.05 and less.
         learning_rate: Rate of the optimizer (section 5.2).
+        epochs: Passes over the pairs (section 5.2).
+        optimizer: Adam (section 5.2); arXiv:1511.08198, section 4.2, tries AdaGrad too, at rates of 0.05 and less.
+        decay: Lower the rate linearly to zero (not in the papers).
         clip: Largest norm of a step's gradient over all weights; arXiv:1511.08198 clips at 1; no limit if not given.
         freeze_words: Leave word embeddings as they are, and train the other weights (arXiv:1511.08198, section 4.2).
-        decay: Lower the rate linearly to zero (not in the papers).
-        epochs: Passes over the pairs (section 5.2).
-        scrambling: Share of sentences whose words are shuffled, for models that read words in order (section 5.2).
-        negatives: Negative of a sentence: the most similar one, a random one for half of them, or for all
-            (arXiv:1511.08198, section 3.1.1).
-        error_negatives: Leave out pairs that differ in a number or a negation (columns number_mismatch and
-            negation_mismatch), and let this share of the other pairs of their references have such a translation as
-            negative if it is more similar; averaging models on the CPU (not in the papers).
-        one_sided: Only the reference gets a negative, another reference (ParaNMT-50M as printed), instead of both
-            sides (arXiv:1511.08198, equation 1).
-        mining_precision: Precision of the similarities when negatives are mined; averaging models on the CPU; if not
-            given, int8 if the processor has instructions for it.
         lambda_w: Weight of the squared distance of embeddings from the initial ones (arXiv:1511.08198, equation 1).
         lambda_c: Weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1), of an
             identity-RNN of their squared distance from the initial ones (section 3).
+        scrambling: Share of sentences whose words are shuffled, for models that read words in order (section 5.2).
+        negatives: Negative of a sentence: the most similar one (max), a random one for half of them (mix), or for all
+            (rand; arXiv:1511.08198, section 3.1.1).
+        one_sided: Only the reference gets a negative, another reference (ParaNMT-50M as printed), instead of both
+            sides (arXiv:1511.08198, equation 1).
+        error_negatives: Leave out pairs that differ in a number or a negation (columns number_mismatch and
+            negation_mismatch), and let this share of the other pairs of their references have such a translation as
+            negative if it is more similar; averaging models on the CPU (not in the papers).
+        mining_precision: Precision of the similarities when negatives are mined; averaging models on the CPU; if not
+            given, int8 if the processor has instructions for it.
+        mine_over: Several processes: whether a process mines its negatives among the pairs of all, or among its own
+            (rank); if not given, all for averaging models, which share each mega-batch, and rank through the trainer,
+            where each process has mega-batches of its own.
         teacher: SentenceTransformer folder or Hub id whose similarities are learned too (not in the papers).
         teacher_weight: Share of the teacher's term in the loss; at 1.0 there is no margin loss.
         second_teacher: Another teacher: the mean of both teachers' cosines is learned, each divided by its standard
             deviation.
         teacher_loss: How cosines are compared with the teacher's: their squared difference, or the cross-entropy of
-            the softmax over the other sentences of the mini-batch (not in the papers).
-        temperature: Of the softmax of the listwise loss.
-        weigh_similar: Weigh a pair in the teacher's term by the teacher's cosine (0 if negative) + 0.05 (not in the
+            the softmax over the other sentences of the mini-batch (listwise; not in the papers).
+        temperature: Temperature of the softmax of the listwise loss.
+        weigh_similar: Weigh a pair in the teacher's squares by the teacher's cosine (0 if negative) + 0.05 (not in the
             papers).
         neighbours: Mini-batches of pairs that the teacher finds similar; averaging models (not in the papers).
+        teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if not given.
         seed: Decides the order of pairs, scrambling and random negatives.
-        patience: Stop after this number of evaluations without a better development score.
         evaluations: Evaluations on the development set in each epoch.
-        checkpoint_seconds: Time between two checkpoints.
+        patience: Stop after this number of evaluations without a better development score.
         device: Where to train; if not given, averaging models choose the CPU, others a GPU if there is one.
-        precision: Mixed precision of the trainer (LSTM models, GPUs).
-        mine_over: Several processes: whether a process mines its negatives among the pairs of all, or among its own;
-            if not given, all for averaging models, which share each mega-batch, and its own through the trainer,
-            where each process has mega-batches of its own.
+        precision: Precision in which a GPU trains LSTM models, and in which a teacher encodes.
         report_to: Where the trainer reports to: tensorboard, trackio, wandb.
     """
 
-    margin: Annotated[float, Range(above=0, at_most=2), Advanced] = 0.4
+    margin: Annotated[float, Range(above=0, at_most=2)] = 0.4
     batch_size: Size = 100
     mega_batch: Size = 40
-    optimizer: Annotated[Literal["adam", "adagrad"], Advanced] = "adam"
     learning_rate: Annotated[float, Range(above=0, at_most=1)] = 0.001
-    clip: Annotated[float | None, Range(above=0), Advanced] = None
-    freeze_words: Annotated[bool, Advanced] = False
-    decay: Annotated[bool, Advanced] = False
     epochs: Size = 5
+    optimizer: Annotated[Literal["adam", "adagrad"], OPTIMIZATION, Advanced] = "adam"
+    decay: Annotated[bool, OPTIMIZATION, Advanced] = False
+    clip: Annotated[float | None, Range(above=0), OPTIMIZATION, Advanced] = None
+    freeze_words: Annotated[bool, OPTIMIZATION, Advanced] = False
+    lambda_w: Annotated[Strength, OPTIMIZATION, Advanced] = 0.0
+    lambda_c: Annotated[Strength, OPTIMIZATION, Advanced] = 0.0
     scrambling: Annotated[Share, Advanced] = 0.3
-    negatives: Annotated[Negatives, Advanced] = "max"
-    error_negatives: Annotated[Share, Advanced] = 0.0
-    one_sided: Annotated[bool, Advanced] = False
-    mining_precision: Annotated[Literal["float32", "int8"] | None, Advanced] = None
-    lambda_w: Annotated[float, Range(at_least=0, at_most=1_000_000), Advanced] = 0.0
-    lambda_c: Annotated[float, Range(at_least=0, at_most=1_000_000), Advanced] = 0.0
+    negatives: Annotated[Negatives, MINING, Advanced] = "max"
+    one_sided: Annotated[bool, MINING, Advanced] = False
+    error_negatives: Annotated[Share, MINING, Advanced] = 0.0
+    mining_precision: Annotated[Literal["float32", "int8"] | None, MINING, Advanced] = None
+    mine_over: Annotated[Literal["all", "rank"] | None, MINING, Advanced] = None
     teacher: str | None = None
-    teacher_weight: Annotated[float, Range(above=0, at_most=1), Advanced] = 1.0
-    second_teacher: Annotated[str | None, Advanced] = None
-    teacher_loss: Annotated[Literal["squares", "listwise"], Advanced] = "squares"
-    temperature: Annotated[float, Range(at_least=0.001, at_most=10), Advanced] = 0.05
-    weigh_similar: Annotated[bool, Advanced] = False
-    neighbours: Annotated[bool, Advanced] = False
+    teacher_weight: Annotated[float, Range(above=0, at_most=1), TEACHING, Advanced] = 1.0
+    second_teacher: Annotated[str | None, TEACHING, Advanced] = None
+    teacher_loss: Annotated[Literal["squares", "listwise"], TEACHING, Advanced] = "squares"
+    temperature: Annotated[float, Range(at_least=0.001, at_most=10), TEACHING, Advanced] = 0.05
+    weigh_similar: Annotated[bool, TEACHING, Advanced] = False
+    neighbours: Annotated[bool, TEACHING, Advanced] = False
+    teacher_cache: Annotated[str | None, TEACHING, Advanced, RunOnly] = None
     seed: Seed = 1
-    patience: Annotated[Count | None, Advanced] = None
     evaluations: Annotated[Size, Advanced] = 1
-    checkpoint_seconds: Annotated[float, Range(at_least=0), Advanced, RunOnly] = 60.0
+    patience: Annotated[Count | None, Advanced] = None
     device: Literal["cpu", "cuda"] | None = None
     precision: Annotated[Literal["float32", "bf16", "fp16"], Advanced] = "float32"
-    mine_over: Annotated[Literal["all", "rank"] | None, Advanced] = None
     report_to: Annotated[str | None, Advanced, RunOnly] = None
 
     def __post_init__(self) -> None:
         check(self)
-        if self.margin_weight > 0 and self.mega_pairs < 2 and self.mine_over != "all":
-            raise InputError(
-                "`batch_size` 1 with `mega_batch` 1 leaves one pair to a mega-batch, where it can have no negative; "
-                "raise one of them"
-            )
         for name in ("second_teacher", "weigh_similar", "neighbours"):
             if getattr(self, name) and not self.teacher:
                 raise InputError(f"`{name}` is about a teacher's similarities; name one with `teacher`", option=name)
-        if self.second_teacher is not None and self.second_teacher == self.teacher:
-            raise InputError("`second_teacher` is the `teacher` again; name another, or leave it out")
         if self.weigh_similar and self.teacher_loss == "listwise":
-            raise InputError("`weigh_similar` is for `teacher_loss` squares; the listwise loss weighs by itself")
+            raise InputError("`weigh_similar` is for `teacher_loss` squares", option="weigh_similar")
 
     @property
     def margin_weight(self) -> float:

@@ -13,7 +13,7 @@ from paranmt_hf.encoders.composition import Composition
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.losses import combined_loss, diverged
-from paranmt_hf.training.mega_batch import minibatch, mining_precision, select
+from paranmt_hf.training.mega_batch import minibatch, select_negatives
 from paranmt_hf.training.optimizers import ADAGRAD_START, BETA1, BETA2, Schedule, learning_rates
 from paranmt_hf.training.pair_store import MegaBatch
 from paranmt_hf.training.pair_views import with_errors
@@ -207,15 +207,14 @@ class CpuEngine:
         return vectors
 
     def _choose(self, mega: MegaBatch, generator: np.random.Generator) -> np.ndarray:
-        """Choose the negative of each sentence; see `select`."""
+        """Choose the negative of each sentence; see `select_negatives`."""
         config, vectors = self.config, None
         if config.negatives != "rand" or mega.errors is not None:
             vectors = torch.from_numpy(self.encode(mega))
             if not torch.isfinite(vectors.square().sum(dim=1)).all():
                 raise diverged(f"{self.tables[0].step + 1}", float("nan"))
         pool = None if vectors is None else vectors[: len(mega.keys)]
-        precision, one_sided = mining_precision(config), config.one_sided
-        chosen = select(pool, mega.keys, config.negatives, generator, one_sided=one_sided, precision=precision)
+        chosen = select_negatives(pool, mega.keys, config, generator)
         if vectors is not None and mega.errors is not None:
             chosen = with_errors(chosen, vectors, mega.errors)
         return chosen

@@ -5,65 +5,31 @@ from __future__ import annotations
 import logging
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
 
+from paranmt_hf.training import checkpoint
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.cpu_engine import CpuEngine, CpuTable
+from paranmt_hf.training.device.engine import DeviceEngine
+from paranmt_hf.training.device.tables import DeviceOptimizer
 from paranmt_hf.training.distributed import Processes
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
 from paranmt_hf.training.pair_views import DistinctSentences, neighbour_order
 from paranmt_hf.training.record import History
-from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.progress import Progress
 
 logger = logging.getLogger(__name__)
 Evaluate = Callable[[], float]
+Engine = CpuEngine | DeviceEngine
 # Prepares a mega-batch before its turn, given the generator for its random negatives.
 Prepare = Callable[[MegaBatch, np.random.Generator], MegaBatch]
-
-
-class Optimizer(Protocol):
-    """What training needs of a table and the state of its optimizer."""
-
-    # Number of steps made.
-    step: int
-    # The model's table on the host [row, dimension], with all rows up to date after `catch_up`.
-    weight: torch.Tensor
-
-    def catch_up(self) -> None:
-        """Bring all rows up to date."""
-        ...
-
-    def state(self) -> dict[str, torch.Tensor]:
-        """Everything that a checkpoint must hold except the number of steps."""
-        ...
-
-    def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
-        """Go back to a checkpoint."""
-        ...
-
-
-class Engine(Protocol):
-    """Trains averaging encoders on mega-batches."""
-
-    config: TrainConfig
-    teacher: TeacherVectors | None
-
-    @property
-    def optimizers(self) -> Sequence[Optimizer]:
-        """The encoders' tables."""
-        ...
-
-    def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
-        """Mine negatives once, then make one step for each mini-batch; returns the loss of each."""
-        ...
 
 
 def evaluation_points(count: int, config: TrainConfig) -> set[int]:
@@ -129,7 +95,7 @@ class Epochs:
         total = config.epochs * self.store.pairs
         with Progress("train", total, done=self.history.pairs, unit=self.store.unit, shown=self._first) as progress:
             saved = time.monotonic()
-            while position.epoch < config.epochs and not self._is_over():
+            while position.epoch < config.epochs and not self.history.is_over(config):
                 for mega in self._prepared():
                     started = time.monotonic()
                     losses = self.engine.train_on(mega, self._generator(position.mega))
@@ -141,10 +107,10 @@ class Epochs:
                         self._score()
                     self.history.seconds += time.monotonic() - started
                     progress.advance_to(self.history.pairs, self._note())
-                    if time.monotonic() - saved >= config.checkpoint_seconds:
+                    if time.monotonic() - saved >= checkpoint.CHECKPOINT_SECONDS:
                         self._save()
                         saved = time.monotonic()
-                    if self._is_over():
+                    if self.history.is_over(config):
                         break
                 position.epoch, position.mega = position.epoch + 1, 0
         # If the encoder cannot be written, nothing is lost.
@@ -169,41 +135,37 @@ class Epochs:
     def _mega_batches(self) -> Iterator[MegaBatch]:
         """The rest of the epoch."""
         config, position, teacher = self.config, self._position, self.engine.teacher
-        generator = np.random.default_rng([config.seed, position.epoch, 0, 2])
-        if isinstance(self.store, DistinctSentences):
-            assert teacher is not None
-            if self._vectors is None:
-                self._vectors = teacher.units(self.store.keys)
-            order = self._agreed(neighbour_order(self._vectors, 2 * config.batch_size, generator))
-            return self.store.in_order(order, config.batch_size, config.mega_batch, start=position.mega)
         if not config.neighbours or teacher is None:
+            assert isinstance(self.store, PairStore)
             return self.store.mega_batches(
                 config.mega_pairs, seed=config.seed, epoch=position.epoch, start=position.mega
             )
+        keys = self.store.keys()
         if self._vectors is None:
-            self._vectors = teacher.of_pairs(self.store.keys())
-        order = self._agreed(neighbour_order(self._vectors, config.batch_size, generator))
-        return self.store.in_order(order, config.mega_pairs, start=position.mega)
-
-    def _agreed(self, order: np.ndarray) -> np.ndarray:
-        """Check that all processes have the same order, which depends on floating-point products."""
+            self._vectors = teacher.directions(keys)
+        generator = np.random.default_rng([config.seed, position.epoch, 0, 2])
+        order = neighbour_order(self._vectors, 2 * config.batch_size // keys.shape[1], generator)
         if self._processes is not None:
+            # It depends on floating-point products.
             self._processes.check_same("order of sentences", zlib.crc32(order.tobytes()))
-        return order
+        if isinstance(self.store, DistinctSentences):
+            return self.store.in_order(order, config.batch_size, config.mega_batch, start=position.mega)
+        return self.store.in_order([order], config.mega_pairs, start=position.mega)
+
+    @property
+    def _tables(self) -> list[CpuTable | DeviceOptimizer]:
+        return list(self.engine.optimizers)
 
     @property
     def _step(self) -> int:
-        return self.engine.optimizers[0].step
-
-    def _is_over(self) -> bool:
-        return self.config.patience is not None and self.history.stale >= self.config.patience
+        return self._tables[0].step
 
     def _note(self) -> str:
         note = f"loss {self.history.losses[-1][1]:.3f}" if self.history.losses else ""
         return f"{note}, dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else note
 
     def _score(self) -> None:
-        for table in self.engine.optimizers:
+        for table in self._tables:
             table.catch_up()
         if self.evaluate is None:
             return
@@ -211,32 +173,32 @@ class Epochs:
         if self._processes is not None:
             score = self._processes.broadcast(score)
         if self.history.add_score(self._step, score) and self._first:
-            weights = {f"{index}": table.weight for index, table in enumerate(self.engine.optimizers)}
+            weights = {f"{index}": table.weight for index, table in enumerate(self._tables)}
             write_checkpoint(self._best, weights, {"step": self._step})
 
     def _finish(self) -> None:
-        for table in self.engine.optimizers:
+        for table in self._tables:
             table.catch_up()
         best = read_checkpoint(self._best) if self.evaluate is not None else None
         if best is not None:
-            for index, table in enumerate(self.engine.optimizers):
+            for index, table in enumerate(self._tables):
                 table.weight.copy_(best[0][f"{index}"])
 
     def _save(self) -> None:
         if not self._first:
             return
         tensors: dict[str, torch.Tensor] = {}
-        for index, table in enumerate(self.engine.optimizers):
+        for index, table in enumerate(self._tables):
             tensors |= {f"{index}.{name}": value for name, value in table.state().items()}
         state = {"epoch": self._position.epoch, "mega": self._position.mega, "history": self.history.as_dict()}
         write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step})
 
     def _resume(self) -> None:
-        checkpoint = read_checkpoint(self._checkpoint)
-        if checkpoint is None:
+        found = read_checkpoint(self._checkpoint)
+        if found is None:
             return
-        tensors, state = checkpoint
-        for index, table in enumerate(self.engine.optimizers):
+        tensors, state = found
+        for index, table in enumerate(self._tables):
             prefix = f"{index}."
             own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
             table.restore(own, state["step"])

@@ -104,7 +104,7 @@ class TrainingRun:
         return names | ({"vectors": self.vectors.name} if self.vectors else {})
 
 
-def resolve(
+def resolve_inputs(
     data: Names | None,
     encoder: EncoderConfig,
     config: TrainConfig,
@@ -154,11 +154,6 @@ def _check_given(data: object, text: object, config: TrainConfig, selection: Pai
 def _check_settings(run: TrainingRun) -> None:
     """Refuse settings that would be recorded and have no effect on what is learned."""
     config = run.config
-    if config.freeze_words and run.in_engine and run.encoder.kinds == ["word"]:
-        raise InputError(
-            f"`freeze_words` leaves nothing to train: the model {run.encoder.model!r} has only word embeddings",
-            option="freeze_words",
-        )
     if config.neighbours and not run.in_engine:
         raise InputError("`neighbours` is for averaging models trained in float32", option="neighbours")
     if config.error_negatives and (not run.in_engine or config.device == "cuda"):

@@ -21,7 +21,7 @@ import torch
 from torch.nn.functional import normalize
 
 from paranmt_hf.text.tokens import expand
-from paranmt_hf.training.config import Negatives, TrainConfig
+from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.mining_kernels import LOWEST, SEGMENT, best_of_all, best_of_tile, exclude
 
 Precision = Literal["float32", "int8"]
@@ -44,11 +44,6 @@ def mining_precision(config: TrainConfig) -> Precision:
     return "int8" if known.get("avx512_vnni") or known.get("amx_int8") else "float32"
 
 
-def partners(pairs: int) -> np.ndarray:
-    """Partner of each of the sentences [references; translations] of some pairs [2 x pair], int64."""
-    return np.concatenate([np.arange(pairs, 2 * pairs), np.arange(pairs)])
-
-
 def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the distinct sentences that may not be negatives of each other.
 
@@ -62,7 +57,7 @@ def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     count = len(keys)
     _, group = np.unique(keys, return_inverse=True)
     # One step: the pairs of distinct sentences, each once, sorted by the first one.
-    edges = np.unique(group * count + group[partners(count // 2)])
+    edges = np.unique(group * count + np.roll(group, count // 2))
     left, right = np.divmod(edges, max(count, 1))
     # Two steps: the edges of each edge's right end. Those of sentence u are from bounds[u] to bounds[u + 1].
     bounds = np.searchsorted(left, np.arange(group.max(initial=-1) + 2))
@@ -72,13 +67,14 @@ def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return group, np.unique(np.concatenate([edges, begins * count + ends]))
 
 
-def excluded(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def excluded(keys: np.ndarray, *, one_sided: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """List which sentences may not be whose negatives: copies of its paraphrases, see `paraphrases`.
 
     If a sentence excludes another, that one excludes it too.
 
     Args:
-        keys: A number for each of the sentences [references; translations] [2 x pair]; equal for equal sentences.
+        keys: Key of each of the sentences [references; translations] [2 x pair]; equal for equal sentences.
+        one_sided: List exclusions among the references only.
 
     Returns:
         The sentence [exclusion], sorted, and what it excludes [exclusion], both int64.
@@ -95,10 +91,14 @@ def excluded(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     lists = ends[np.searchsorted(left, distinct)]
     sizes = lists[group + 1] - lists[group]
     columns, _ = expand(members, lists[group], sizes)
-    return np.repeat(np.arange(count), sizes), columns
+    rows = np.repeat(np.arange(count), sizes)
+    if one_sided:
+        among = (rows < count // 2) & (columns < count // 2)
+        rows, columns = rows[among], columns[among]
+    return rows, columns
 
 
-def mine(
+def mine_negatives(
     vectors: torch.Tensor, keys: np.ndarray, *, one_sided: bool = False, precision: Precision = "float32"
 ) -> np.ndarray:
     """Find the most similar allowed sentence of each sentence.
@@ -112,11 +112,8 @@ def mine(
     Returns:
         Position of each sentence's negative [2 x pair] (one-sided: [pair]), int64; -1 where none is allowed.
     """
-    rows, columns = excluded(keys)
-    if one_sided:
-        vectors = vectors[: len(vectors) // 2]
-        among = (rows < len(vectors)) & (columns < len(vectors))
-        rows, columns = rows[among], columns[among]
+    rows, columns = excluded(keys, one_sided=one_sided)
+    vectors = vectors[: len(vectors) // 2] if one_sided else vectors
     if vectors.device.type == "cpu":
         return _mine_tiles(normalize(vectors.float(), dim=1), rows, columns, precision)
     counts = np.bincount(rows, minlength=len(vectors))
@@ -232,8 +229,8 @@ def rounding_errors(unit: torch.Tensor, integers: torch.Tensor, scales: np.ndarr
     return errors
 
 
-def draw(keys: np.ndarray, generator: np.random.Generator, *, one_sided: bool = False) -> np.ndarray:
-    """Draw an allowed sentence at random for each sentence; shapes as of `mine`."""
+def draw_negatives(keys: np.ndarray, generator: np.random.Generator, *, one_sided: bool = False) -> np.ndarray:
+    """Draw an allowed sentence at random for each sentence; shapes as of `mine_negatives`."""
     count = len(keys)
     # One-sided, references draw among references, which come first.
     queries = count // 2 if one_sided else count
@@ -252,37 +249,28 @@ def draw(keys: np.ndarray, generator: np.random.Generator, *, one_sided: bool = 
     return chosen
 
 
-def select(
-    vectors: torch.Tensor | None,
-    keys: np.ndarray,
-    negatives: Negatives,
-    generator: np.random.Generator,
-    *,
-    one_sided: bool = False,
-    precision: Precision = "float32",
+def select_negatives(
+    vectors: torch.Tensor | None, keys: np.ndarray, config: TrainConfig, generator: np.random.Generator
 ) -> np.ndarray:
     """Choose negatives by MAX, MIX (each random with probability one half) or RAND. arXiv:1511.08198, section 3.1.1.
 
     Args:
         vectors: Sentence vectors [2 x pair, dimension]; not needed for `rand`.
         keys: Key of each sentence [2 x pair]; equal for equal sentences.
-        negatives: How they are chosen.
+        config: How they are chosen.
         generator: For random choices.
-        one_sided: Only references get a negative, and only another reference.
-        precision: As of `mine`.
 
     Returns:
-        As `mine`.
+        As `mine_negatives`.
     """
-    if negatives == "rand":
-        return draw(keys, generator, one_sided=one_sided)
-    if vectors is None:
-        raise ValueError("the most similar sentence cannot be chosen without vectors")
-    most_similar = mine(vectors, keys, one_sided=one_sided, precision=precision)
-    if negatives == "max":
-        return most_similar
-    random = draw(keys, generator, one_sided=one_sided)
-    return np.where(generator.random(len(most_similar)) < 0.5, random, most_similar)
+    if config.negatives == "rand":
+        return draw_negatives(keys, generator, one_sided=config.one_sided)
+    assert vectors is not None, "the most similar sentence cannot be chosen without vectors"
+    nearest = mine_negatives(vectors, keys, one_sided=config.one_sided, precision=mining_precision(config))
+    if config.negatives == "max":
+        return nearest
+    random = draw_negatives(keys, generator, one_sided=config.one_sided)
+    return np.where(generator.random(len(nearest)) < 0.5, random, nearest)
 
 
 def minibatch(pairs: np.ndarray, total: int, negatives: np.ndarray | None, *, one_sided: bool) -> np.ndarray:
@@ -293,7 +281,7 @@ def minibatch(pairs: np.ndarray, total: int, negatives: np.ndarray | None, *, on
     Args:
         pairs: Pairs of the mini-batch [pair].
         total: Pairs of the mega-batch.
-        negatives: Negative of each sentence, as `select` returns it; None without negatives.
+        negatives: Negative of each sentence, as `select_negatives` returns it; None without negatives.
         one_sided: Only the reference has one.
 
     Returns:

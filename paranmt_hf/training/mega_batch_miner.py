@@ -16,13 +16,13 @@ from sentence_transformers.base.sampler import DefaultBatchSampler
 from torch import nn
 from torch.utils.data import get_worker_info
 
+from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
-from paranmt_hf.training.config import Negatives
+from paranmt_hf.training.config import Negatives, TrainConfig
 from paranmt_hf.training.losses import margin_loss
-from paranmt_hf.training.mega_batch import select
+from paranmt_hf.training.mega_batch import select_negatives
 
-SIDES = ("reference", "translation")
 ENCODE_SENTENCES = 128
 
 
@@ -35,21 +35,16 @@ class MarginLoss(nn.Module):
     """
 
     def __init__(self, model: SentenceTransformer, margin: float = 0.4) -> None:
-        if not margin > 0:
-            raise InputError(f"margin must be above 0, was {margin!r}")
         super().__init__()
-        self.model, self.margin = model, margin
+        self.model, self.margin = model, TrainConfig(margin=margin).margin
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: torch.Tensor | None = None) -> torch.Tensor:
-        """Compute the loss of a mini-batch.
+        """Compute the loss of a mini-batch, a scalar.
 
         Args:
             sentence_features: Features of the columns reference, translation, reference_negative and, if there is
                 one, translation_negative.
             labels: Not used.
-
-        Returns:
-            The loss, a scalar.
         """
         vectors = [self.model(features)["sentence_embedding"] for features in sentence_features]
         if len(vectors) not in (3, 4):
@@ -94,10 +89,10 @@ class MegaBatchMiner:
     ) -> None:
         if missing := [side for side in SIDES if side not in pairs.column_names]:
             raise InputError(f"the pairs have no column {missing[0]}; they have {', '.join(pairs.column_names)}")
-        if mega_batch < 1 or negatives not in ("max", "mix", "rand"):
-            raise InputError("mega_batch must be at least 1, and negatives one of max, mix, rand")
-        self._model, self._mega_batch, self._negatives = model, mega_batch, negatives
-        self._one_sided, self._seed = one_sided, seed
+        self.config = TrainConfig(
+            mega_batch=mega_batch, negatives=negatives, one_sided=one_sided, seed=seed, mining_precision="float32"
+        )
+        self._model = model
         self._pairs = pairs.select_columns(list(SIDES)).add_column("row", np.arange(len(pairs)))
         # Negatives of each pair of the current mega-batch.
         self._found: dict[int, list[str]] = {}
@@ -107,7 +102,7 @@ class MegaBatchMiner:
         """Rows as the trainer reads them: s, s', t and, with two sides, t'."""
         if get_worker_info() is not None:
             raise InputError("a MegaBatchMiner works without workers that load data; set dataloader_num_workers=0")
-        unmined = [""] * (1 if self._one_sided else 2)
+        unmined = [""] * (1 if self.config.one_sided else 2)
         found = [self._found.get(row, unmined) for row in rows["row"]]
         columns = {side: list(rows[side]) for side in SIDES}
         return columns | {f"{side}_negative": list(texts) for side, texts in zip(SIDES, zip(*found, strict=True))}  # noqa: B905
@@ -119,17 +114,13 @@ class MegaBatchMiner:
         known = "row" in (getattr(dataset, "column_names", None) or ())
         if not known or len(dataset) != len(self._pairs) or dataset._indices is not None:
             raise InputError(
-                "the sampler of a MegaBatchMiner deals out the miner's own dataset, found another one; give the "
+                "the sampler of a MegaBatchMiner takes the miner's own dataset, found another one; give the "
                 "trainer train_dataset=miner.dataset, and in place of an eval_dataset an evaluator"
             )
         return _MegaBatchSampler(self, len(dataset), batch_size, drop_last)
 
     def mine(self, rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Find the negatives of the pairs of a mega-batch.
-
-        Args:
-            rows: Their indices [pair].
-            generator: For random negatives.
+        """Find the negatives of the pairs of a mega-batch, by their indices [pair].
 
         Returns:
             The indices of the pairs that have all negatives, in the same order.
@@ -137,25 +128,22 @@ class MegaBatchMiner:
         table = self._pairs.select(rows)
         sides = [list(table[side]) for side in SIDES]
         sentences = [*sides[0], *sides[1]]
-        vectors = self._encode(sentences) if self._negatives != "rand" else None
+        vectors = None
+        if self.config.negatives != "rand":
+            training = self._model.training
+            vectors = self._model.encode(
+                sentences, batch_size=ENCODE_SENTENCES, convert_to_tensor=True, show_progress_bar=False
+            ).float()
+            self._model.train(training)
         hashes = TokenHashes()
         keys = np.concatenate([sentence_keys(part, hashes.of(part)) for part in WordTokenizer().tables(*sides)])
-        chosen = select(vectors, keys, self._negatives, generator, one_sided=self._one_sided)
-        chosen = chosen.reshape(-1, len(rows)).T
+        chosen = select_negatives(vectors, keys, self.config, generator).reshape(-1, len(rows)).T
         whole = (chosen >= 0).all(axis=1)
         self._found = {
             int(row): [sentences[index] for index in own]
             for row, own in zip(rows[whole].tolist(), chosen[whole].tolist(), strict=True)
         }
         return rows[whole]
-
-    def _encode(self, sentences: list[str]) -> torch.Tensor:
-        training = self._model.training
-        vectors = self._model.encode(
-            sentences, batch_size=ENCODE_SENTENCES, convert_to_tensor=True, show_progress_bar=False
-        )
-        self._model.train(training)
-        return vectors.float()
 
 
 class _MegaBatchSampler(DefaultBatchSampler):
@@ -173,9 +161,9 @@ class _MegaBatchSampler(DefaultBatchSampler):
         return self._count // self.batch_size if self.drop_last else -(-self._count // self.batch_size)
 
     def __iter__(self) -> Iterator[list[int]]:
-        miner, generator = self._miner, np.random.default_rng([self._miner._seed, self.epoch])
+        miner, generator = self._miner, np.random.default_rng([self._miner.config.seed, self.epoch])
         order = generator.permutation(self._count)
-        size = self.batch_size * miner._mega_batch
+        size = self.batch_size * miner.config.mega_batch
         for start in range(0, self._count, size):
             rows = miner.mine(order[start : start + size], generator)
             found = miner._found

@@ -130,7 +130,7 @@ class MarginPairs:
 def margins(vectors: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Compute 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) of each pair (g1, g2) of a pool.
 
-    The negatives n1 and n2 are the most similar allowed sentences of the pool, as `mega_batch.mine` finds them.
+    The negatives n1 and n2 are the most similar allowed sentences of the pool, as `mine_negatives` finds them.
 
     Args:
         vectors: Sentence vectors [2 x pair, dimension]: the first sides, then the second ones.
@@ -141,11 +141,11 @@ def margins(vectors: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """
     import torch
 
-    from paranmt_hf.training.mega_batch import mine
+    from paranmt_hf.training.mega_batch import mine_negatives
 
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     unit, count = vectors / np.maximum(lengths, SHORTEST), len(vectors) // 2
-    negatives = mine(torch.from_numpy(vectors), keys)
+    negatives = mine_negatives(torch.from_numpy(vectors), keys)
     both = (negatives[:count] >= 0) & (negatives[count:] >= 0)
     similar = (unit * unit[np.maximum(negatives, 0)]).sum(axis=1)
     values: np.ndarray = 2 * (unit[:count] * unit[count:]).sum(axis=1) - similar[:count] - similar[count:]

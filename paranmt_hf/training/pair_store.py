@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,7 @@ ABOUT = "pairs.json"
 KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
 
 
-class Reader(Protocol):
+class RowLookup(Protocol):
     """Something that looks up the rows of sentences."""
 
     def bags(self, table: TokenTable) -> Bags:
@@ -61,11 +61,17 @@ class MegaBatch:
         """Number of sentences, with further ones."""
         return len(next(iter(self.bags.values())))
 
+    def take(self, sentences: np.ndarray) -> MegaBatch:
+        """Choose sentences by position [2 x pair], all references before their translations."""
+        chosen = {name: bags.take(sentences) for name, bags in self.bags.items()}
+        bags = {name: Bags(part.rows.astype(np.int32), part.offsets) for name, part in chosen.items()}
+        return MegaBatch(bags, self.keys[sentences])
+
 
 def write_pairs(
     tables: Iterable[tuple[TokenTable, TokenTable]],
     folder: Path,
-    readers: Mapping[str, Reader],
+    readers: Mapping[str, RowLookup],
     rows: Mapping[str, int],
 ) -> PairStore:
     """Look up the rows of all pairs and write them.
@@ -124,7 +130,7 @@ class _SideWriter:
     def write(self, sides: list[Bags]) -> None:
         pairs = len(sides[0])
         # Joined, reference i is sentence i and its translation sentence pairs + i: read the two rows by columns.
-        joined = join(sides).take(np.arange(2 * pairs).reshape(2, pairs).T.ravel())
+        joined = join_bags(sides).take(np.arange(2 * pairs).reshape(2, pairs).T.ravel())
         self._rows.write(joined.rows.astype(self._type).tobytes())
         self._bounds.write((joined.offsets[1:] + self._end).astype(np.int64).tobytes())
         self._end += len(joined.rows)
@@ -134,7 +140,7 @@ class _SideWriter:
         return {f"{self._name}.rows": self._rows.close(), f"{self._name}.bounds": self._bounds.close()}
 
 
-def join(parts: Sequence[Bags]) -> Bags:
+def join_bags(parts: Sequence[Bags]) -> Bags:
     """Concatenate the sentences of several tables."""
     ends = np.cumsum([0, *(len(part.rows) for part in parts)])
     bounds = [part.offsets[1:] + end for part, end in zip(parts, ends[:-1], strict=True)]
@@ -192,112 +198,48 @@ class PairStore:
             bags[name] = Bags(self._mapped(f"{name}.rows", _row_type(rows), int(bounds[-1])), bounds)
         return MegaBatch(bags, self.keys().ravel())
 
-    def in_order(self, order: np.ndarray, size: int, *, start: int = 0) -> Iterator[MegaBatch]:
+    def in_order(self, orders: Iterable[np.ndarray], size: int, *, start: int = 0) -> Iterator[MegaBatch]:
         """Read pairs in a given order.
 
         Args:
-            order: The pairs [pair].
+            orders: The pairs, some at a time [pair].
             size: Pairs of a mega-batch; the last one may be smaller.
             start: Number of mega-batches to skip.
         """
-        everything = self.everything()
-        for low in range(start * size, len(order), size):
-            yield _choose(everything, order[low : low + size])
+        everything, skipped = self.everything(), start * size
+        waiting = np.empty(0, np.int64)
+        for order in orders:
+            waiting = np.concatenate([waiting, order[skipped:]])
+            skipped = max(0, skipped - len(order))
+            whole = len(waiting) // size * size
+            for low in range(0, whole, size):
+                yield _choose(everything, waiting[low : low + size])
+            waiting = waiting[whole:]
+        if len(waiting):
+            yield _choose(everything, waiting)
 
-    def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0, least: int = 1) -> Iterator[MegaBatch]:
-        """Read an epoch.
+    def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0) -> Iterator[MegaBatch]:
+        """Read an epoch, whose order the seed and the epoch decide; other arguments as of `in_order`."""
+        return self.in_order(self._shuffled(seed, epoch), size, start=start)
 
-        Args:
-            size: Pairs of a mega-batch; the last one may be smaller.
-            seed: Decides the order together with the epoch.
-            epoch: Which pass, from 0.
-            start: Number of mega-batches to skip.
-            least: Skip a last mega-batch of fewer pairs.
-        """
-        generator = np.random.default_rng([seed, epoch])
-        blocks = generator.permutation(-(-self.pairs // BLOCK_PAIRS))
-        first = start * size
-        waiting: MegaBatch | None = None
+    def _shuffled(self, seed: int, epoch: int) -> Iterator[np.ndarray]:
+        """The pairs of each buffer of blocks, at random [pair]."""
+        blocks = np.random.default_rng([seed, epoch]).permutation(-(-self.pairs // BLOCK_PAIRS))
         for index, low in enumerate(range(0, len(blocks), BUFFER_BLOCKS)):
-            chosen = blocks[low : low + BUFFER_BLOCKS]
-            count = sum(self._block_pairs(block) for block in chosen.tolist())
-            if first >= count and waiting is None:
-                first -= count
-                continue
-            order = np.random.default_rng([seed, epoch, index]).permutation(count)[first:]
-            first = 0
-            buffer = self._read(chosen)
-            position = 0
-            while position < count and position < len(order):
-                missing = size - (waiting.pairs if waiting else 0)
-                piece = _choose(buffer, order[position : position + missing])
-                position += missing
-                waiting = piece if waiting is None else append(waiting, piece)
-                if waiting.pairs == size:
-                    yield waiting
-                    waiting = None
-        if waiting is not None and waiting.pairs >= least:
-            yield waiting
-
-    def _block_pairs(self, block: int) -> int:
-        return min(BLOCK_PAIRS, self.pairs - block * BLOCK_PAIRS)
-
-    def _read(self, blocks: np.ndarray) -> MegaBatch:
-        """Read blocks; sentences are the reference and then the translation of each pair."""
-        keys, bags = [], {}
-        with (self._folder / "keys").open("rb") as file:
-            for block in blocks.tolist():
-                # Two keys of eight bytes for each pair.
-                file.seek(16 * block * BLOCK_PAIRS)
-                keys.append(self._exactly(file, np.uint64, 2 * self._block_pairs(block)))
-        for name, rows in self._rows.items():
-            bags[name] = self._read_bags(name, _row_type(rows), blocks)
-        return MegaBatch(bags, np.concatenate(keys))
-
-    def _read_bags(self, name: str, kind: type[np.unsignedinteger[Any]], blocks: np.ndarray) -> Bags:
-        parts = []
-        with (self._folder / f"{name}.rows").open("rb") as file, (self._folder / f"{name}.bounds").open("rb") as ends:
-            for block in blocks.tolist():
-                # Two bounds of eight bytes for each pair; one more closes the block's last sentence.
-                ends.seek(16 * block * BLOCK_PAIRS)
-                bounds = self._exactly(ends, np.int64, 2 * self._block_pairs(block) + 1)
-                file.seek(int(bounds[0]) * np.dtype(kind).itemsize)
-                parts.append(Bags(self._exactly(file, kind, int(bounds[-1] - bounds[0])), bounds - bounds[0]))
-        return join(parts)
+            pairs = (blocks[low : low + BUFFER_BLOCKS, None] * BLOCK_PAIRS + np.arange(BLOCK_PAIRS)).ravel()
+            pairs = pairs[pairs < self.pairs]
+            yield pairs[np.random.default_rng([seed, epoch, index]).permutation(len(pairs))]
 
     def _mapped(self, name: str, kind: type[np.generic], count: int) -> np.ndarray:
         path = self._folder / name
         if path.stat().st_size < count * np.dtype(kind).itemsize:
-            raise self._cut_off()
+            raise InputError(f"{self._folder} is cut off; remove that folder and run again", path=self._folder)
         return np.memmap(path, kind, "r", shape=(count,)) if count else np.empty(0, kind)
 
-    def _cut_off(self) -> InputError:
-        return InputError(f"{self._folder} is cut off; remove that folder and run again")
 
-    def _exactly(self, file: BinaryIO, kind: type[np.generic], count: int) -> np.ndarray:
-        values = np.fromfile(file, kind, count)
-        if len(values) != count:
-            raise self._cut_off()
-        return values
-
-
-def _choose(buffer: MegaBatch, pairs: np.ndarray) -> MegaBatch:
-    """Take pairs from a buffer, with all references first."""
-    # On disk pair p is the sentences 2p, its reference, and 2p + 1, its translation.
-    sentences = np.concatenate([2 * pairs, 2 * pairs + 1])
-    chosen = {name: bags.take(sentences) for name, bags in buffer.bags.items()}
-    bags = {name: Bags(part.rows.astype(np.int32), part.offsets) for name, part in chosen.items()}
-    return MegaBatch(bags, buffer.keys[sentences])
-
-
-def append(left: MegaBatch, right: MegaBatch) -> MegaBatch:
-    """Join two mega-batches, with all references first."""
-    # Joined, the references and translations of the left and of the right begin at 0, l, 2l and 2l + r.
-    references = [np.arange(left.pairs), 2 * left.pairs + np.arange(right.pairs)]
-    translations = [left.pairs + np.arange(left.pairs), 2 * left.pairs + right.pairs + np.arange(right.pairs)]
-    order = np.concatenate([*references, *translations])
-    bags = {name: join([left.bags[name], right.bags[name]]).take(order) for name in left.bags}
-    return MegaBatch(bags, np.concatenate([left.keys, right.keys])[order])
+def _choose(everything: MegaBatch, pairs: np.ndarray) -> MegaBatch:
+    """Take pairs of a store, where pair p is the sentences 2p, its reference, and 2p + 1, its translation."""
+    return everything.take(np.concatenate([2 * pairs, 2 * pairs + 1]))
 
 
 class _CorpusIds:

@@ -5,15 +5,14 @@ None of them is in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch.nn.functional import cosine_similarity
 
-from paranmt_hf.text.tokens import Bags
-from paranmt_hf.training.pair_store import MegaBatch, PairStore, join
+from paranmt_hf.training.pair_store import MegaBatch, PairStore, join_bags
 
 # Rows that are converted to 32 bits at a time.
 WIDENED_ROWS = 10_000
@@ -43,13 +42,9 @@ class PairsWithErrors(PairStore):
         """Number of pairs whose reference has a wrong translation."""
         return int(np.isin(self.keys()[:, 0], self._references).sum())
 
-    def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0, least: int = 1) -> Iterator[MegaBatch]:
-        """Read an epoch; see `PairStore.mega_batches`."""
-        return map(self._with_errors, super().mega_batches(size, seed=seed, epoch=epoch, start=start, least=least))
-
-    def in_order(self, order: np.ndarray, size: int, *, start: int = 0) -> Iterator[MegaBatch]:
+    def in_order(self, orders: Iterable[np.ndarray], size: int, *, start: int = 0) -> Iterator[MegaBatch]:
         """Read pairs in a given order; see `PairStore.in_order`."""
-        return map(self._with_errors, super().in_order(order, size, start=start))
+        return map(self._with_errors, super().in_order(orders, size, start=start))
 
     def _with_errors(self, mega: MegaBatch) -> MegaBatch:
         """Add the wrong translations of a mega-batch."""
@@ -66,7 +61,7 @@ class PairsWithErrors(PairStore):
         chosen[chosen] = other
         # Pair p of a store is the sentences 2p, its reference, and 2p + 1, its translation.
         sentences = 2 * wrong[other] + 1
-        bags = {name: join([own, self._wrong.bags[name].take(sentences)]) for name, own in mega.bags.items()}
+        bags = {name: join_bags([own, self._wrong.bags[name].take(sentences)]) for name, own in mega.bags.items()}
         errors = np.full(mega.pairs, -1, np.int64)
         errors[chosen] = len(mega.keys) + np.arange(len(sentences))
         return MegaBatch(bags, mega.keys, errors)
@@ -76,7 +71,7 @@ def with_errors(chosen: np.ndarray, vectors: torch.Tensor, errors: np.ndarray) -
     """Replace mined negatives by wrong translations that are more similar.
 
     Args:
-        chosen: Negative of each sentence [2 x pair] (one-sided: [pair]), or -1, as `mega_batch.select` returns it.
+        chosen: Negative of each sentence [2 x pair] (one-sided: [pair]), or -1, as `select_negatives` returns it.
         vectors: Vectors of all sentences of the mega-batch [sentence, dimension], wrong translations last.
         errors: Position of the wrong translation of each pair [pair], or -1.
 
@@ -113,10 +108,9 @@ class DistinctSentences:
         self._sentences = np.sort(first)[: len(first) // 2 * 2]
         self.pairs = len(self._sentences) // 2
 
-    @property
     def keys(self) -> np.ndarray:
-        """Keys of the sentences [sentence], uint64."""
-        return self._everything.keys[self._sentences]
+        """Key of each sentence [sentence, 1], uint64."""
+        return self._everything.keys[self._sentences, None]
 
     def in_order(self, order: np.ndarray, batch_size: int, mega_batch: int, *, start: int = 0) -> Iterator[MegaBatch]:
         """Read the sentences in a given order.
@@ -129,14 +123,10 @@ class DistinctSentences:
         """
         size = 2 * batch_size * mega_batch
         for low in range(start * size, len(order), size):
-            part = order[low : low + size]
-            batches = np.split(part, range(2 * batch_size, len(part), 2 * batch_size))
-            halves = [np.split(batch, 2) for batch in batches]
+            part = self._sentences[order[low : low + size]]
+            halves = [np.split(batch, 2) for batch in np.split(part, range(2 * batch_size, len(part), 2 * batch_size))]
             # A mega-batch has all first sides before all second ones, and mini-batches in the order of the first.
-            chosen = self._sentences[np.concatenate([half[side] for side in (0, 1) for half in halves])]
-            bags = {name: bags.take(chosen) for name, bags in self._everything.bags.items()}
-            rows = {name: Bags(part.rows.astype(np.int32), part.offsets) for name, part in bags.items()}
-            yield MegaBatch(rows, self._everything.keys[chosen])
+            yield self._everything.take(np.concatenate([half[side] for side in (0, 1) for half in halves]))
 
 
 def neighbour_order(vectors: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:

@@ -29,7 +29,7 @@ from paranmt_hf.training.inputs import TrainingRun
 from paranmt_hf.training.pair_store import (
     ABOUT,
     PairStore,
-    Reader,
+    RowLookup,
     TokenStore,
     keys_are_whole,
     write_pairs,
@@ -46,7 +46,7 @@ INITIAL, INITIAL_CHECKSUM, PAIRS, TOKENS = "initial", "initial.sha256", "pairs",
 ERROR_PAIRS, ERROR_TOKENS = "errors", "error-tokens"
 
 
-def prepare(
+def prepare_training(
     run: TrainingRun, work: Path, teacher_cache: Path
 ) -> tuple[SentenceEncoder, PairStore, TeacherVectors | None]:
     """Make what training starts from, unless an earlier run did.
@@ -54,7 +54,7 @@ def prepare(
     Args:
         run: The run.
         work: Its work folder.
-        teacher_cache: Folder that keeps the teacher's vectors.
+        teacher_cache: Folder that keeps the teacher's vectors, unless the settings name one.
 
     Returns:
         The encoder with its initial weights, the pairs as rows of its tables, and the teacher's vectors, if any.
@@ -78,7 +78,8 @@ def prepare(
     store.unit = run.pairs.unit
     if run.config.error_negatives:
         store = _with_errors(run, work, model)
-    return model, store, teach_all(run, work / TOKENS, teacher_cache) if run.teachers else None
+    cache = Path(run.config.teacher_cache or teacher_cache).expanduser()
+    return model, store, teach_all(run, work / TOKENS, cache) if run.teachers else None
 
 
 def _whole_initial(work: Path) -> Model | None:
@@ -152,7 +153,7 @@ def _vectors(config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: P
     shared = UNKNOWN_WORDS if config.unknown == "share" else ()
     vectors = read_vectors(path, limit=config.words, wanted=[*own.units, *shared])
     if vectors.unknown is not None and config.unknown != "share":
-        logger.info(f"{path} has a vector for unknown words, which is left out; --unknown share takes it")
+        logger.info(f"{path} has a vector for unknown words, which is left out; `unknown` share takes it")
     if set(own.units).isdisjoint(vectors.words):
         shown = ", ".join(map(repr, own.units[1:4]))
         raise UnfitError(
@@ -202,7 +203,7 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
     return store
 
 
-def _readers(model: SentenceEncoder) -> tuple[dict[str, Reader], dict[str, int]]:
+def _readers(model: SentenceEncoder) -> tuple[dict[str, RowLookup], dict[str, int]]:
     """Readers of an encoder's tables, which turn sentences into rows, and the number of rows, by name."""
     vocabularies = {part.reader: part.vocabulary for part in take_apart(list(model)).parts}
     return (

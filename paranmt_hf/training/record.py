@@ -61,6 +61,10 @@ class History:
         self.stale += 1
         return False
 
+    def is_over(self, config: TrainConfig) -> bool:
+        """Whether the development score has not improved for `patience` evaluations."""
+        return config.patience is not None and self.stale >= config.patience
+
     def as_dict(self) -> dict[str, Any]:
         """The course as JSON values."""
         return asdict(self)

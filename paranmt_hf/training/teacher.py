@@ -6,9 +6,6 @@ The teacher encodes every distinct sentence of the pairs once, before training.
 from __future__ import annotations
 
 import hashlib
-import logging
-import math
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -19,26 +16,21 @@ from torch.nn.functional import normalize
 
 from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.inputs import TrainingRun
 from paranmt_hf.training.pair_store import read_keys
-from paranmt_hf.util.files import replacing, write_bytes, writing
+from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.progress import Progress
 
-logger = logging.getLogger(__name__)
 Encode = Callable[[list[str]], np.ndarray]
 # Keys of sentences [sentence], uint64, and the sentences [sentence].
 Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
 # Sentences of a file of the cache, the most that an interruption loses.
 PART_SENTENCES = 10_000
-
 # Pairs of sentences whose cosines measure the spread of a teacher.
 SPREAD_PAIRS = 20_000
-# Sentences with which the speed of a teacher is measured.
-TIMED_SENTENCES = 64
 
 
 class TeacherVectors:
@@ -62,26 +54,18 @@ class TeacherVectors:
         """Dimension of a vector."""
         return self._vectors.shape[1]
 
-    def units(self, keys: np.ndarray) -> np.ndarray:
-        """Find sentences by their keys [sentence]: vectors of length 1 [sentence, dimension], float16."""
-        units = np.empty((len(keys), self.dimension), np.float16)
-        for start in range(0, len(keys), PART_SENTENCES):
-            part = slice(start, start + PART_SENTENCES)
-            units[part] = normalize(self.of(keys[part]), dim=1).numpy()
-        return units
-
-    def of_pairs(self, keys: np.ndarray) -> np.ndarray:
-        """Add up the directions of both sides of each pair of keys [pair, side]: [pair, dimension], float16."""
+    def directions(self, keys: np.ndarray) -> np.ndarray:
+        """Add up the directions of the sentences of each item [item, sentence]: [item, dimension], float16."""
         sums = np.empty((len(keys), self.dimension), np.float16)
         for start in range(0, len(keys), PART_SENTENCES):
-            left, right = (normalize(self.of(side), dim=1) for side in keys[start : start + PART_SENTENCES].T)
-            sums[start : start + PART_SENTENCES] = (left + right).numpy()
+            part = slice(start, start + PART_SENTENCES)
+            sums[part] = torch.stack([normalize(self.of(side), dim=1) for side in keys[part].T]).sum(dim=0).numpy()
         return sums
 
     def spread(self, keys: np.ndarray) -> float:
         """Standard deviation of the cosines of random pairs among some sentences [sentence]."""
         pairs = np.random.default_rng(1).integers(0, len(keys), (SPREAD_PAIRS, 2))
-        sums = self.of_pairs(keys[pairs]).astype(np.float64)
+        sums = self.directions(keys[pairs]).astype(np.float64)
         # The squared length of a sum of unit vectors is 2 + 2 cosines.
         return float((np.square(sums).sum(axis=1) / 2 - 1).std())
 
@@ -136,8 +120,7 @@ def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str
     if owner.exists() and owner.read_text(encoding="utf8") != name:
         raise InputError(f"{folder} holds the vectors of another teacher; name another folder or delete it")
     if not owner.exists():
-        with replacing(owner) as aside:
-            aside.write_text(name, encoding="utf8")
+        write_bytes(owner, name.encode())
     keys, texts = _distinct(sentences)
     parts = [_read(path) for path in sorted(folder.glob("part-*.safetensors"))]
     known = np.concatenate([np.empty(0, np.uint64), *(part["keys"].view(np.uint64) for part in parts)])
@@ -186,7 +169,9 @@ def teach_all(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
 
 def _teach(run: TrainingRun, name: Model, keys: np.ndarray, folder: Path) -> TeacherVectors:
     teacher = load(name, device=run.config.device)
-    in_bf16 = run.config.precision == "bf16" and _bf16_pays(teacher, run, folder)
+    known = torch.cpu.get_capabilities()
+    fast = teacher.device.type != "cpu" or known.get("avx512_bf16") or known.get("amx_bf16")
+    in_bf16 = run.config.precision == "bf16" and bool(fast)
 
     def encode(sentences: list[str]) -> np.ndarray:
         # Rounding to bfloat16 changes a teacher's cosines far less than the student can follow.
@@ -195,32 +180,6 @@ def _teach(run: TrainingRun, name: Model, keys: np.ndarray, folder: Path) -> Tea
         return vectors.float().cpu().numpy()
 
     return teach(_keyed(run, keys), encode, folder, name=name.revision)
-
-
-def _bf16_pays(teacher: SentenceEncoder, run: TrainingRun, folder: Path) -> bool:
-    """Tell whether this processor encodes faster in bfloat16; measured once for each folder of vectors."""
-    if teacher.device.type != "cpu":
-        return True
-    kept = folder / "precision.txt"
-    if not kept.exists():
-        table = next(iter(run.pairs.batches()))
-        sentences = table[SIDES[0]].slice(0, TIMED_SENTENCES).to_pylist()
-        seconds = {True: math.inf, False: math.inf}
-        # The first round warms up; the best of the others counts.
-        for round_ in range(3):
-            for in_bf16 in seconds:
-                started = time.perf_counter()
-                with torch.autocast("cpu", torch.bfloat16, enabled=in_bf16):
-                    teacher.encode(sentences, show_progress_bar=False)
-                if round_:
-                    seconds[in_bf16] = min(seconds[in_bf16], time.perf_counter() - started)
-        faster = seconds[True] < seconds[False]
-        if not faster:
-            logger.info("bfloat16 is not faster than float32 on this processor, so the teacher encodes in float32")
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(kept, b"bf16" if faster else b"float32")
-    return kept.read_bytes() == b"bf16"
 
 
 def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array | pa.ChunkedArray]]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -23,9 +22,9 @@ from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import Names, TrainingRun, holds_training, listed, resolve
+from paranmt_hf.training.inputs import Names, TrainingRun, holds_training, listed, resolve_inputs
 from paranmt_hf.training.pair_store import PairStore
-from paranmt_hf.training.recipes import check_needs, first_step, read_recipe, train_steps
+from paranmt_hf.training.recipes import first_step, train_recipe
 from paranmt_hf.training.record import (
     TRAINING_FILE,
     TRAINING_PICTURE,
@@ -38,12 +37,10 @@ from paranmt_hf.training.record import (
     training_values,
 )
 from paranmt_hf.util.records import as_json, from_json, made_with
-from paranmt_hf.util.run import clear, is_free, result_folder, run
-from paranmt_hf.util.settings import Advanced, Expands, Group, RunOnly
+from paranmt_hf.util.run import clear, result_folder, run
+from paranmt_hf.util.settings import Expands, Group
 
 if TYPE_CHECKING:
-    import torch
-
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.training.distributed import Processes
     from paranmt_hf.training.teacher import TeacherVectors
@@ -60,7 +57,6 @@ def train(
     selection: Annotated[PairSelection | None, Group()] = None,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
-    teacher_cache: Annotated[str | Path | None, Advanced, RunOnly] = None,
 ) -> Trained:
     """Train a sentence encoder on paraphrase pairs, as ParaNMT-50M (Wieting & Gimpel 2018, sections 4 and 5) does.
 
@@ -82,26 +78,18 @@ def train(
             Parquet file with sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs).
         exclude: Folder with STS sets: leave out pairs with their sentences, and text that shares eight words in a row
             with one.
-        teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if not given.
     """
     if recipe is not None:
-        options = {"development": development, "exclude": exclude, "teacher_cache": teacher_cache, "text": text}
-        return _train_recipe(recipe, data, result_folder(out), encoder, config, selection, options)
+        others = {"development": development, "exclude": exclude, "text": text}
+        return train_recipe(recipe, train, data, result_folder(out), encoder, config, selection, others)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
     started = [encoder.init_from, config.teacher, config.second_teacher]
     sources = [Path(name).expanduser() for name in [*filter(None, started), *listed(data), *listed(text)]]
     out = result_folder(out, TrainingRecord, sources=sources)
     _check_device(config)
     count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
-    inputs = resolve(
-        data,
-        encoder,
-        config,
-        selection,
-        development=development,
-        exclude=exclude,
-        text=text,
-        processes=count,
+    inputs = resolve_inputs(
+        data, encoder, config, selection, development=development, exclude=exclude, text=text, processes=count
     )
     if count > 1 and inputs.in_engine:
         from paranmt_hf.training.distributed import check_processes
@@ -111,38 +99,13 @@ def train(
         out,
         inputs.settings,
         TrainingRecord,
-        lambda work, folder: _train(inputs, work, folder, out.name, Path(teacher_cache or work / "teacher")),
+        lambda work, folder: _train(inputs, work, folder, out.name),
         result=Trained,
         command="train",
         holds=holds_training,
         rank=rank if count > 1 else 0,
         barrier=partial(_barrier, inputs),
     )
-
-
-def _train_recipe(
-    name: str,
-    data: Names | None,
-    out: Path,
-    encoder: EncoderConfig | None,
-    config: TrainConfig | None,
-    selection: PairSelection | None,
-    options: dict[str, Any],
-) -> Trained:
-    """Train an encoder as a recipe says; settings that are given replace those of its first step."""
-    recipe = read_recipe(name)
-    first = {name.replace("-", "_"): value for name, value in recipe.first.items()}
-    kinds: tuple[type[Any], ...] = (EncoderConfig, TrainConfig, PairSelection)
-    own = [{each.name: first[each.name] for each in fields(kind) if each.name in first} for kind in kinds]
-    encoder, config = encoder or EncoderConfig(**own[0]), config or TrainConfig(**own[1])
-    given = {"data": data, "text": options["text"], "vectors": encoder.vectors, "teacher": config.teacher}
-    check_needs(recipe, given)
-    settings = {"encoder": encoder, "config": config, "selection": selection or PairSelection(**own[2])}
-    if not recipe.then:
-        return train(data, out, **settings, **options)  # type: ignore[arg-type]
-    fresh = is_free(out)
-    train_steps(recipe, partial(train, data), out, **settings, **options)  # type: ignore[arg-type]
-    return Trained(out, TrainingRecord.read(out), fresh)
 
 
 def _barrier(inputs: TrainingRun) -> None:
@@ -152,11 +115,11 @@ def _barrier(inputs: TrainingRun) -> None:
     barrier(inputs.config.device)
 
 
-def _train(inputs: TrainingRun, work: Path, folder: Path, name: str, teacher_cache: Path) -> TrainingRecord:
+def _train(inputs: TrainingRun, work: Path, folder: Path, name: str) -> TrainingRecord:
     """Prepare and train; rank 0 writes the encoder with its card and its picture."""
     from paranmt_hf.encoders.saving import save
     from paranmt_hf.training.distributed import join_started
-    from paranmt_hf.training.prepare import prepare
+    from paranmt_hf.training.prepare import prepare_training
 
     processes = join_started(inputs.config.device)
     first = processes is None or processes.first
@@ -165,17 +128,17 @@ def _train(inputs: TrainingRun, work: Path, folder: Path, name: str, teacher_cac
         processes.check_same("settings and data", zlib.crc32(identity.encode()))
         if not first:
             processes.broadcast()
-    model, store, teacher = prepare(inputs, work, teacher_cache)
+    model, store, teacher = prepare_training(inputs, work, work / "teacher")
     if processes is not None and first:
         processes.broadcast()
-    engine_processes = processes if inputs.in_engine else None
-    history = fit(model, store, inputs.config, work, inputs.development, teacher, processes=engine_processes)
+    together = processes if inputs.in_engine else None
+    history = fit_encoder(model, store, inputs.config, work, inputs.development, teacher, together)
     if not history.losses:
         if first:
             clear(work)
         raise InputError(
-            f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all their sentences are "
-            "copies or paraphrases of each other; give more data"
+            f"nothing was learned: none of the {store.pairs:,} pairs has a negative, for all sentences of its "
+            "mega-batch are copies or paraphrases of each other; give more data or larger mega-batches"
         )
     source = inputs.start.source if inputs.start is not None else None
     basis = basis_of(training_values(source.folder)) if source is not None else None
@@ -197,15 +160,13 @@ def _train(inputs: TrainingRun, work: Path, folder: Path, name: str, teacher_cac
     return record
 
 
-def fit(
+def fit_encoder(
     model: SentenceEncoder,
     store: PairStore,
     config: TrainConfig,
     work: Path,
     held_out: StsSet | None = None,
     teacher: TeacherVectors | None = None,
-    *,
-    engine_device: torch.device | None = None,
     processes: Processes | None = None,
 ) -> History:
     """Train a model on stored pairs: an engine trains averaging models, the trainer everything else.
@@ -217,8 +178,7 @@ def fit(
         work: Folder for checkpoints.
         held_out: Development set.
         teacher: The teacher's vectors, if similarities are learned too.
-        engine_device: Device of the engine for GPUs, also the CPU; by default what the settings say.
-        processes: Processes that train together in that engine; rank 0 gets the final weights.
+        processes: Processes that train together in the engine for GPUs; rank 0 gets the final weights.
 
     Raises:
         DivergedError: A loss, or a weight at the end, is not finite.
@@ -240,11 +200,11 @@ def fit(
     if not composition.only_tables or config.needs_trainer:
         from paranmt_hf.training.trainer_run import train_with_trainer
 
-        history = train_with_trainer(model, composition, store, work, config, evaluate, teacher)
-    elif engine_device is not None or config.device == "cuda":
+        history = train_with_trainer(model, composition.parts, store, work, config, evaluate, teacher)
+    elif config.device == "cuda":
         from paranmt_hf.training.device.engine import device_engine
 
-        device = engine_device or (own_device() if processes is not None else torch.device("cuda"))
+        device = own_device() if processes is not None else torch.device("cuda")
         engine = device_engine(composition, config, items.pairs, teacher, device, processes=processes)
         history = Epochs(engine, items, work, evaluate, engine.prepare, processes).run()
     else:

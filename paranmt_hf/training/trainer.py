@@ -3,105 +3,76 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
-from paranmt_hf.encoders.composition import Composition
+from paranmt_hf.encoders.composition import Part
 from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.losses import combined_loss, diverged
-from paranmt_hf.training.mega_batch import minibatch, mining_precision, select
-from paranmt_hf.training.pair_store import MegaBatch, PairStore, append
+from paranmt_hf.training.mega_batch import minibatch, select_negatives
+from paranmt_hf.training.pair_store import MegaBatch, PairStore
 from paranmt_hf.training.regularisation import Pull, penalty
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.files import writing
 
-Features = dict[str, torch.Tensor]
 ENCODE_SENTENCES = 1000
 WEIGHTS = "weights.safetensors"
+CPU = torch.device("cpu")
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How one encoder of a model gets its features.
-
-    Attributes:
-        reader: Name of the reader whose rows it takes.
-        suffix: What its features' names end with.
-        features: From rows [unit] and bounds [sentence + 1] to features.
-        ordered: Whether the order of the units matters, so that scrambling changes something.
-        table: Its embeddings.
-        weights: Its weights beside them.
-        centre: What lambda_c pulls these towards.
-    """
-
-    reader: str
-    suffix: str
-    features: Callable[[np.ndarray, np.ndarray], Features]
-    ordered: bool
-    table: nn.Embedding | nn.EmbeddingBag
-    weights: Sequence[nn.Parameter] = ()
-    centre: Literal["zero", "initial"] = "zero"
-
-
-def readings(composition: Composition) -> list[Reading]:
-    """Describe how each part of an encoder gets its features from rows."""
-    return [
-        Reading(
-            reader=part.reader,
-            # A combination passes features whose names end with the index of a part to that part.
-            suffix=f"_{index}" if len(composition.parts) > 1 else "",
-            features=bag_features if part.is_bag else sequence_features,
-            ordered=part.family.ordered,
-            table=part.table,
-            weights=part.weights,
-            centre=part.family.centre,
-        )
-        for index, part in enumerate(composition.parts)
-    ]
-
-
-def bag_features(rows: np.ndarray, offsets: np.ndarray) -> Features:
+def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
     """Features of averaging modules: `input_ids` [unit] and `offsets` [sentence]."""
     return {"input_ids": torch.from_numpy(rows.astype(np.int64)), "offsets": torch.from_numpy(offsets[:-1])}
 
 
+def encoder_features(
+    parts: Sequence[Part], bags: Sequence[Bags], device: torch.device = CPU
+) -> dict[str, torch.Tensor]:
+    """Make the features of some sentences from the rows that each part of an encoder reads.
+
+    In a combination the names of features end with the index of their part.
+    """
+    features = {}
+    for index, (part, own) in enumerate(zip(parts, bags, strict=True)):
+        suffix = f"_{index}" if len(parts) > 1 else ""
+        for name, value in (bag_features if part.is_bag else sequence_features)(own.rows, own.offsets).items():
+            # Lengths are read on the host, where sequences are packed.
+            features[name + suffix] = value if name == "sentence_lengths" else value.to(device)
+    return features
+
+
 @dataclass
 class _Mega:
-    """The current mega-batch: where it is in the run, its pairs, and the negatives."""
+    """The current mega-batch.
+
+    Attributes:
+        epoch: Its epoch.
+        index: Its index in the epoch.
+        batch: The pairs among which negatives are mined.
+        own: Those that this process trains on [pair].
+        scrambled: The rows for each part, words shuffled where a part reads them in order.
+        negatives: Negative of each sentence, as `select_negatives` returns it.
+    """
 
     epoch: int
     index: int
     batch: MegaBatch
     own: np.ndarray
-    negatives: np.ndarray | None
-    scrambled: list[np.ndarray]
-
-
-class _Numbers(Dataset[dict[str, int]]):
-    """The steps of an epoch."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, step: int) -> dict[str, int]:
-        return {"step": step}
+    scrambled: list[Bags]
+    negatives: np.ndarray | None = None
 
 
 class MegaBatchTrainer(SentenceTransformerTrainer):
@@ -114,7 +85,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         model: The encoder.
         args: Arguments of the trainer.
         store: The pairs.
-        readings: How the model's encoders get their features.
+        parts: The model's encoders.
         config: The settings.
         pulls: What is regularised.
         teacher: The teacher's vectors, if similarities are learned too.
@@ -126,19 +97,17 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         args: SentenceTransformerTrainingArguments,
         *,
         store: PairStore,
-        readings: Sequence[Reading],
+        parts: Sequence[Part],
         config: TrainConfig,
         pulls: Sequence[Pull] = (),
         teacher: TeacherVectors | None = None,
         **options: Any,
     ) -> None:
-        self._teacher = teacher
-        self._store, self._readings, self._config = store, readings, config
+        self._store, self._parts, self._config, self._pulls, self._teacher = store, parts, config, pulls, teacher
         self._mega: _Mega | None = None
         self._stream: tuple[tuple[int, int], Iterator[MegaBatch]] | None = None
         # Losses of the steps of the current mega-batch.
         self.losses: list[float] = []
-        self._pulls = pulls
         super().__init__(model, args, loss=nn.Identity(), **options)
 
     @cached_property
@@ -152,37 +121,39 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         if not sizes:
             raise InputError(
                 f"{self._store.pairs} {self._store.unit} do not fill a mega-batch of {config.mega_pairs} for each of "
-                f"{world} processes; lower --mega-batch"
+                f"{world} processes; lower `mega_batch`",
+                option="mega_batch",
             )
         return [(mega, mini) for mega, minis in enumerate(sizes) for mini in range(minis)]
 
     def get_train_dataloader(self) -> DataLoader:
         """Count the steps; `compute_loss` finds the pairs of each when the step is made."""
-        return DataLoader(_Numbers(len(self.plan)), batch_size=1)
+        steps: list[dict[str, int]] = [{"step": step} for step in range(len(self.plan))]
+        return DataLoader(steps, batch_size=1)  # type: ignore[arg-type]
 
     def compute_loss(
         self, model: nn.Module, inputs: object, return_outputs: bool = False, num_items_in_batch: object = None
     ) -> Any:  # noqa: ANN401
         """Compute the margin loss of the next mini-batch."""
-        plan = self.plan
-        epoch, position = divmod(self.state.global_step, len(plan))
-        index, mini = plan[position]
-        mega = self._take(model, epoch, index)
+        epoch, position = divmod(self.state.global_step, len(self.plan))
+        index, mini = self.plan[position]
+        if self._mega is None or (self._mega.epoch, self._mega.index) != (epoch, index):
+            self._mega = self._mine(epoch, index)
+        mega = self._mega
         start = mini * self._config.batch_size
         pairs = mega.own[start : start + self._config.batch_size]
         sentences = minibatch(pairs, mega.batch.pairs, mega.negatives, one_sided=self._config.one_sided)
-        if not sentences.size:
+        if sentences.size:
+            vectors = self._encode(model, mega, sentences.ravel())
+            loss = combined_loss(vectors, mega.batch.keys, sentences, self._config, self._teacher)
+            value = float(loss.detach())
+            if not math.isfinite(value):
+                raise diverged(self._describe(epoch, index, mini), value)
+            self.losses.append(value)
+            loss = loss + penalty(self._pulls)
+        else:
             # No pair has a negative: a step that changes only Adam's averages.
-            alone = model(self._features(mega, pairs))["sentence_embedding"].float()
-            return (alone.sum() * 0, {}) if return_outputs else alone.sum() * 0
-        features = self._features(mega, sentences.ravel())
-        vectors = model(features)["sentence_embedding"].float()
-        loss = combined_loss(vectors, mega.batch.keys, sentences, self._config, self._teacher)
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise diverged(self._describe(epoch, index, mini), value)
-        self.losses.append(value)
-        loss = loss + penalty(self._pulls)
+            loss = self._encode(model, mega, pairs).sum() * 0
         return (loss, {}) if return_outputs else loss
 
     def _describe(self, epoch: int, index: int, mini: int) -> str:
@@ -214,82 +185,59 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         """Log no norm: torch does not compute it for the sparse gradients of tables."""
         return grad_norm
 
-    def _take(self, model: nn.Module, epoch: int, index: int) -> _Mega:
-        if self._mega is None or (self._mega.epoch, self._mega.index) != (epoch, index):
-            self._mega = self._mine(model, epoch, index)
-        return self._mega
-
-    def _mine(self, model: nn.Module, epoch: int, index: int) -> _Mega:
+    def _mine(self, epoch: int, index: int) -> _Mega:
+        """Read a mega-batch of each process, and choose the negatives of this one."""
         config, world, rank = self._config, self.args.world_size, self.args.process_index
         if self._stream is None or self._stream[0] != (epoch, index):
-            stream = self._store.mega_batches(
-                config.mega_pairs, seed=config.seed, epoch=epoch, start=index * world, least=2
-            )
+            size = config.mega_pairs * world
+            stream = self._store.mega_batches(size, seed=config.seed, epoch=epoch, start=index)
             self._stream = ((epoch, index), stream)
-        batches = list(islice(self._stream[1], world))
+        batch = next(self._stream[1])
         self._stream = ((epoch, index + 1), self._stream[1])
-        generator = np.random.default_rng([config.seed, epoch, index, rank, 1])
-        ends = np.cumsum([0, *(batch.pairs for batch in batches)])
+        own = np.arange(rank * config.mega_pairs, min((rank + 1) * config.mega_pairs, batch.pairs))
         gather = config.mine_over == "all" and world > 1
-        if gather:
-            batch, own = _joined(batches), np.arange(ends[rank], ends[rank + 1])
-        else:
-            batch, own = batches[rank], np.arange(batches[rank].pairs)
-        scrambled = [self._scramble(batch.bags[reading.reader], reading, generator) for reading in self._readings]
-        mega = _Mega(epoch, index, batch, own, None, scrambled)
+        if not gather:
+            batch, own = batch.take(np.concatenate([own, own + batch.pairs])), np.arange(len(own))
+        generator = np.random.default_rng([config.seed, epoch, index, rank, 1])
+        scrambled = []
+        for part in self._parts:
+            bags = batch.bags[part.reader]
+            share = config.scrambling if part.family.ordered else 0
+            rows = scramble(bags.rows, bags.offsets, share, generator)
+            scrambled.append(Bags(rows, bags.offsets))
+        mega = _Mega(epoch, index, batch, own, scrambled)
         if not config.margin_weight:
             return mega
         vectors = None
         if config.negatives != "rand":
-            vectors = self._encode_all(model, mega) if not gather else self._encode_gathered(model, mega)
+            vectors = self._encode_all(mega, gather=gather)
             if not torch.isfinite(vectors).all():
                 raise diverged(self._describe(epoch, index, 0), float("nan"))
-        precision, one_sided = mining_precision(config), config.one_sided
-        keys, way = batch.keys, config.negatives
-        mega.negatives = select(vectors, keys, way, generator, one_sided=one_sided, precision=precision)
+        mega.negatives = select_negatives(vectors, batch.keys, config, generator)
         return mega
 
-    def _scramble(self, bags: Bags, reading: Reading, generator: np.random.Generator) -> np.ndarray:
-        return scramble(bags.rows, bags.offsets, self._config.scrambling if reading.ordered else 0, generator)
-
-    def _features(self, mega: _Mega, sentences: np.ndarray) -> Features:
-        features: Features = {}
-        for reading, rows in zip(self._readings, mega.scrambled, strict=True):
-            bags = Bags(rows, mega.batch.bags[reading.reader].offsets).take(sentences)
-            for name, value in reading.features(bags.rows, bags.offsets).items():
-                # Lengths are read on the host, where sequences are packed.
-                stays = name == "sentence_lengths"
-                features[name + reading.suffix] = value if stays else value.to(self.args.device)
-        return features
+    def _encode(self, model: nn.Module, mega: _Mega, sentences: np.ndarray) -> torch.Tensor:
+        """Encode sentences of a mega-batch [sentence, dimension]."""
+        features = encoder_features(self._parts, [bags.take(sentences) for bags in mega.scrambled], self.args.device)
+        vectors: torch.Tensor = model(features)["sentence_embedding"]
+        return vectors.float()
 
     @torch.no_grad()
-    def _encode_all(self, model: nn.Module, mega: _Mega, sentences: np.ndarray | None = None) -> torch.Tensor:
-        """Encode sentences [sentence] of a mega-batch, all of them if none are named, sorted by length."""
-        chosen = np.arange(2 * mega.batch.pairs) if sentences is None else sentences
-        lengths = np.diff(mega.batch.bags[self._readings[0].reader].offsets)[chosen]
-        order = np.argsort(-lengths, kind="stable")
+    def _encode_all(self, mega: _Mega, *, gather: bool) -> torch.Tensor:
+        """Encode the pairs of this process, sorted by length, and collect those of all if asked to."""
+        own = np.concatenate([mega.own, mega.own + mega.batch.pairs])
+        order = np.argsort(-np.diff(mega.scrambled[0].offsets)[own], kind="stable")
         with self.compute_loss_context_manager():
             parts = [
-                self.model(self._features(mega, chosen[order[start : start + ENCODE_SENTENCES]]))["sentence_embedding"]
+                self._encode(self.model, mega, own[order[start : start + ENCODE_SENTENCES]])
                 for start in range(0, len(order), ENCODE_SENTENCES)
             ]
-        vectors = torch.cat(parts).float()
-        back = torch.from_numpy(np.argsort(order)).to(vectors.device)
-        return vectors[back]
-
-    def _encode_gathered(self, model: nn.Module, mega: _Mega) -> torch.Tensor:
-        """Encode the own pairs of each process and collect them from all [sentence, dimension]."""
-        own = np.concatenate([mega.own, mega.own + mega.batch.pairs])
-        gathered = self.accelerator.gather(self._encode_all(model, mega, own).contiguous())
-        sides = gathered.view(self.args.world_size, 2, len(mega.own), -1)
+        vectors = torch.cat(parts)
+        vectors = vectors[torch.from_numpy(np.argsort(order)).to(vectors.device)]
+        if not gather:
+            return vectors
+        sides = self.accelerator.gather(vectors.contiguous()).view(self.args.world_size, 2, len(mega.own), -1)
         return sides.transpose(0, 1).reshape(2 * mega.batch.pairs, -1)
-
-
-def _joined(batches: list[MegaBatch]) -> MegaBatch:
-    whole = batches[0]
-    for batch in batches[1:]:
-        whole = append(whole, batch)
-    return whole
 
 
 def scramble(rows: np.ndarray, offsets: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:

@@ -15,9 +15,10 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraini
 from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.integrations import get_reporting_integration_callbacks
 
-from paranmt_hf.encoders.composition import Composition
+from paranmt_hf.encoders.composition import Part
 from paranmt_hf.encoders.sequences import unpacked_sequences
 from paranmt_hf.errors import InputError
+from paranmt_hf.training import checkpoint
 from paranmt_hf.training.checkpoint import COMPLETE, read_checkpoint, read_sealed, seal, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.epochs import Evaluate, evaluation_points
@@ -26,21 +27,23 @@ from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import History
 from paranmt_hf.training.regularisation import Pull, rows_towards_initial, towards_initial, towards_zero
 from paranmt_hf.training.teacher import TeacherVectors
-from paranmt_hf.training.trainer import MegaBatchTrainer, Reading, readings
+from paranmt_hf.training.trainer import MegaBatchTrainer
 from paranmt_hf.util.progress import Progress
 
 BEST = "best.safetensors"
 
 
-class Course(TrainerCallback):
+class HistoryCallback(TrainerCallback):
     """Scores the development set, keeps the history, checkpoints between mega-batches and shows the progress."""
 
-    def __init__(self, folder: Path, store: PairStore, config: TrainConfig, evaluate: Evaluate | None) -> None:
-        self.folder, self.store, self.config, self.evaluate = folder, store, config, evaluate
+    # Set before training begins.
+    trainer: MegaBatchTrainer
+    progress: Progress
+
+    def __init__(self, folder: Path, config: TrainConfig, evaluate: Evaluate | None) -> None:
+        self.folder, self.config, self.evaluate = folder, config, evaluate
         self.history = History()
-        self.trainer: Any = None
         self._saved = self._ended = time.monotonic()
-        self.progress: Progress | None = None
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -52,50 +55,40 @@ class Course(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         """After the last step of a mega-batch: add the loss, score, and request a checkpoint."""
-        assert self.trainer is not None
-        plan = self.trainer.plan
+        plan, mega = self.trainer.plan, self.trainer._mega
         position = (state.global_step - 1) % len(plan)
         at_end = position + 1 == len(plan) or plan[position + 1][1] == 0
-        mega = self.trainer._mega
         if not at_end or mega is None:
             return
         self.history.pairs += len(mega.own) * args.world_size
         if self.trainer.losses:
             self.history.add_loss(state.global_step, float(np.mean(self.trainer.losses)))
             self.trainer.losses.clear()
-        done = plan[position][0] + 1
-        if done in evaluation_points(plan[-1][0] + 1, self.config):
+        if plan[position][0] + 1 in evaluation_points(plan[-1][0] + 1, self.config):
             self._score(state, control)
         self.history.seconds += time.monotonic() - self._ended
         self._ended = time.monotonic()
-        if self.progress is not None:
-            note = f"dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else ""
-            self.progress.advance_to(self.history.pairs, note)
-        if self._agreed(time.monotonic() - self._saved >= self.config.checkpoint_seconds):
+        note = f"dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else ""
+        self.progress.advance_to(self.history.pairs, note)
+        if self._agreed(time.monotonic() - self._saved >= checkpoint.CHECKPOINT_SECONDS):
             control.should_save = True
 
     def _agreed(self, value: float) -> float:
         """Return the value of rank 0, so that all processes do the same."""
-        assert self.trainer is not None
         if self.trainer.args.world_size == 1:
             return value
         own = torch.tensor([float(value)], dtype=torch.float64, device=self.trainer.args.device)
         return float(self.trainer.accelerator.gather(own)[0])
 
     def _score(self, state: TrainerState, control: TrainerControl) -> None:
-        if self.evaluate is None or self.trainer is None:
+        if self.evaluate is None:
             return
         better = self.history.add_score(state.global_step, self._agreed(self.evaluate()))
         if better and state.is_world_process_zero:
             weights = {name: value.detach().cpu() for name, value in self.trainer.model.state_dict().items()}
             write_checkpoint(self.folder / BEST, weights, {"step": state.global_step})
-        if self.is_over:
+        if self.history.is_over(self.config):
             control.should_training_stop = True
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the development score has not improved for `patience` evaluations."""
-        return self.config.patience is not None and self.history.stale >= self.config.patience
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Mark a checkpoint as complete."""
@@ -129,35 +122,28 @@ def check_reporting(name: str) -> None:
 
 
 @contextmanager
-def _frozen(composition: Composition, config: TrainConfig) -> Iterator[None]:
-    """Do not train word embeddings inside a `with` block, if the settings say so."""
-    tables = [part.table for part in composition.parts if config.freeze_words and part.family.units == "word"]
+def _without_frozen(tables: Sequence[torch.Tensor]) -> Iterator[None]:
+    """Do not train some tables inside a `with` block."""
     for table in tables:
-        table.weight.requires_grad_(False)
+        table.requires_grad_(False)
     try:
         yield
     finally:
         for table in tables:
-            table.weight.requires_grad_(True)
+            table.requires_grad_(True)
 
 
-def pulls_of(readings: Sequence[Reading], config: TrainConfig, store: PairStore) -> list[Pull]:
-    """What is regularised (arXiv:1511.08198, equation 1).
-
-    Args:
-        readings: The encoders, with their weights before the first step.
-        config: lambda_w and lambda_c.
-        store: The pairs; other rows of a table never move.
-    """
+def _pulls(parts: Sequence[Part], config: TrainConfig, store: PairStore) -> list[Pull]:
+    """What is regularised (arXiv:1511.08198, equation 1); rows of a table that no pair has never move."""
     pulls: list[Pull] = []
-    for reading in readings:
-        table = reading.table.weight
-        if not reading.table.sparse:
+    for part in parts:
+        table = part.table.weight
+        if not part.table.sparse:
             pulls += towards_initial([table], config.lambda_w)
         elif config.lambda_w:
-            rows = torch.from_numpy(store.rows_of(reading.reader))
+            rows = torch.from_numpy(store.rows_of(part.reader))
             pulls += rows_towards_initial(table, rows, config.lambda_w)
-        pulls += (towards_zero if reading.centre == "zero" else towards_initial)(reading.weights, config.lambda_c)
+        pulls += (towards_zero if part.family.centre == "zero" else towards_initial)(part.weights, config.lambda_c)
     return pulls
 
 
@@ -188,48 +174,39 @@ def _arguments(config: TrainConfig, folder: Path) -> SentenceTransformerTraining
 
 def train_with_trainer(
     model: SentenceTransformer,
-    composition: Composition,
+    parts: Sequence[Part],
     store: PairStore,
     folder: Path,
     config: TrainConfig,
     evaluate: Evaluate | None = None,
     teacher: TeacherVectors | None = None,
-    callbacks: Sequence[TrainerCallback] = (),
 ) -> History:
-    """Train to the end, from the last complete checkpoint if there is one.
+    """Train to the end, from the last complete checkpoint in `folder` if there is one.
 
-    Args:
-        model: The encoder; it holds the final weights afterwards, with a development set those that scored best.
-        composition: The encoder, taken apart.
-        store: The pairs.
-        folder: For checkpoints.
-        config: The settings.
-        evaluate: Scores the current model on the development set.
-        teacher: The teacher's vectors, if similarities are learned too.
-        callbacks: Further callbacks for the trainer.
+    The model holds the final weights afterwards; if `evaluate` scores it on a development set, those that scored best.
     """
     if config.report_to:
         check_reporting(config.report_to)
-    course, args = Course(folder, store, config, evaluate), _arguments(config, folder / "trainer")
-    on_cpu, parts = args.device.type == "cpu", readings(composition)
-    with unpacked_sequences(model.modules() if on_cpu else ()), _frozen(composition, config):
+    callback, args = HistoryCallback(folder, config, evaluate), _arguments(config, folder / "trainer")
+    on_cpu, tables = args.device.type == "cpu", [part.table.weight for part in parts]
+    fixed = [part.table.weight for part in parts if config.freeze_words and part.family.units == "word"]
+    with unpacked_sequences(model.modules() if on_cpu else ()), _without_frozen(fixed):
         # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
         for part in parts:
             part.table.sparse = on_cpu
         model.to(args.device)
         optimizer = make_optimizer(model, config, args.device)
         # Row 0, of unknown units, is zeros unless it is trained.
-        tables = [part.table.weight for part in parts]
         hooks = [leave_first_row(weight) for weight in tables if weight.requires_grad and not bool(weight[0].any())]
         trainer = MegaBatchTrainer(
             model,
             args,
             store=store,
-            readings=parts,
+            parts=parts,
             config=config,
-            pulls=pulls_of(parts, config, store),
+            pulls=_pulls(parts, config, store),
             teacher=teacher,
-            callbacks=[course, *callbacks],
+            callbacks=[callback],
             optimizers=(optimizer, None),
         )
         trainer.remove_callback(PrinterCallback)
@@ -237,7 +214,7 @@ def train_with_trainer(
         trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: 1 - step / steps if config.decay else 1.0
         )
-        _run(trainer, course)
+        _run(trainer, callback, store)
         for part in parts:
             part.table.sparse = False
         for hook in hooks:
@@ -245,23 +222,22 @@ def train_with_trainer(
     best = read_checkpoint(folder / BEST) if evaluate is not None else None
     if best is not None:
         model.load_state_dict(best[0])
-    return course.history
+    return callback.history
 
 
-def _run(trainer: MegaBatchTrainer, course: Course) -> None:
+def _run(trainer: MegaBatchTrainer, callback: HistoryCallback, store: PairStore) -> None:
     """Run from the last complete checkpoint."""
     folder = Path(str(trainer.args.output_dir))
-    course.trainer = trainer
-    checkpoint = last_checkpoint(folder)
+    last = last_checkpoint(folder)
     if trainer.args.process_index == 0:
         # Also without a complete one: an incomplete one of a later step would push out those to come.
         forget_cut_off(folder)
-    if checkpoint is not None:
-        course.history = History.from_dict(read_sealed(checkpoint))
-    total = course.config.epochs * course.store.pairs
-    with Progress("train", total, done=course.history.pairs, unit=course.store.unit) as progress:
-        course.progress = progress
-        if checkpoint is not None and course.is_over:
-            trainer._load_from_checkpoint(str(checkpoint))
+    if last is not None:
+        callback.history = History.from_dict(read_sealed(last))
+    total = callback.config.epochs * store.pairs
+    with Progress("train", total, done=callback.history.pairs, unit=store.unit) as progress:
+        callback.trainer, callback.progress = trainer, progress
+        if last is not None and callback.history.is_over(callback.config):
+            trainer._load_from_checkpoint(str(last))
         else:
-            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+            trainer.train(resume_from_checkpoint=str(last) if last else None)

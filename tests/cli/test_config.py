@@ -14,7 +14,18 @@ def write(folder, text, name="options.yaml"):
 
 
 def test_a_result_can_be_repeated_from_its_file(pairs, capsys):
-    command = ["train", "--data", "pairs.parquet", "--out", "one", "--decay", "--learning-rate", "1e-3", *SMALL]
+    command = [
+        "train",
+        "--data",
+        "pairs.parquet",
+        "--out",
+        "one",
+        "--optimization",
+        "decay=true",
+        "--learning-rate",
+        "1e-3",
+        *SMALL,
+    ]
     assert main(command) == 0
     options = yaml.safe_load((pairs / "one" / "paranmt.yaml").read_text())
     assert options["data"] == ["pairs.parquet"] and options["batch-size"] == 2 and options["decay"] is True

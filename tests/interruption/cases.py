@@ -13,7 +13,7 @@ from tests.interruption.paraphrasing import PARAPHRASING
 
 # What stands in results of mteb: ours beside each other, each alone, and laid out for submission.
 MTEB_CHANGING = {"out/*__*.json": ("seconds", "evaluation_time", "evaluation_phases", "date")}
-TRAIN = ["--dimension", "8", "--batch-size", "10", "--mega-batch", "2", "--epochs", "2", "--checkpoint-seconds", "0"]
+TRAIN = ["--dimension", "8", "--batch-size", "10", "--mega-batch", "2", "--epochs", "2"]
 
 
 def _build(root: Path, *more: str, **settings: object) -> list[str]:
@@ -197,7 +197,7 @@ def _tune(root: Path) -> list[str]:
         "grid",
     ]
     words += ["--grid", "learning-rate=0.001,0.01", "seed=1,2", "--tune-pairs", "30"]
-    return [*words, "--training", "epochs=1,dimension=8,batch-size=10,mega-batch=1,checkpoint-seconds=0"]
+    return [*words, "--training", "epochs=1,dimension=8,batch-size=10,mega-batch=1"]
 
 
 def _phrases(root: Path) -> None:

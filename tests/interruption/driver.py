@@ -99,7 +99,9 @@ def run(
         fork = multiprocessing.get_context("fork")
         multiprocessing.get_context = lambda method=None: fork  # type: ignore[assignment]
         from paranmt_hf.cli import main
+        from paranmt_hf.training import checkpoint
 
+        checkpoint.CHECKPOINT_SECONDS = 0
         shim.install()
         return main(case.command(root))
 

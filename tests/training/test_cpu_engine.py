@@ -12,7 +12,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.epochs import Epochs
 from paranmt_hf.training.losses import combined_loss, margin_loss
-from paranmt_hf.training.mega_batch import mine, minibatch
+from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from paranmt_hf.training.step_kernels import margin_gradient
 from paranmt_hf.training.teacher import TeacherVectors
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
@@ -47,7 +47,9 @@ def plain_losses(plain, readers, megas, config, teacher=None):
     for mega in megas:
         with torch.no_grad():
             vectors = plain([mega.bags[reader] for reader in readers])
-            negatives = mine(vectors, mega.keys, one_sided=config.one_sided) if config.margin_weight else None
+            negatives = (
+                mine_negatives(vectors, mega.keys, one_sided=config.one_sided) if config.margin_weight else None
+            )
         for start in range(0, mega.pairs, config.batch_size):
             pairs = np.arange(start, min(start + config.batch_size, mega.pairs))
             roles = minibatch(pairs, mega.pairs, negatives, one_sided=config.one_sided)
@@ -143,7 +145,7 @@ def test_gradient_of_one_step_is_exact(tmp_path):
     engine = engine_of(encoder, config, 40)
     bags = [mega.bags[part.reader] for part in parts]
     np.testing.assert_allclose(engine.encode(mega), plain(bags).detach(), atol=1e-6, rtol=0)
-    negatives = mine(plain(bags).detach(), mega.keys)
+    negatives = mine_negatives(plain(bags).detach(), mega.keys)
     roles = minibatch(np.arange(40), 40, negatives, one_sided=False)
     assert roles.shape == (4, 40)
     margin_loss(*(plain([bag.take(role) for bag in bags]) for role in roles), margin=0.4).backward()
@@ -268,7 +270,7 @@ def small_run(folder, sides, interrupted=None, **settings):
     encoder = encoder_of(sides, model="word,trigram", dimension=8)
     store = store_of(sides, encoder, folder / "pairs")
     settings = {"batch_size": 10, "mega_batch": 2, "epochs": 2, "learning_rate": 0.01, **settings}
-    engine = engine_of(encoder, TrainConfig(checkpoint_seconds=0, **settings))
+    engine = engine_of(encoder, TrainConfig(**settings))
     if interrupted is not None:
         count, original = iter(range(interrupted)), engine.train_on
         engine.train_on = lambda *rest: original(*rest) if next(count, None) is not None else sys.exit()
@@ -279,7 +281,7 @@ def small_run(folder, sides, interrupted=None, **settings):
 @pytest.mark.parametrize(
     "settings", [{}, {"optimizer": "adagrad", "clip": 0.1}, {"lambda_w": 0.1}, {"mining_precision": "int8"}]
 )
-def test_a_resumed_run_ends_with_the_same_bytes(tmp_path, settings):
+def test_a_resumed_run_ends_with_the_same_bytes(tmp_path, checkpoint_always, settings):
     sides = random_text(PAIRS)
     whole = small_run(tmp_path / "whole", sides, **settings)
     assert whole == small_run(tmp_path / "again", sides, **settings)

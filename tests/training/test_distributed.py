@@ -273,11 +273,9 @@ def test_all_see_that_one_has_no_number(tmp_path):
     assert "the loss of step 3 is nan" in str(errors[0])
 
 
-def test_the_first_alone_scores_and_writes(tmp_path):
+def test_the_first_alone_scores_and_writes(tmp_path, checkpoint_always):
     sides = random_text(PAIRS)
-    config = TrainConfig(
-        batch_size=10, mega_batch=2, learning_rate=0.01, epochs=9, checkpoint_seconds=0, patience=2, evaluations=2
-    )
+    config = TrainConfig(batch_size=10, mega_batch=2, learning_rate=0.01, epochs=9, patience=2, evaluations=2)
     store = store_of(sides, encoder_of(sides, model="word", dimension=12, words=30), tmp_path / "pairs")
     scored, scores = [], [0.1, 0.3, 0.2, 0.25]
 

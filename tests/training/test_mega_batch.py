@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from paranmt_hf.training import mega_batch
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.mega_batch import (
-    draw,
+    draw_negatives,
     excluded,
     hardest,
-    mine,
+    mine_negatives,
     mining_precision,
     round_to_int8,
     rounding_errors,
-    select,
+    select_negatives,
 )
 
 
@@ -51,7 +51,7 @@ def problem(pairs: int, distinct: int, seed: int, dimension: int = 8) -> tuple[t
 @given(st.integers(1, 40), st.integers(1, 60), st.integers(0, 1000), st.booleans())
 def test_equals_brute_force(pairs, distinct, seed, one_sided):
     vectors, keys = problem(pairs, distinct, seed)
-    found = mine(vectors, keys, one_sided=one_sided)
+    found = mine_negatives(vectors, keys, one_sided=one_sided)
     similarity, best = oracle(vectors.numpy(), keys, one_sided)
     assert len(found) == (pairs if one_sided else 2 * pairs)
     none = best == -2
@@ -65,7 +65,7 @@ def test_equals_brute_force(pairs, distinct, seed, one_sided):
 def test_more_sentences_than_a_tile(one_sided):
     vectors, keys = problem(1300, 2000, 1)
     assert len(keys) > 2 * mega_batch.TILE
-    found = mine(vectors, keys, one_sided=one_sided)
+    found = mine_negatives(vectors, keys, one_sided=one_sided)
     similarity, best = oracle(vectors.numpy(), keys, one_sided)
     np.testing.assert_allclose(similarity[np.arange(len(found)), found], best, atol=1e-6)
     assert not forbidden(keys)[np.arange(len(found)), found].any()
@@ -75,21 +75,21 @@ def test_hand_worked():
     # Pairs (a, b) and (c, d): a's best is d, b's is c; a and d, b and c are alike.
     vectors = torch.tensor([[1.0, 0.0], [0.1, 1.0], [0.0, 1.0], [1.0, 0.1]])
     keys = np.arange(4, dtype=np.uint64)
-    assert mine(vectors, keys).tolist() == [3, 2, 1, 0]
+    assert mine_negatives(vectors, keys).tolist() == [3, 2, 1, 0]
     # Only the other pair's reference is allowed.
-    assert mine(vectors, keys, one_sided=True).tolist() == [1, 0]
+    assert mine_negatives(vectors, keys, one_sided=True).tolist() == [1, 0]
 
 
 def test_nothing_is_allowed():
     vectors = torch.ones(4, 2)
     same = np.zeros(4, np.uint64)
-    assert mine(vectors, same).tolist() == [-1] * 4
-    assert mine(vectors, same, one_sided=True).tolist() == [-1] * 2
-    assert draw(same, np.random.default_rng(1)).tolist() == [-1] * 4
+    assert mine_negatives(vectors, same).tolist() == [-1] * 4
+    assert mine_negatives(vectors, same, one_sided=True).tolist() == [-1] * 2
+    assert draw_negatives(same, np.random.default_rng(1)).tolist() == [-1] * 4
     one_pair = np.array([1, 2], np.uint64)
-    assert mine(torch.eye(2), one_pair).tolist() == [-1, -1]
+    assert mine_negatives(torch.eye(2), one_pair).tolist() == [-1, -1]
     # A copy of the partner elsewhere is no negative either.
-    assert mine(torch.eye(4), np.array([1, 1, 2, 2], np.uint64)).tolist() == [-1] * 4
+    assert mine_negatives(torch.eye(4), np.array([1, 1, 2, 2], np.uint64)).tolist() == [-1] * 4
 
 
 def test_several_translations_of_one_reference():
@@ -97,9 +97,9 @@ def test_several_translations_of_one_reference():
     keys = np.array([1, 1, 2, 3, 4, 5], np.uint64)
     alike = torch.tensor([[1.0, 0.0]] * 2 + [[0.0, 1.0]] + [[1.0, 0.1]] * 2 + [[0.1, 1.0]])
     # a, b and c get d or e, whichever is nearer; d and e get the nearest of the first two pairs.
-    assert mine(alike, keys).tolist() == [5, 5, 3, 5, 5, 3]
+    assert mine_negatives(alike, keys).tolist() == [5, 5, 3, 5, 5, 3]
     for seed in range(20):
-        drawn = draw(keys, np.random.default_rng(seed))
+        drawn = draw_negatives(keys, np.random.default_rng(seed))
         assert set(drawn[[0, 1, 3, 4]]) <= {2, 5}
         assert set(drawn[[2, 5]]) <= {0, 1, 3, 4}
 
@@ -108,13 +108,13 @@ def test_several_references_of_one_translation():
     # Pairs (a, c), (b, c), (d, e): a and b are translated alike.
     keys = np.array([1, 2, 3, 4, 4, 5], np.uint64)
     for seed in range(20):
-        assert set(draw(keys, np.random.default_rng(seed))[:2]) <= {2, 5}
-        assert set(draw(keys, np.random.default_rng(seed), one_sided=True)[:2]) == {2}
-    assert mine(torch.ones(6, 2), keys)[:2].tolist() == [2, 2]
+        assert set(draw_negatives(keys, np.random.default_rng(seed))[:2]) <= {2, 5}
+        assert set(draw_negatives(keys, np.random.default_rng(seed), one_sided=True)[:2]) == {2}
+    assert mine_negatives(torch.ones(6, 2), keys)[:2].tolist() == [2, 2]
     # What three steps reach is a negative: of the pairs (a, c), (b, c), (b, e), the first one's a may get e, but no b.
     chain = np.array([1, 2, 2, 3, 3, 4], np.uint64)
     assert forbidden(chain)[0].tolist() == [True] * 5 + [False]
-    assert mine(torch.ones(6, 2), chain)[0] == 5
+    assert mine_negatives(torch.ones(6, 2), chain)[0] == 5
 
 
 def test_excluded_lists_what_is_forbidden():
@@ -127,7 +127,7 @@ def test_excluded_lists_what_is_forbidden():
 
 
 def test_zero_vectors_have_a_negative():
-    found = mine(torch.zeros(6, 3), np.arange(6, dtype=np.uint64))
+    found = mine_negatives(torch.zeros(6, 3), np.arange(6, dtype=np.uint64))
     assert not forbidden(np.arange(6))[np.arange(6), found].any()
     assert (found >= 0).all()
 
@@ -135,9 +135,9 @@ def test_zero_vectors_have_a_negative():
 @pytest.mark.parametrize("one_sided", [False, True])
 def test_draw_is_allowed_seeded_and_even(one_sided):
     _, keys = problem(300, 500, 5)
-    first = draw(keys, np.random.default_rng(1), one_sided=one_sided)
-    np.testing.assert_array_equal(first, draw(keys, np.random.default_rng(1), one_sided=one_sided))
-    assert (first != draw(keys, np.random.default_rng(2), one_sided=one_sided)).mean() > 0.9
+    first = draw_negatives(keys, np.random.default_rng(1), one_sided=one_sided)
+    np.testing.assert_array_equal(first, draw_negatives(keys, np.random.default_rng(1), one_sided=one_sided))
+    assert (first != draw_negatives(keys, np.random.default_rng(2), one_sided=one_sided)).mean() > 0.9
     assert (first < (300 if one_sided else 600)).all()
     assert not forbidden(keys)[np.arange(len(first)), first].any()
     if not one_sided:
@@ -147,22 +147,24 @@ def test_draw_is_allowed_seeded_and_even(one_sided):
 
 def test_draw_finds_the_only_allowed_pair():
     keys = np.array([7] * 9 + [8] + [7] * 9 + [9], np.uint64)
-    found = draw(keys, np.random.default_rng(0))
+    found = draw_negatives(keys, np.random.default_rng(0))
     assert set(found[:9]) == {9, 19}
+
+
+def chosen(negatives):
+    return TrainConfig(negatives=negatives, mining_precision="float32")
 
 
 def test_mix_takes_half_at_random():
     vectors, keys = problem(2000, 10**6, 6)
-    nearest = mine(vectors, keys)
-    mixed = select(vectors, keys, "mix", np.random.default_rng(3))
-    np.testing.assert_array_equal(mixed, select(vectors, keys, "mix", np.random.default_rng(3)))
+    nearest = mine_negatives(vectors, keys)
+    mixed = select_negatives(vectors, keys, chosen("mix"), np.random.default_rng(3))
+    np.testing.assert_array_equal(mixed, select_negatives(vectors, keys, chosen("mix"), np.random.default_rng(3)))
     # 4,000 coin tosses: five standard deviations are 0.04.
     assert abs((mixed == nearest).mean() - 0.5) < 0.04
-    np.testing.assert_array_equal(select(vectors, keys, "max", np.random.default_rng(3)), nearest)
-    random = select(None, keys, "rand", np.random.default_rng(3))
-    np.testing.assert_array_equal(random, draw(keys, np.random.default_rng(3)))
-    with pytest.raises(ValueError, match="without vectors"):
-        select(None, keys, "max", np.random.default_rng(3))
+    np.testing.assert_array_equal(select_negatives(vectors, keys, chosen("max"), np.random.default_rng(3)), nearest)
+    random = select_negatives(None, keys, chosen("rand"), np.random.default_rng(3))
+    np.testing.assert_array_equal(random, draw_negatives(keys, np.random.default_rng(3)))
 
 
 def corpus(pairs, dimension, copies=0, seed=1):
@@ -178,23 +180,23 @@ def corpus(pairs, dimension, copies=0, seed=1):
 
 def test_mining_with_int8(monkeypatch):
     vectors, keys = corpus(1500, 64, copies=20)
-    wanted = mine(vectors, keys)
-    found = mine(vectors, keys, precision="int8")
+    wanted = mine_negatives(vectors, keys)
+    found = mine_negatives(vectors, keys, precision="int8")
     assert (found == wanted).mean() > 0.995
     unit = torch.nn.functional.normalize(vectors, dim=1)
     cosines = [(unit * unit[torch.from_numpy(chosen)]).sum(dim=1) for chosen in (wanted, found)]
     assert 0 <= (cosines[0] - cosines[1]).max() < 0.01
     # More segments than places to keep their best: still the best of all, in float32 the very same.
     monkeypatch.setattr(mega_batch, "SLOTS", 4)
-    assert (mine(vectors, keys, precision="int8") == wanted).mean() > 0.99
-    np.testing.assert_array_equal(mine(vectors, keys), wanted)
+    assert (mine_negatives(vectors, keys, precision="int8") == wanted).mean() > 0.99
+    np.testing.assert_array_equal(mine_negatives(vectors, keys), wanted)
     # What float32 has the last word on is more often right.
     monkeypatch.setattr(mega_batch, "rounding_errors", lambda *_: np.empty(0))
-    alone = (mine(vectors, keys, precision="int8") == wanted).mean()
+    alone = (mine_negatives(vectors, keys, precision="int8") == wanted).mean()
     assert 0.8 < alone < (found == wanted).mean()
     # Few sentences are compared in float32 anyway.
     few, keys = corpus(200, 64)
-    np.testing.assert_array_equal(mine(few, keys, precision="int8"), mine(few, keys))
+    np.testing.assert_array_equal(mine_negatives(few, keys, precision="int8"), mine_negatives(few, keys))
 
 
 @settings(max_examples=25)
@@ -222,7 +224,7 @@ def test_no_sentence_is_much_worse_than_the_best_with_int8():
     vectors[::10] *= torch.from_numpy(np.exp(2 * random.standard_normal((220, 64))).astype(np.float32))
     unit = torch.nn.functional.normalize(vectors, dim=1)
     errors = rounding_errors(unit, *round_to_int8(unit))
-    wanted, found = mine(vectors, keys), mine(vectors, keys, precision="int8")
+    wanted, found = mine_negatives(vectors, keys), mine_negatives(vectors, keys, precision="int8")
     cosines = [(unit * unit[torch.from_numpy(chosen)]).sum(dim=1).numpy() for chosen in (wanted, found)]
     # Of the best one, and of the one that stood for its segment, which may be any.
     bounds = [errors + other + errors * other for other in (errors[wanted], errors.max())]
@@ -241,12 +243,10 @@ def test_mining_on_a_device_by_blocks(one_sided):
     generator = np.random.default_rng(4)
     keys = generator.integers(0, 40, 60).astype(np.uint64)
     vectors = torch.from_numpy(generator.standard_normal((60, 5)).astype(np.float32))
-    sentences, columns = excluded(keys)
     searched = 30 if one_sided else 60
-    among = (sentences < searched) & (columns < searched)
-    sentences, columns = sentences[among], columns[among]
+    sentences, columns = excluded(keys, one_sided=one_sided)
     bounds = np.searchsorted(sentences, np.arange(searched + 1))
-    wanted = mine(vectors, keys, one_sided=one_sided)
+    wanted = mine_negatives(vectors, keys, one_sided=one_sided)
     allowed = wanted >= 0
     assert allowed.sum() > searched // 2
     for block in (7, None):

@@ -99,7 +99,7 @@ def test_other_datasets_are_refused():
     model = encoder_of(sides, model="word", dimension=4)
     miner = MegaBatchMiner(model, pairs_of(sides))
     for other in (pairs_of(sides), miner.dataset.select(range(5)), miner.dataset.shuffle(1)):
-        with pytest.raises(InputError, match="deals out the miner's own dataset, found another one"):
+        with pytest.raises(InputError, match="takes the miner's own dataset, found another one"):
             miner.sampler(other, 4, False)
     shuffled = MegaBatchMiner(model, pairs_of(sides).shuffle(1))
     assert len(list(shuffled.sampler(shuffled.dataset, 4, False))) == 5
@@ -140,7 +140,7 @@ def test_bad_settings():
     model = encoder_of(sides, model="word", dimension=8)
     with pytest.raises(InputError, match="no column translation; they have reference"):
         MegaBatchMiner(model, datasets.Dataset.from_dict({"reference": ["a"]}))
-    with pytest.raises(InputError, match="mega_batch must be at least 1"):
+    with pytest.raises(InputError, match="mega_batch must be from 1"):
         MegaBatchMiner(model, pairs_of(sides), mega_batch=0)
     with pytest.raises(InputError, match="margin must be above 0"):
         MarginLoss(model, 0)

@@ -39,9 +39,10 @@ TRAINING = TrainingRecord(
 
 def test_command_by_hand():
     assert command(TRAINING) == (
-        "paranmt train --data captions.parquet every.parquet org/c@12 --model word-trigram --words 50000 --vectors "
-        "glove.txt --learning-rate 0.0003 --decay --epochs 1 --teacher x --seed 2 --selection "
-        "min_score=0.4,max_length=30,subset=filtered,max_pairs=1000 --development STS --exclude STS --out FOLDER"
+        "paranmt train --data captions.parquet every.parquet org/c@12 --model word-trigram --vectors glove.txt "
+        "--architecture words=50000 --learning-rate 0.0003 --epochs 1 --teacher x --seed 2 --optimization decay=true "
+        "--selection min_score=0.4,max_length=30,subset=filtered,max_pairs=1000 --development STS --exclude STS "
+        "--out FOLDER"
     )
 
 

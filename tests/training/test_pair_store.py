@@ -66,7 +66,6 @@ def test_every_pair_comes_once(tmp_path, small_blocks):
     assert [len(mega) for mega in megas] == [10] * 10 + [1]
     assert sorted(sum(megas, [])) == list(range(101))
     assert epoch_of(PairStore(tmp_path)) == megas
-    assert len(epoch_of(store, least=2)) == 10
 
 
 def test_order_depends_on_seed_and_epoch(tmp_path, small_blocks):
@@ -197,7 +196,7 @@ def test_writing_again_replaces(tmp_path):
 def test_pairs_in_a_given_order(tmp_path, start):
     store = write(tmp_path / "pairs", readers=("word", "trigram"))
     order = np.random.default_rng(1).permutation(101)
-    megas = list(store.in_order(order, 30, start=start))
+    megas = list(store.in_order([order[:40], order[40:]], 30, start=start))
     assert [mega.pairs for mega in megas] == [30, 30, 30, 11][start:]
     assert sum((numbers(mega) for mega in megas), []) == order[30 * start :].tolist()
     assert all(len(mega.bags["trigram"]) == 2 * mega.pairs for mega in megas)
@@ -213,4 +212,4 @@ def test_cut_off_store_in_a_given_order(tmp_path, name):
     path = tmp_path / "pairs" / name
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(InputError, match="pairs is cut off; remove that folder and run again"):
-        next(store.in_order(np.arange(101), 10))
+        next(store.in_order([np.arange(101)], 10))

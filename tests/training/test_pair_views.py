@@ -80,7 +80,7 @@ def test_a_share_of_them_the_same_each_time_and_in_any_order(stores):
         np.testing.assert_array_equal(first.errors, second.errors)
         np.testing.assert_array_equal(first.bags["word"].rows, second.bags["word"].rows)
     order = np.arange(59, -1, -1)
-    assert sum(int((mega.errors >= 0).sum()) for mega in half.in_order(order, 20)) > 0
+    assert sum(int((mega.errors >= 0).sum()) for mega in half.in_order([order], 20)) > 0
 
 
 def test_a_copy_of_the_translation_is_no_error(tmp_path):

@@ -53,7 +53,7 @@ def test_what_is_trained_goes_everywhere(tmp_path, model):
     assert "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)" in plan.card
     assert (ORDER in plan.card) == (model != "dan")
     assert "Adam at 0.001" in plan.card and "AdaGrad at 0.001" in plan_card(second)
-    for flag in ("--clip 1", "--lambda-c 0.01", f"--model {model}", "--mega-batch 1"):
+    for flag in ("clip=1", "lambda_c=0.01", f"--model {model}", "--mega-batch 1"):
         assert flag in plan.card
 
     average_encoders([first.folder, second.folder], tmp_path / "mean")

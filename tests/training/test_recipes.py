@@ -14,7 +14,7 @@ from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.training import average, distributed
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.recipes import read_recipe, recipe_names, train_steps
+from paranmt_hf.training.recipes import read_recipe, recipe_names, train_recipe
 from paranmt_hf.training.record import TrainingRecord
 from tests.cli.commands import fails, kept_options
 from tests.training.test_model_record import TRAINING
@@ -23,7 +23,7 @@ from tests.training.toys import synonyms, write_data
 CARDS = Path(__file__).parents[2] / "model_cards"
 # What a user brings, or chooses for one run; evaluations are those on a development set.
 OWN = {"data", "vectors", "teacher", "init-from", "development", "evaluations", "exclude", "recipe", "model"}
-OWN |= {"first-pairs", "max-pairs", "text", "teacher-cache"}
+OWN |= {"first-pairs", "max-pairs", "text"}
 
 
 def options(*words):
@@ -39,7 +39,7 @@ def test_there_is_one_for_each_card():
 
 
 @pytest.mark.parametrize("name", recipe_names())
-def test_it_is_what_the_card_did(name):
+def test_it_is_what_the_card_did(name, tmp_path):
     commands = json.loads((CARDS / f"{name}.json").read_text(encoding="utf8"))["commands"]
     first, *others = (shlex.split(command)[2:] for command in commands if command.startswith("paranmt train"))
     recipe, own, card = read_recipe(name), options("--recipe", name), options(*first)
@@ -50,8 +50,8 @@ def test_it_is_what_the_card_did(name):
     assert len(others) == bool(recipe.then)
     if not others:
         return
-    words = [word for key, value in recipe.then.items() for word in (f"--{key}", str(value)) if word != "True"]
-    then, done = options("--data", "x", "--out", "y", *words), options(*others[0])
+    (tmp_path / "then.yaml").write_text(yaml.safe_dump(dict(recipe.then)))
+    then, done = options("--data", "x", "--config", str(tmp_path / "then.yaml")), options(*others[0])
     assert settings(then) == settings(done)
     assert then["max-pairs"] == done["first-pairs"]
 
@@ -74,7 +74,7 @@ def test_the_guide_names_all():
 def test_what_is_missing_is_asked_for_by_name(capsys):
     command = ["train", "--recipe", "word-trigram", "--out", "o"]
     fails(capsys, [*command, "--teacher", "t"], "recipe word-trigram needs --data, --text and --vectors")
-    fails(capsys, command, "--neighbours is about a teacher's similarities; name one with --teacher")
+    fails(capsys, command, "--teaching neighbours is about a teacher's similarities; name one with --teacher")
     fails(capsys, ["train", "--recipe", "best", "--data", "x", "--out", "o"], "--recipe must be one of lstm, ")
 
 
@@ -82,7 +82,7 @@ def test_it_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_data(tmp_path / "pairs.parquet", synonyms(300))
     (tmp_path / "vectors.txt").write_text("left1 1 0\nright1 0 1\n")
-    small = ["--dimension", "2", "--trigram-dimension", "4", "--min-count", "1", "--batch-size", "20"]
+    small = ["--dimension", "2", "--architecture", "trigram_dimension=4,min_count=1", "--batch-size", "20"]
     command = ["train", "--recipe", "word-trigram", "--data", "pairs.parquet", "--vectors", "vectors.txt"]
     (tmp_path / "text.txt").write_text("one more sentence\nand another\n")
     command += ["--text", "text.txt", "--teacher", "embedded", *small, "--out", "out"]
@@ -132,8 +132,8 @@ def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
 
     monkeypatch.setattr(average, "average_encoders", twice)
     monkeypatch.setattr(distributed, "barrier", averaged_elsewhere)
-    settings = {"encoder": EncoderConfig(), "config": TrainConfig(), "selection": PairSelection()}
-    train_steps(read_recipe("word"), lambda out, **options: steps.append(out.name), out, **settings)
+    settings = EncoderConfig(vectors="v"), TrainConfig(teacher="t"), PairSelection(), {"text": None}
+    train_recipe("word", lambda data, out, **options: steps.append(out.name), "d", out, *settings)
     assert steps == ["1-teacher", "2-margin"]
     assert TrainingRecord.read(out).pairs == TRAINING.pairs
 

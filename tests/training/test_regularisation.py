@@ -11,7 +11,7 @@ from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.losses import margin_loss
-from paranmt_hf.training.mega_batch import mine, minibatch
+from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from paranmt_hf.training.optimizers import clip, clip_weights, leave_first_row
 from paranmt_hf.training.regularisation import (
     penalty,
@@ -20,7 +20,7 @@ from paranmt_hf.training.regularisation import (
     towards_initial,
     towards_zero,
 )
-from paranmt_hf.training.train import fit
+from paranmt_hf.training.train import fit_encoder
 from paranmt_hf.training.trainer import bag_features
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
 
@@ -113,11 +113,11 @@ def dense_steps(model, store, config):
     kind = OPTIMIZERS[config.optimizer]
     optimizer = kind(trained, lr=config.learning_rate)
     losses = []
-    for mega in store.mega_batches(config.mega_pairs, seed=config.seed, epoch=0, least=2):
+    for mega in store.mega_batches(config.mega_pairs, seed=config.seed, epoch=0):
         bags = mega.bags[part.reader]
         with torch.no_grad():
             vectors = model(features(bags.rows, bags.offsets))["sentence_embedding"]
-        roles = minibatch(np.arange(mega.pairs), mega.pairs, mine(vectors, mega.keys), one_sided=False)
+        roles = minibatch(np.arange(mega.pairs), mega.pairs, mine_negatives(vectors, mega.keys), one_sided=False)
         taken = bags.take(roles.ravel())
         vectors = model(features(taken.rows, taken.offsets))["sentence_embedding"]
         loss = margin_loss(*vectors.chunk(4), margin=config.margin)
@@ -155,7 +155,7 @@ def test_steps_of_the_trainer_equal_dense_ones(tmp_path, model, settings):
     store = store_of(sides, found, tmp_path / "pairs")
     assert store.rows_of("word").tolist() == list(range(31))
     before = {name: weight.clone() for name, weight in found.state_dict().items()}
-    history = fit(found.train(), store, config, tmp_path)
+    history = fit_encoder(found.train(), store, config, tmp_path)
     losses = dense_steps(wanted.train(), store, config)
     assert len(losses) == 4
     np.testing.assert_allclose([loss for _, loss in history.losses], losses, atol=2e-4)
@@ -180,6 +180,6 @@ def test_an_identity_rnn_is_held_at_its_start(tmp_path):
         model = trainable(encoder_of(sides, model="irnn", dimension=6))
         store = store_of(sides, model, tmp_path / f"pairs-{strength}")
         config = TrainConfig(batch_size=15, mega_batch=1, epochs=5, lambda_c=strength, decay=True)
-        fit(model, store, config, tmp_path / f"{strength}")
+        fit_encoder(model, store, config, tmp_path / f"{strength}")
         distances[strength] = float((model[1].state.weight - torch.eye(6)).abs().max().detach())
     assert distances[1000] < 0.005 < 0.008 < distances[0]

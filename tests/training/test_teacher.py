@@ -112,18 +112,18 @@ def test_two_teachers_are_the_mean_of_their_standardised_cosines():
     wanted = (cosines[0] / spreads[0] + cosines[1] / spreads[1]) / (1 / spreads[0] + 1 / spreads[1])
     # The spread is that of 20,000 pairs, with themselves now and then.
     np.testing.assert_allclose((vectors @ vectors.T).numpy(), wanted, atol=0.01)
-    sums = joined.of_pairs(keys[:6].reshape(3, 2))
+    sums = joined.directions(keys[:6].reshape(3, 2))
     torch.testing.assert_close(torch.from_numpy(sums).double(), vectors[0:6:2] + vectors[1:6:2], atol=1e-3, rtol=0)
 
 
 def test_directions_of_a_pair_are_added_up(monkeypatch):
     monkeypatch.setattr(teacher, "PART_SENTENCES", 2)
     taught = TeacherVectors(np.arange(3, dtype=np.uint64), np.array([[3, 4], [0, 2], [5, 0]], np.float16))
-    sums = taught.of_pairs(np.array([[0, 1], [1, 1], [2, 0]], np.uint64))
+    sums = taught.directions(np.array([[0, 1], [1, 1], [2, 0]], np.uint64))
     np.testing.assert_allclose(sums, [[0.6, 1.8], [0, 2], [1.6, 0.8]], atol=1e-3)
     assert sums.dtype == np.float16
     with pytest.raises(InputError, match="has not encoded one of these sentences"):
-        taught.of_pairs(np.array([[0, 7]], np.uint64))
+        taught.directions(np.array([[0, 7]], np.uint64))
 
 
 def test_similarity_loss_is_finite_for_zero_vectors_and_has_the_right_gradient():

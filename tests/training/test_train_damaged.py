@@ -20,6 +20,8 @@ from paranmt_hf.training.trainer import MegaBatchTrainer
 from tests.training.test_train_interrupted import Killed, interrupted, teacher_of
 from tests.training.toys import encoder_of, small, store_of, synonyms, write_data
 
+pytestmark = pytest.mark.usefixtures("checkpoint_always")
+
 
 @pytest.fixture
 def data(tmp_path):
@@ -39,7 +41,7 @@ def zero(path):
 )
 def test_damaged_pairs_are_made_again(tmp_path, data, monkeypatch, caplog, name):
     # Pulled back to the initial weights, the result depends on these also where a checkpoint is there.
-    settings = small(checkpoint_seconds=0, lambda_w=0.01)
+    settings = small(lambda_w=0.01)
     train(data, tmp_path / "whole", **settings)
     with monkeypatch.context() as patch, pytest.raises(Killed):
         interrupted(patch, 3)
@@ -57,7 +59,7 @@ def test_damaged_pairs_are_made_again(tmp_path, data, monkeypatch, caplog, name)
 
 
 def test_damaged_keys_of_taught_sentences_are_made_again(tmp_path, data, monkeypatch):
-    settings = small(checkpoint_seconds=0, **teacher_of(synonyms(200), tmp_path / "teacher"))
+    settings = small(**teacher_of(synonyms(200), tmp_path / "teacher"))
     train(data, tmp_path / "whole", **settings)
     with monkeypatch.context() as patch, pytest.raises(Killed):
         interrupted(patch, 3)
@@ -70,7 +72,7 @@ def test_damaged_keys_of_taught_sentences_are_made_again(tmp_path, data, monkeyp
 
 
 def test_zeroed_checkpoint_is_named(tmp_path, data, monkeypatch):
-    settings = small(checkpoint_seconds=0)
+    settings = small()
     with monkeypatch.context() as patch, pytest.raises(Killed):
         interrupted(patch, 3)
         train(data, tmp_path / "out", **settings)
@@ -82,7 +84,7 @@ def test_zeroed_checkpoint_is_named(tmp_path, data, monkeypatch):
 
 
 def test_truncated_settings_are_told(tmp_path, data, monkeypatch):
-    settings = small(checkpoint_seconds=0)
+    settings = small()
     with monkeypatch.context() as patch, pytest.raises(Killed):
         interrupted(patch, 3)
         train(data, tmp_path / "out", **settings)
@@ -156,7 +158,7 @@ def test_the_same_command_goes_on_with_room(tmp_path, data):
 
 @pytest.mark.parametrize("name", ["optimizer.pt", "trainer_state.json", "complete"])
 def test_a_damaged_checkpoint_of_the_trainer_is_named(tmp_path, data, monkeypatch, name):
-    settings = small("lstm", checkpoint_seconds=0, device="cpu", epochs=1)
+    settings = small("lstm", device="cpu", epochs=1)
     original, count = MegaBatchTrainer._save_checkpoint, iter(range(2))
 
     def save(self, *arguments):
@@ -176,7 +178,7 @@ def test_a_damaged_checkpoint_of_the_trainer_is_named(tmp_path, data, monkeypatc
 
 @pytest.mark.slow
 def test_no_room_for_a_checkpoint_of_the_trainer(tmp_path, data, monkeypatch):
-    settings = small("lstm", checkpoint_seconds=0, device="cpu", epochs=1)
+    settings = small("lstm", device="cpu", epochs=1)
     original, count = MegaBatchTrainer._save_checkpoint, iter(range(2))
 
     def save(self, *arguments):

@@ -18,6 +18,8 @@ from tests.training.toys import small, synonyms, write_data
 
 CPU = torch.device("cpu")
 
+pytestmark = pytest.mark.usefixtures("checkpoint_always")
+
 
 class Killed(BaseException):
     pass
@@ -48,7 +50,7 @@ def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
     development.write_text(
         "sentence1\tsentence2\tscore\nleft1 left2\tright1 right2\t9\nleft1 left2\tright3\t1\na\tb\t2\n"
     )
-    settings = {"checkpoint_seconds": 0, "decay": True, "evaluations": 2}
+    settings = {"decay": True, "evaluations": 2}
     results = {
         device: train(
             data, tmp_path / device, development=development, **small("word,trigram", device=device, **settings)
@@ -74,7 +76,7 @@ def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
 
 
 def test_killed_and_resumed(tmp_path, data, gpu, monkeypatch):
-    options = small("word", checkpoint_seconds=0, device="cuda", lambda_w=0.01, negatives="mix")
+    options = small("word", device="cuda", lambda_w=0.01, negatives="mix")
     whole = train(data, tmp_path / "whole", **options)
     original, count = DeviceEngine.train_on, iter(range(6))
 

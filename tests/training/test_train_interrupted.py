@@ -23,6 +23,8 @@ from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.train import train
 from tests.training.toys import encoder_of, small, synonyms, write_data
 
+pytestmark = pytest.mark.usefixtures("checkpoint_always")
+
 
 @pytest.fixture
 def data(tmp_path):
@@ -49,7 +51,7 @@ def interrupted(monkeypatch, after):
 @pytest.mark.parametrize("model", ["word", "word,trigram"])
 @pytest.mark.parametrize("after", [0, 1, 5, 7])
 def test_killed_in_process_and_resumed(tmp_path, data, monkeypatch, model, after):
-    settings = small(model, checkpoint_seconds=0, decay=True, lambda_w=0.01)
+    settings = small(model, decay=True, lambda_w=0.01)
     train(data, tmp_path / "whole", **settings)
     with monkeypatch.context() as patch, pytest.raises(Killed):
         interrupted(patch, after)
@@ -75,7 +77,7 @@ def test_killed_in_process_and_resumed(tmp_path, data, monkeypatch, model, after
 
 
 def test_other_pairs_in_a_file_of_the_same_size_are_refused(tmp_path, data, monkeypatch):
-    plain, settings = {"compression": "none", "use_dictionary": False}, small(checkpoint_seconds=0)
+    plain, settings = {"compression": "none", "use_dictionary": False}, small()
     left, right = synonyms(200)
     size = write_data(data, (left, right), **plain).stat().st_size
     with monkeypatch.context() as patch, pytest.raises(Killed):
@@ -91,7 +93,7 @@ def test_other_pairs_in_a_file_of_the_same_size_are_refused(tmp_path, data, monk
 
 
 def test_damaged_checkpoint_is_named(tmp_path, data, monkeypatch):
-    settings = small(checkpoint_seconds=0)
+    settings = small()
     with monkeypatch.context() as patch, pytest.raises(Killed):
         interrupted(patch, 3)
         train(data, tmp_path / "out", **settings)
@@ -104,7 +106,7 @@ def test_damaged_checkpoint_is_named(tmp_path, data, monkeypatch):
 
 
 def test_full_disk_while_saving(tmp_path, data, monkeypatch):
-    settings = small(checkpoint_seconds=0)
+    settings = small()
     train(data, tmp_path / "whole", **settings)
     original, count = epochs.write_checkpoint, iter(range(4))
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -156,12 +158,18 @@ def test_loss_that_is_no_number_stops(tmp_path, data, any_number, model):
     assert not (tmp_path / "out").exists()
 
 
+# The command, with a checkpoint after every mega-batch.
+ALWAYS = (
+    "from paranmt_hf.training import checkpoint as c; c.CHECKPOINT_SECONDS = 0; from paranmt_hf.cli import run; run()"
+)
+
+
 def command(data, out, model):
     options = ["--model", model, "--dimension", "24", "--batch-size", "10", "--mega-batch", "4", "--epochs", "6"]
-    options += ["--checkpoint-seconds", "0", *(["--device", "cpu"] if model != "word" else [])]
+    options += ["--device", "cpu"] if model != "word" else []
     if model == "irnn":
-        options += ["--optimizer", "adagrad", "--learning-rate", "0.05", "--lambda-c", "100", "--clip", "1"]
-    return [sys.executable, "-m", "paranmt_hf.cli", "train", "--data", str(data), "--out", str(out), *options]
+        options += ["--optimization", "optimizer=adagrad,lambda_c=100,clip=1", "--learning-rate", "0.05"]
+    return [sys.executable, "-c", ALWAYS, "train", "--data", str(data), "--out", str(out), *options]
 
 
 def checkpoints(work, model) -> int:
@@ -223,7 +231,9 @@ def test_two_processes(tmp_path, gather):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", port, "-m"]
-    options = command(data, tmp_path / "out", "lstm")[2:] + (["--mine-over", "all"] if gather else [])
+    options = ["paranmt_hf.cli", *command(data, tmp_path / "out", "lstm")[3:]] + (
+        ["--mining", "mine_over=all"] if gather else []
+    )
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     options += ["--learning-rate", "0.01", "--epochs", "12"]
     done = subprocess.run([*launch, *options], env=environment, capture_output=True, text=True, timeout=300)
@@ -233,7 +243,9 @@ def test_two_processes(tmp_path, gather):
     assert [step for step, _ in history["losses"]][-1] == 12 * 5 * 4
     assert history["pairs"] == 12 * 400
     assert history["losses"][-1][1] < 0.9 * history["losses"][0][1]
-    alone = subprocess.run([*launch, *command(data, tmp_path / "w", "word")[2:]], env=environment, capture_output=True)
+    alone = subprocess.run(
+        [*launch, "paranmt_hf.cli", *command(data, tmp_path / "w", "word")[3:]], env=environment, capture_output=True
+    )
     assert b"averaging models are trained by one process on the CPU" in alone.stderr
 
 
@@ -244,7 +256,7 @@ def teacher_of(sides, folder):
 
 @pytest.mark.parametrize("after", [0, 1, 7])
 def test_killed_among_neighbours_and_resumed(tmp_path, data, monkeypatch, after):
-    settings = small("word,trigram", checkpoint_seconds=0, **teacher_of(synonyms(200), tmp_path / "teacher"))
+    settings = small("word,trigram", **teacher_of(synonyms(200), tmp_path / "teacher"))
     seen = []
     original = CpuEngine.train_on
     with monkeypatch.context() as patch:

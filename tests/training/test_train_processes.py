@@ -36,7 +36,7 @@ def run(data, out, processes, *options, fails=None):
     launch = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes), "--master-port", port]
     command = ["train", "--data", str(data), "--out", str(out), "--model", "word,trigram", "--dimension", "16"]
     command += ["--batch-size", "10", "--mega-batch", "4", "--epochs", "2", "--learning-rate", "0.01"]
-    command += ["--device", "cuda", "--checkpoint-seconds", "0", "--development", str(data.with_name("mine.tsv"))]
+    command += ["--device", "cuda", "--development", str(data.with_name("mine.tsv"))]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     if fails:
         environment["PARANMT_TEST_FAILS"] = fails
@@ -118,14 +118,14 @@ def test_one_that_fails_ends_the_others(tmp_path, data, fails, sentences, kept):
 
 @pytest.mark.slow
 def test_each_mines_alone(tmp_path, data):
-    done, _ = run(data, tmp_path / "out", 2, "--mine-over", "rank")
+    done, _ = run(data, tmp_path / "out", 2, "--mining", "mine_over=rank")
     assert done.returncode == 0, done.stderr[-3000:]
     record = json.loads((tmp_path / "out" / "training.json").read_text())
     assert record["settings"]["training"]["mine_over"] == "rank"
     assert record["settings"]["processes"] == 2
     losses = record["history"]["losses"]
     assert losses[-1][1] < 0.9 * losses[0][1]
-    _, said = run(data, tmp_path / "out", 3, "--mine-over", "rank")
+    _, said = run(data, tmp_path / "out", 3, "--mining", "mine_over=rank")
     assert any("processes: was 2, now 3" in sentence for sentence in said)
 
 

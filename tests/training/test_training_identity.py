@@ -11,7 +11,7 @@ from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import resolve
+from paranmt_hf.training.inputs import resolve_inputs
 from paranmt_hf.training.train import train
 from tests.evaluation.toys import write_benchmark
 from tests.training.toys import small, synonyms, write_data
@@ -43,10 +43,9 @@ def test_another_exclusion_of_the_same_size(tmp_path, data):
 def test_what_sends_averages_through_the_trainer_is_another_run(data):
     def identity(model="word", processes=1, **settings):
         encoder, config = EncoderConfig(model=model), TrainConfig(**settings)
-        return resolve(data, encoder, config, PairSelection(), processes=processes).identity
+        return resolve_inputs(data, encoder, config, PairSelection(), processes=processes).identity
 
     loop = identity(device="cuda")
-    assert loop == identity(device="cuda", checkpoint_seconds=5)
     assert loop != identity(device="cuda", report_to="tensorboard")
     assert identity("lstm", device="cuda") == identity("lstm", device="cuda", report_to="tensorboard")
     # In an engine any number of processes does the same, unless each of them mines alone.

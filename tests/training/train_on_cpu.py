@@ -14,7 +14,7 @@ import torch
 
 from paranmt_hf.cli import run
 from paranmt_hf.errors import InputError
-from paranmt_hf.training import distributed, train
+from paranmt_hf.training import checkpoint, distributed, train
 from paranmt_hf.training import prepare as prepare_training
 from paranmt_hf.training.device import engine
 from paranmt_hf.training.device.engine import DeviceEngine
@@ -33,7 +33,7 @@ def fail(where):
 
 
 made, joined, trained = engine.device_engine, distributed.join, DeviceEngine.train_on
-prepared = prepare_training.prepare
+prepared = prepare_training.prepare_training
 count = iter(range(sys.maxsize))
 
 
@@ -55,7 +55,8 @@ def device_engine(composition, config, pairs, teacher, device, **options):
 engine.device_engine = device_engine
 train._check_device = lambda config: None
 distributed.join = lambda device: joined(CPU)
-prepare_training.prepare = prepare
+prepare_training.prepare_training = prepare
+checkpoint.CHECKPOINT_SECONDS = 0
 DeviceEngine.train_on = train_on
 torch.cuda.device_count = lambda: 8
 if HOW == "hang":

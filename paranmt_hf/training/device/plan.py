@@ -14,7 +14,7 @@ import torch
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.distributed import Processes
-from paranmt_hf.training.mega_batch import draw, excluded
+from paranmt_hf.training.mega_batch import draw_negatives, excluded
 from paranmt_hf.training.pair_store import MegaBatch
 from paranmt_hf.training.teacher import TeacherVectors
 
@@ -106,7 +106,7 @@ def make_plan(
 
     Args:
         mega: The pairs.
-        generator: For random negatives; used as `mega_batch.select` uses it.
+        generator: For random negatives; used as `select_negatives` uses it.
         readers: Name of the reader of each table.
         config: The settings.
         teacher: The teacher's vectors, if similarities are learned too.
@@ -163,7 +163,7 @@ def _negatives(
     if not config.margin_weight:
         return _Negatives(exclusions, drawn, asking, has_one)
     if config.negatives != "rand":
-        exclusions = _exclusions(mega, one_sided=config.one_sided)
+        exclusions = excluded(mega.keys, one_sided=config.one_sided)
         whose = np.tile(owner, 1 if config.one_sided else 2)
         searched: int | np.ndarray = len(whose)
         if config.mine_over == "rank":
@@ -177,7 +177,7 @@ def _negatives(
             asking = np.flatnonzero(whose == rank)
             exclusions = _of_asking(exclusions, whose == rank, config)
     if config.negatives != "max":
-        drawn = draw(mega.keys, generator, one_sided=config.one_sided)
+        drawn = draw_negatives(mega.keys, generator, one_sided=config.one_sided)
         random = generator.random(len(drawn)) < 0.5 if config.negatives == "mix" else np.ones(len(drawn), bool)
         has_one = np.where(random, drawn >= 0, has_one)
         drawn = np.where(random, drawn, -1)
@@ -191,15 +191,6 @@ def _of_asking(
     sentences, columns = (numbers[asks[exclusions[0]]] for numbers in exclusions)
     number = asks.cumsum() - 1
     return number[sentences], number[columns] if config.mine_over == "rank" else columns
-
-
-def _exclusions(mega: MegaBatch, *, one_sided: bool) -> tuple[np.ndarray, np.ndarray]:
-    """List exclusions, see `excluded`; one-sided, among the references."""
-    sentences, columns = excluded(mega.keys)
-    if one_sided:
-        among = (sentences < mega.pairs) & (columns < mega.pairs)
-        sentences, columns = sentences[among], columns[among]
-    return sentences, columns
 
 
 def _plan_table(bags: Bags, pairs: np.ndarray, part: np.ndarray) -> TablePlan:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn.functional import kl_div
 
+from paranmt_hf.encoders.composition import Part
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.losses import diverged
@@ -20,11 +21,9 @@ from paranmt_hf.training.optimizers import ADAGRAD_START, leave_first_row
 from paranmt_hf.training.regularisation import Pull, penalty, towards_initial, towards_zero
 from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig
 from paranmt_hf.training.supervised.model import Head
+from paranmt_hf.training.trainer import encoder_features
 from paranmt_hf.util.machine import one_thread
 from paranmt_hf.util.progress import Progress
-
-if TYPE_CHECKING:
-    from paranmt_hf.training.trainer import Reading
 
 # Sentences that are encoded at once without gradients.
 BLOCK = 1000
@@ -79,12 +78,12 @@ class TrainedEncoder:
 
     Args:
         model: The encoder; `put_back` makes it whole again.
-        readings: How its parts get their features.
+        parts: Its encoders.
         bags: All sentences as rows, for each reader.
     """
 
-    def __init__(self, model: SentenceEncoder, readings: Sequence[Reading], bags: Mapping[str, Bags]) -> None:
-        self._model, self._readings = model, readings
+    def __init__(self, model: SentenceEncoder, parts: Sequence[Part], bags: Mapping[str, Bags]) -> None:
+        self._model, self._parts = model, parts
         # Row 0 keeps its place: it is for unknown units, and sequences are padded with it.
         self._used = {name: np.union1d([0], own.rows) for name, own in bags.items()}
         self._bags = {
@@ -93,16 +92,16 @@ class TrainedEncoder:
         }
         lengths = [np.diff(own.offsets) for own in bags.values()]
         self._lengths = np.max(lengths, axis=0)
-        self._whole = [(reading, reading.table.weight.data) for reading in readings]
+        self._whole = [(part, part.table.weight.data) for part in parts]
         self.tables: list[nn.Parameter] = []
-        for reading, weight in self._whole:
-            rows = torch.from_numpy(self._used[reading.reader])
+        for part, weight in self._whole:
+            rows = torch.from_numpy(self._used[part.reader])
             self.tables.append(nn.Parameter(weight[rows]))
-            reading.table.weight = self.tables[-1]
+            part.table.weight = self.tables[-1]
             if not bool(weight[0].any()):
                 leave_first_row(self.tables[-1])
-        self.dense = [list(reading.weights) for reading in readings]
-        self.centres = [reading.centre for reading in readings]
+        self.dense = [part.weights for part in parts]
+        self.centres = [part.family.centre for part in parts]
 
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:
         """See `VectorSource`."""
@@ -119,19 +118,15 @@ class TrainedEncoder:
         return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
 
     def _forward(self, sentences: np.ndarray) -> torch.Tensor:
-        features: dict[str, torch.Tensor] = {}
-        for reading in self._readings:
-            bags = self._bags[reading.reader].take(sentences)
-            for name, value in reading.features(bags.rows, bags.offsets).items():
-                features[name + reading.suffix] = value
-        vectors: torch.Tensor = self._model(features)["sentence_embedding"]
+        bags = [self._bags[part.reader].take(sentences) for part in self._parts]
+        vectors: torch.Tensor = self._model(encoder_features(self._parts, bags))["sentence_embedding"]
         return vectors
 
     def put_back(self) -> None:
         """Make the encoder whole again, its trained rows in their places."""
-        for reading, weight in self._whole:
-            weight[torch.from_numpy(self._used[reading.reader])] = reading.table.weight.data
-            reading.table.weight = nn.Parameter(weight)
+        for part, weight in self._whole:
+            weight[torch.from_numpy(self._used[part.reader])] = part.table.weight.data
+            part.table.weight = nn.Parameter(weight)
         self._model.eval()
         self._model.forget_average()
 

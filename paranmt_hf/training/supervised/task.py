@@ -34,7 +34,6 @@ from paranmt_hf.training.supervised.fitting import (
     probabilities,
 )
 from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, new_head
-from paranmt_hf.training.trainer import readings
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 
@@ -112,7 +111,7 @@ def train_task(setup: TaskSetup) -> tuple[SupervisedModel, SupervisedRecord]:
     if config.way == "fixed":
         source = FixedVectors(_encode(encoder, texts, task.name))
     else:
-        source = TrainedEncoder(encoder, readings(take_apart(list(encoder))), bags)
+        source = TrainedEncoder(encoder, take_apart(list(encoder)).parts, bags)
     trained = sum(weights.numel() for weights in chain(source.tables, *source.dense, head.parameters()))
 
     with unpacked_sequences(encoder.modules()):

@@ -24,7 +24,7 @@ EXAMPLE = "a setting and its values, such as lambda-w=0,1e-5,1e-4"
 # Settings that the search decides itself, those about its course, and those that name files or the machine.
 NOT_SEARCHED = set(
     "epochs patience evaluations vectors init_from teacher second_teacher device report_to mine_over error_negatives "
-    "checkpoint_seconds mining_precision".split()
+    "teacher_cache mining_precision".split()
 )
 KIND_OF: dict[str, type] = {
     entry.name: kind

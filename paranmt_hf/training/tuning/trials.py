@@ -21,10 +21,10 @@ from paranmt_hf.errors import DivergedError, InputError, UnfitError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
-from paranmt_hf.training.inputs import PairsAndText, TrainingRun, resolve
+from paranmt_hf.training.inputs import PairsAndText, TrainingRun, resolve_inputs
 from paranmt_hf.training.overfitting import MarginPairs
-from paranmt_hf.training.prepare import prepare
-from paranmt_hf.training.train import Quiet, fit
+from paranmt_hf.training.prepare import prepare_training
+from paranmt_hf.training.train import Quiet, fit_encoder
 from paranmt_hf.training.tuning.grid import Order, TuneTrial, apply
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.progress import duration
@@ -77,7 +77,7 @@ class Trials:
             combination = self._order.grid.combination(index)
             try:
                 encoder, config = apply(combination, self._encoder, self._whole.config)
-                resolved = resolve([sample], encoder, config, PairSelection())
+                resolved = resolve_inputs([sample], encoder, config, PairSelection())
             except InputError as error:
                 self._refuse(error)
                 continue
@@ -116,11 +116,11 @@ class Trials:
         prepared = self._work / PREPARED / _short([asdict(run.encoder), run.config.seed])
         # Named after its settings, so that no other trial continues from its checkpoint.
         running = self._work / RUNNING / _short(combination)
-        model, store, teacher = prepare(run, prepared, self._work / "teacher")
+        model, store, teacher = prepare_training(run, prepared, self._work / "teacher")
         held_out = self._whole.development
         assert held_out is not None
         try:
-            history = fit(model, store, run.config, running, teacher=teacher)
+            history = fit_encoder(model, store, run.config, running, teacher=teacher)
             model.eval()
             score = _spearman(Quiet(model), held_out)
         except (DivergedError, _NoScoreError) as error:

@@ -19,7 +19,7 @@ from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import TrainingRun, resolve
+from paranmt_hf.training.inputs import TrainingRun, resolve_inputs
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import Trained, train
 from paranmt_hf.training.tuning.grid import KIND_OF, Order, TuneConfig, TuneTrial, apply, read_grid
@@ -205,7 +205,9 @@ def tune(
         raise InputError("a search runs as one process; start it without accelerate launch or torchrun")
     order = Order(searched, tuning)
     sources = [data] if isinstance(data, str | Path) else list(data)
-    whole = resolve(sources, encoder, config, _sample_of(selection, tuning), development=development, exclude=exclude)
+    whole = resolve_inputs(
+        sources, encoder, config, _sample_of(selection, tuning), development=development, exclude=exclude
+    )
     identity = _identity(whole, order)
     # Imports torch.
     from paranmt_hf.training.tuning.trials import Trials, holds_trials

@@ -13,7 +13,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer_heads import target_distributions
 from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.training.supervised.fitting import FixedVectors, Items, TrainedEncoder, fit_head, probabilities
-from paranmt_hf.training.trainer import readings
 from tests.training.supervised.toys import TEXTS, cut, encoder, head_of, items_of
 
 LAMBDAS = {"lambda_s": 0.02, "lambda_c": 0.03, "lambda_w": 0.05}
@@ -25,7 +24,7 @@ def settings(way="regularised", optimizer="adam", **changes):
 
 
 def source_of(model):
-    return TrainedEncoder(model, readings(take_apart(list(model))), cut(model))
+    return TrainedEncoder(model, take_apart(list(model)).parts, cut(model))
 
 
 def flat(weights):
