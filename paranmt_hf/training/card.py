@@ -266,7 +266,7 @@ def _settings(usual: Any, given: Any, inputs: Mapping[str, str]) -> list[str]:  
     """Options for the settings that differ from the usual ones; those of a group are one option."""
     words: list[str] = []
     groups: dict[str, list[str]] = {}
-    for name, expected in expected_fields(type(usual)).items():
+    for name, expected in expected_fields(type(usual)).items():  # type: ignore[arg-type]
         value = getattr(given, name)
         if value is None or value == getattr(usual, name):
             continue

@@ -132,9 +132,9 @@ def test_negatives_of_a_process_are_among_its_own(tmp_path):
     def mined(thread):
         trainer = trainer_of(sides, store, config, "word", None, thread)
         plan = trainer.prepare(mega, np.random.default_rng(1))
-        steps, rest = trainer._send(plan)
+        sent = trainer._send(plan)
         vectors = trainer.tables[0].encode_all()
-        trainer._mine(plan, rest, torch.zeros(()))
+        trainer._mine(plan, sent, torch.zeros(()))
         return plan, trainer._negatives.numpy(), torch.nn.functional.normalize(vectors, dim=1).numpy()
 
     for rank, (plan, negatives, vectors) in enumerate(together(3, mined)):

@@ -19,7 +19,13 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.graph import Capturing, Repeated
 from paranmt_hf.training.device.plan import Plan, make_plan, owners
-from paranmt_hf.training.device.tables import DEVICE_OPTIMIZERS, DeviceOptimizer, DeviceSchedule, DeviceTable, Units
+from paranmt_hf.training.device.tables import (
+    DEVICE_OPTIMIZERS,
+    DeviceOptimizer,
+    DeviceSchedule,
+    DeviceTable,
+    StepUnits,
+)
 from paranmt_hf.training.distributed import Processes, summed, with_others
 from paranmt_hf.training.losses import diverged, margin_loss, margin_loss_and_gradient, teacher_loss
 from paranmt_hf.training.mega_batch import hardest
@@ -151,12 +157,12 @@ class DeviceEngine:
             float64.
         """
         results = torch.ones(len(plan.steps) + 1, len(self._result), dtype=torch.float64, device=self._device)
-        steps, rest = self._send(plan)
-        together = (
-            rest.pop().split([2 * sum(shares) for shares in plan.shares]) if plan.together is not None else steps
-        )
+        sent = self._send(plan)
+        steps = together = sent["steps"].split([len(step) for step in plan.steps])
+        if plan.together is not None:
+            together = sent["together"].split([len(step) for step in plan.together])
         if self.config.margin_weight:
-            self._mine(plan, rest, results[-1])
+            self._mine(plan, sent, results[-1])
         for index, (own, shares, everyone) in enumerate(zip(steps, plan.shares, together, strict=True)):
             self._schedule.go_to(done + index + 1)
             if shares == self._whole:
@@ -169,27 +175,22 @@ class DeviceEngine:
                 results[index].copy_(self._step(own.long(), shares, everyone))
         return results
 
-    def _send(self, plan: Plan) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        """Send a mega-batch to the device; returns the sentences of its steps, and what mining needs."""
-        parcel = plan.parcel.to(self._device, non_blocking=True)
-        own = [len(step) for step in plan.steps]
-        of_tables = [[len(table.rows), len(table.ids), *[len(table.starts)] * 2] for table in plan.tables]
-        single = [part for part in (plan.drawn, plan.asking) if part is not None]
-        rest = [len(part) for part in (*(plan.exclusions or ()), *single)]
-        rest += [sum(map(len, plan.together))] if plan.together is not None else []
-        parts = list(parcel.split([sum(own), *(size for sizes in of_tables for size in sizes), *rest]))
+    def _send(self, plan: Plan) -> dict[str, torch.Tensor]:
+        """Send a mega-batch to the device, and begin it there; returns the parts of the parcel by their names."""
+        parcel, sizes = plan.parcel
+        parts = parcel.to(self._device, non_blocking=True).split(list(sizes.values()))
+        sent = dict(zip(sizes, parts, strict=True))
         for index, (table, table_plan) in enumerate(zip(self.tables, plan.tables, strict=True)):
-            rows, ids, starts, lengths = parts[1 + 4 * index : 5 + 4 * index]
-            table.load(table_plan, (rows, ids, starts, lengths))
+            table.load(table_plan, *(sent[f"{name}{index}"] for name in ("rows", "ids", "starts", "lengths")))
         if plan.taught is not None:
             if len(self._taught) < len(plan.taught):
                 self._taught = torch.empty_like(plan.taught, device=self._device)
             self._taught[: len(plan.taught)].copy_(plan.taught, non_blocking=True)
-        return list(parts[0].split(own)), parts[1 + 4 * len(self.tables) :]
+        return sent
 
-    def _mine(self, plan: Plan, sent: list[torch.Tensor], finite: torch.Tensor) -> None:
+    def _mine(self, plan: Plan, sent: dict[str, torch.Tensor], finite: torch.Tensor) -> None:
         """Find the negative of each sentence, any if it has none; writes into `finite` whether vectors were finite."""
-        drawn = sent[2 if plan.exclusions is not None else 0].long() if plan.drawn is not None else None
+        drawn = sent["drawn"].long() if plan.drawn is not None else None
         if plan.exclusions is not None:
             vectors = self._combine([table.encode_all() for table in self.tables])
             finite.copy_(torch.isfinite(vectors.square().sum(dim=1)).all())
@@ -203,15 +204,18 @@ class DeviceEngine:
             self._negatives = torch.zeros_like(chosen)
         self._negatives[: len(chosen)].copy_(chosen)
 
-    def _hardest(self, plan: Plan, sent: list[torch.Tensor], vectors: torch.Tensor) -> torch.Tensor:
+    def _hardest(self, plan: Plan, sent: dict[str, torch.Tensor], vectors: torch.Tensor) -> torch.Tensor:
         """Mine the negatives of the queries of this process (see `Plan`); those of other sentences stay 0."""
-        exclusions = sent[0], sent[1]
+        assert plan.exclusions is not None
+        exclusions = sent["queries"], sent["excluded"]
+        count = len(vectors) if plan.asking is None else len(plan.asking)
+        bounds = np.searchsorted(plan.exclusions[0], np.arange(count + 1))
         if plan.asking is None:
-            return hardest(vectors, exclusions, _bounds(plan, len(vectors)))
+            return hardest(vectors, exclusions, bounds)
         chosen = torch.zeros(len(vectors), dtype=torch.long, device=self._device)
-        if not len(plan.asking):
+        if not count:
             return chosen
-        asking, bounds = sent[-1].long(), _bounds(plan, len(plan.asking))
+        asking = sent["asking"].long()
         if self.config.mine_over == "rank":
             found = asking.index_select(0, hardest(vectors.index_select(0, asking), exclusions, bounds))
         else:
@@ -262,7 +266,7 @@ class DeviceEngine:
 
     def _slopes(
         self, own: torch.Tensor, shares: tuple[int, ...], together: torch.Tensor
-    ) -> tuple[torch.Tensor, Sequence[Units], Sequence[torch.Tensor]]:
+    ) -> tuple[torch.Tensor, Sequence[StepUnits], Sequence[torch.Tensor]]:
         """Compute the part of this process in a step; arguments as of `_step`.
 
         Returns:
@@ -284,7 +288,7 @@ class DeviceEngine:
         return loss, units, slopes
 
     def _summed(
-        self, processes: Processes, units: Sequence[Units], slopes: Sequence[torch.Tensor]
+        self, processes: Processes, units: Sequence[StepUnits], slopes: Sequence[torch.Tensor]
     ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """Add up the gradients of the pairs of all processes.
 
@@ -336,12 +340,6 @@ class DeviceEngine:
         loss = torch.stack([*terms, config.teacher_weight * term]).sum()
         reported = torch.stack([*terms, config.teacher_weight * part * term]).sum() if part < 1 else loss
         return reported.detach(), torch.autograd.grad(loss, leaves)
-
-
-def _bounds(plan: Plan, asking: int) -> np.ndarray:
-    """Bounds of the queries in the exclusions [query + 1]."""
-    assert plan.exclusions is not None
-    return np.searchsorted(plan.exclusions[0], np.arange(asking + 1))
 
 
 def device_engine(

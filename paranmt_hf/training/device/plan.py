@@ -7,6 +7,7 @@ of each step, and with them the shapes of all that a step computes on, are known
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -52,29 +53,33 @@ class Plan(MegaBatch):
         asking: Positions of the queries of this process [query]; None for one process.
         together: Positions of the sentences of each step's pairs of all processes, in the order of their ranks
             [2 x pair]; None unless the teacher compares them.
-        parcel: All integers above that are sent to the device, concatenated.
         taught: The teacher's vectors of the sentences [sentence, teacher dimension], float16.
+        pinned: Whether what is sent is put into pinned memory.
     """
 
     tables: list[TablePlan]
     steps: list[np.ndarray]
     shares: list[tuple[int, ...]]
-    exclusions: tuple[np.ndarray, np.ndarray] | None
-    drawn: np.ndarray | None
-    asking: np.ndarray | None
-    together: list[np.ndarray] | None
-    parcel: torch.Tensor
-    taught: torch.Tensor | None
+    exclusions: tuple[np.ndarray, np.ndarray] | None = None
+    drawn: np.ndarray | None = None
+    asking: np.ndarray | None = None
+    together: list[np.ndarray] | None = None
+    taught: torch.Tensor | None = None
+    pinned: bool = False
 
-
-@dataclass(frozen=True)
-class _Negatives:
-    """What is known about negatives: as in `Plan`, and whether each sentence has one."""
-
-    exclusions: tuple[np.ndarray, np.ndarray] | None
-    drawn: np.ndarray | None
-    asking: np.ndarray | None
-    has_one: np.ndarray
+    @cached_property
+    def parcel(self) -> tuple[torch.Tensor, dict[str, int]]:
+        """All integers that are sent to the device, concatenated, int32; and the length of each part by its name."""
+        parts = {"steps": np.concatenate([np.empty(0, np.int64), *self.steps])}
+        for index, table in enumerate(self.tables):
+            parts |= {f"{name}{index}": getattr(table, name) for name in ("rows", "ids", "starts", "lengths")}
+        if self.exclusions is not None:
+            parts |= dict(zip(("queries", "excluded"), self.exclusions, strict=True))
+        if self.together is not None:
+            parts["together"] = np.concatenate([np.empty(0, np.int64), *self.together])
+        parts |= {name: part for name in ("drawn", "asking") if (part := getattr(self, name)) is not None}
+        parcel = torch.from_numpy(np.concatenate(list(parts.values())).astype(np.int32))
+        return parcel.pin_memory() if self.pinned else parcel, {name: len(part) for name, part in parts.items()}
 
 
 def owners(pairs: int, batch_size: int, processes: int) -> np.ndarray:
@@ -115,53 +120,48 @@ def make_plan(
     """
     count, rank = (processes.count, processes.rank) if processes is not None else (1, 0)
     owner = owners(mega.pairs, config.batch_size, count)
-    negatives = _negatives(mega, generator, config, owner, rank if processes is not None else None)
-    complete = np.flatnonzero(np.logical_and.reduce(negatives.has_one.reshape(-1, mega.pairs)))
+    exclusions, drawn, asking, has_one = _negatives(mega, generator, config, owner, rank if processes else None)
+    complete = np.flatnonzero(np.logical_and.reduce(has_one.reshape(-1, mega.pairs)))
     # The pairs are grouped by mini-batch, and in it by process.
     part = complete // config.batch_size * count + owner[complete]
     minis = -(-mega.pairs // config.batch_size)
     sizes = np.bincount(part, minlength=minis * count)
     sentences = [np.concatenate([pairs, pairs + mega.pairs]) for pairs in np.split(complete, sizes.cumsum()[:-1])]
     made = np.flatnonzero(sizes.reshape(minis, count).sum(axis=1)).tolist()
-    steps = [sentences[mini * count + rank] for mini in made]
     together = None
     if teacher is not None and processes is not None:
         together = [np.concatenate(sentences[mini * count : (mini + 1) * count]) for mini in made]
-    tables = [_plan_table(mega.bags[reader], complete, part) for reader in readers]
-    numbers = [np.concatenate([np.empty(0, np.int64), *steps])]
-    numbers += [numbers_ for table in tables for numbers_ in (table.rows, table.ids, table.starts, table.lengths)]
-    numbers += [
-        *(negatives.exclusions or ()),
-        *(each for each in (negatives.drawn, negatives.asking) if each is not None),
-    ]
-    numbers += together or []
-    parcel = torch.from_numpy(np.concatenate(numbers).astype(np.int32))
     taught = teacher.of(mega.keys).half() if teacher is not None else None
-    if pinned:
-        parcel, taught = parcel.pin_memory(), taught.pin_memory() if taught is not None else None
-    return Plan(
+    plan = Plan(
         mega.bags,
         mega.keys,
-        tables=tables,
-        steps=steps,
+        tables=[_plan_table(mega.bags[reader], complete, part) for reader in readers],
+        steps=[sentences[mini * count + rank] for mini in made],
         shares=[tuple(sizes[mini * count : (mini + 1) * count].tolist()) for mini in made],
-        exclusions=negatives.exclusions,
-        drawn=negatives.drawn,
-        asking=negatives.asking,
+        exclusions=exclusions,
+        drawn=drawn,
+        asking=asking,
         together=together,
-        parcel=parcel,
-        taught=taught,
+        taught=taught.pin_memory() if taught is not None and pinned else taught,
+        pinned=pinned,
     )
+    # Made here, while earlier mega-batches are trained on.
+    assert plan.parcel
+    return plan
 
 
 def _negatives(
     mega: MegaBatch, generator: np.random.Generator, config: TrainConfig, owner: np.ndarray, rank: int | None
-) -> _Negatives:
-    """Find what is known about negatives; `owner` is the process of each pair, and `rank` that of the queries."""
+) -> tuple[tuple[np.ndarray, np.ndarray] | None, np.ndarray | None, np.ndarray | None, np.ndarray]:
+    """Find what is known about negatives; `owner` is the process of each pair, and `rank` that of the queries.
+
+    Returns:
+        Exclusions, drawn negatives and queries, as in `Plan`, and whether each sentence has a negative.
+    """
     exclusions = drawn = asking = None
     has_one = np.ones(mega.pairs if config.one_sided else 2 * mega.pairs, bool)
     if not config.margin_weight:
-        return _Negatives(exclusions, drawn, asking, has_one)
+        return exclusions, drawn, asking, has_one
     if config.negatives != "rand":
         exclusions = excluded(mega.keys, one_sided=config.one_sided)
         whose = np.tile(owner, 1 if config.one_sided else 2)
@@ -174,23 +174,17 @@ def _negatives(
         # A sentence excludes itself.
         has_one = np.bincount(exclusions[0], minlength=len(has_one)) < searched
         if rank is not None:
-            asking = np.flatnonzero(whose == rank)
-            exclusions = _of_asking(exclusions, whose == rank, config)
+            # Exclusions of the queries alone, numbered among them, as are the candidates with `mine_over` rank.
+            asks = whose == rank
+            asking, number = np.flatnonzero(asks), asks.cumsum() - 1
+            queries, columns = (numbers[asks[exclusions[0]]] for numbers in exclusions)
+            exclusions = number[queries], number[columns] if config.mine_over == "rank" else columns
     if config.negatives != "max":
         drawn = draw_negatives(mega.keys, generator, one_sided=config.one_sided)
         random = generator.random(len(drawn)) < 0.5 if config.negatives == "mix" else np.ones(len(drawn), bool)
         has_one = np.where(random, drawn >= 0, has_one)
         drawn = np.where(random, drawn, -1)
-    return _Negatives(exclusions, drawn, asking, has_one)
-
-
-def _of_asking(
-    exclusions: tuple[np.ndarray, np.ndarray], asks: np.ndarray, config: TrainConfig
-) -> tuple[np.ndarray, np.ndarray]:
-    """Choose the exclusions of the queries, numbered among them; so are the candidates with `mine_over` rank."""
-    sentences, columns = (numbers[asks[exclusions[0]]] for numbers in exclusions)
-    number = asks.cumsum() - 1
-    return number[sentences], number[columns] if config.mine_over == "rank" else columns
+    return exclusions, drawn, asking, has_one
 
 
 def _plan_table(bags: Bags, pairs: np.ndarray, part: np.ndarray) -> TablePlan:

@@ -158,7 +158,7 @@ DEVICE_OPTIMIZERS: dict[str, type[DeviceOptimizer]] = {"adam": DeviceAdam, "adag
 
 
 @dataclass
-class Units:
+class StepUnits:
     """The units of some sentences, in a shape that does not depend on them.
 
     Attributes:
@@ -207,14 +207,15 @@ class DeviceTable:
         """A key that changes when the memory or the shapes of a step change."""
         return len(self._local[0]), len(self._ids), len(self._starts), self.bound, self.row_bound
 
-    def load(self, plan: TablePlan, sent: tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]) -> None:
-        """Begin a mega-batch: read its rows and the units of its sentences.
-
-        Args:
-            plan: Its plan on the host.
-            sent: Its rows, ids, starts and lengths on the device.
-        """
-        rows, ids, starts, lengths = sent
+    def load(
+        self,
+        plan: TablePlan,
+        rows: torch.Tensor,
+        ids: torch.Tensor,
+        starts: torch.Tensor,
+        lengths: torch.Tensor,
+    ) -> None:
+        """Begin a mega-batch: read its rows and the units of its sentences, given its plan and that on the device."""
         if self._everything is not None:
             ids, rows = rows.index_select(0, ids), self._everything
         self._make_room(rows=len(rows), units=len(ids), sentences=len(starts))
@@ -247,7 +248,7 @@ class DeviceTable:
         units, sentences = self._sizes
         return embedding_bag(self._ids[:units], self._local[0], self._starts[:sentences], mode="mean")
 
-    def units_of(self, sentences: torch.Tensor) -> Units:
+    def units_of(self, sentences: torch.Tensor) -> StepUnits:
         """List the units of some sentences of the mega-batch, by their positions [sentence]."""
         lengths = self._lengths.index_select(0, sentences)
         ends = lengths.cumsum(0)
@@ -257,16 +258,16 @@ class DeviceTable:
         where = self._places + shifts.index_select(0, owner)
         # The last of the ids is that of the unused row.
         where = where.masked_fill(owner == len(sentences), len(self._ids) - 1)
-        return Units(self._ids.index_select(0, where), owner, lengths.clamp(min=1).reciprocal(), ends[-1])
+        return StepUnits(self._ids.index_select(0, where), owner, lengths.clamp(min=1).reciprocal(), ends[-1])
 
-    def mean(self, units: Units) -> torch.Tensor:
+    def mean(self, units: StepUnits) -> torch.Tensor:
         """Encode sentences: means of their rows [sentence, dimension]."""
         weight = self._local[0]
         sums = weight.new_zeros(len(units.share) + 1, weight.shape[1])
         sums.index_add_(0, units.sentences, weight.index_select(0, units.rows))
         return sums[:-1] * units.share[:, None]
 
-    def gradient(self, units: Units, gradient: torch.Tensor) -> torch.Tensor:
+    def gradient(self, units: StepUnits, gradient: torch.Tensor) -> torch.Tensor:
         """Gradient of the local rows [row, dimension] from that of some sentences [sentence, dimension]."""
         rows = self.no_gradient()
         rows.index_add_(0, units.rows, _of_units(units, gradient))
@@ -277,7 +278,7 @@ class DeviceTable:
         return torch.zeros_like(self._local[0])
 
     def sparse_gradient(
-        self, units: Units | None, gradient: torch.Tensor | None
+        self, units: StepUnits | None, gradient: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """List the distinct rows of some sentences with their gradients.
 
@@ -323,7 +324,7 @@ class DeviceTable:
             self._starts, self._lengths = torch.zeros(2, sentences, dtype=torch.long, device=self._device)
 
 
-def _of_units(units: Units, gradient: torch.Tensor) -> torch.Tensor:
+def _of_units(units: StepUnits, gradient: torch.Tensor) -> torch.Tensor:
     """Gradient of each unit [bound, dimension] from that of the sentences [sentence, dimension]."""
     share = torch.cat([gradient * units.share[:, None], gradient.new_zeros(1, gradient.shape[1])])
     return share.index_select(0, units.sentences)
