@@ -71,12 +71,9 @@ def encoder_values(
 
 
 def encoder_card(values: Mapping[str, Any], repository: str | None = None, notes: str = "") -> str:
-    """Render the card of an encoder.
+    """Render the card of an encoder from what `encoder_values` gives, or a file of `model_cards/`.
 
-    Args:
-        values: What `encoder_values` gives, or a file of `model_cards/`.
-        repository: Id on the Hub, if it has one.
-        notes: The publisher's own section, in Markdown.
+    The publisher's own section, `notes`, is Markdown.
     """
     results = None if values["results"] is None else Results.from_json(values["results"], "results")
     if results is not None and {DEVELOPMENT, "STSB-test"} <= {row.name for row in results.tables["Set"]}:
@@ -184,13 +181,7 @@ def write_model_card(folder: Path, name: str, training: TrainingRecord) -> None:
 
 
 def write_derived_card(folder: Path, name: str, values: Mapping[str, Any]) -> None:
-    """Write the card of an encoder made from others, unless its `training.json` says too little.
-
-    Args:
-        folder: Folder of the encoder.
-        name: Name of the encoder.
-        values: Its `training.json`.
-    """
+    """Write the card of an encoder made from others, unless its `training.json` says too little."""
     if "settings" in values:
         write_model_card(folder, name, TrainingRecord.from_json(values, folder / TrainingRecord.FILE))
 

@@ -25,13 +25,7 @@ _OF_OTHERS = re.compile(r"rng_state_[1-9]\d*\.pth")
 
 
 def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
-    """Replace a checkpoint.
-
-    Args:
-        path: The file.
-        tensors: Weights and averages by name.
-        state: Everything else, as JSON values.
-    """
+    """Replace a checkpoint: tensors by name, and everything else as JSON values."""
     with replacing(path, advice=f"{AGAIN}, which continues from the last checkpoint") as aside:
         path.parent.mkdir(parents=True, exist_ok=True)
         about = json.dumps(state)
@@ -62,13 +56,9 @@ def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]
 
 
 def seal(folder: Path, state: dict[str, Any]) -> None:
-    """Mark a checkpoint that consists of several files as complete, with their checksums.
+    """Mark a checkpoint that consists of several files as complete, with their checksums and a state of JSON values.
 
     Rank 0 does this; the random states of other processes may not be written yet.
-
-    Args:
-        folder: The checkpoint; an earlier mark is replaced.
-        state: Content of the mark, as JSON values.
     """
     mark = json.dumps(state).encode()
     own = [path for path in sorted(folder.iterdir()) if path.is_file() and not _OF_OTHERS.fullmatch(path.name)]

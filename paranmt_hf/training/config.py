@@ -66,7 +66,7 @@ class TrainConfig:
         report_to: Where the trainer reports to: tensorboard, trackio, wandb.
     """
 
-    margin: Annotated[float, Range(above=0, at_most=2)] = 0.4
+    margin: Annotated[float, Range(above=0, at_most=2), Advanced] = 0.4
     batch_size: Size = 100
     mega_batch: Size = 40
     learning_rate: Annotated[float, Range(above=0, at_most=1)] = 0.001
@@ -100,6 +100,8 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.margin_weight > 0 and self.mega_pairs < 2 and self.mine_over != "all":
+            raise InputError("`batch_size` 1 with `mega_batch` 1 leaves a mega-batch no negative; raise one of them")
         for name in ("second_teacher", "weigh_similar", "neighbours"):
             if getattr(self, name) and not self.teacher:
                 raise InputError(f"`{name}` is about a teacher's similarities; name one with `teacher`", option=name)

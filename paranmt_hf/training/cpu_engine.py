@@ -91,13 +91,7 @@ class CpuTable:
         self._forward: _Forward | None = None
 
     def add_means(self, bags: Bags, sentences: np.ndarray, vectors: np.ndarray) -> None:
-        """Add the mean of each sentence's rows to its vector.
-
-        Args:
-            bags: Rows of all sentences.
-            sentences: The chosen sentences [sentence], int64.
-            vectors: Their vectors [sentence, all dimensions], float32.
-        """
+        """Add the mean of each chosen sentence's rows to its vector [sentence, all dimensions], float32."""
         units: Units = find_units(bags.rows, bags.offsets, sentences, self._place)
         self._catch_up(units.rows)
         lengths = bags.offsets[sentences + 1] - bags.offsets[sentences]
@@ -107,9 +101,9 @@ class CpuTable:
     def slopes(self, gradient: np.ndarray, moves: np.ndarray) -> tuple[Units, Slopes]:
         """Find the rows that a step moves and what their gradient follows from.
 
-        Args:
-            gradient: Gradient of each vector that `add_means` added to last [sentence, all dimensions], float32.
-            moves: Which vectors have one [sentence], bool.
+        The gradient is of the vectors that `add_means` added to last [sentence, all dimensions], float32; `moves`
+        tells which
+        vectors have one [sentence], bool.
         """
         assert self._forward is not None
         units, lengths = self._forward
@@ -157,13 +151,7 @@ class CpuTable:
 
 @dataclass
 class CpuEngine:
-    """Trains averaging encoders, alone or combined, on the CPU.
-
-    Attributes:
-        tables: The encoders' tables.
-        config: The settings.
-        teacher: The teacher's vectors, if similarities are learned too.
-    """
+    """Trains averaging encoders, alone or combined, on the CPU; with a teacher, similarities are learned too."""
 
     tables: Sequence[CpuTable]
     config: TrainConfig
@@ -175,14 +163,7 @@ class CpuEngine:
         return self.tables
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
-        """Mine negatives once, then make one step for each mini-batch.
-
-        Args:
-            mega: The pairs.
-            generator: For random negatives.
-
-        Returns:
-            Loss of each step.
+        """Mine negatives once, then make one step for each mini-batch; returns the loss of each.
 
         Raises:
             DivergedError: A loss is not finite.
@@ -247,14 +228,7 @@ class CpuEngine:
 def cpu_engine(
     composition: Composition, config: TrainConfig, pairs: int, teacher: TeacherVectors | None = None
 ) -> CpuEngine:
-    """Make the engine of an averaging encoder on the CPU.
-
-    Args:
-        composition: The encoder, whose tables are trained in place.
-        config: The settings.
-        pairs: Number of pairs of an epoch.
-        teacher: The teacher's vectors, if similarities are learned too.
-    """
+    """Make the engine of an averaging encoder, whose tables are trained in place, for epochs of a number of pairs."""
     schedule, column, tables = Schedule(learning_rates(pairs, config), config.optimizer), 0, []
     for part in composition.parts:
         fixed = config.freeze_words and part.family.units == "word"

@@ -35,13 +35,7 @@ def own_device() -> torch.device:
 
 
 class Processes:
-    """The processes that train together, which all call the same methods in the same order.
-
-    Args:
-        rank: Rank of this process.
-        count: Number of processes.
-        patient: A process group that waits for rank 0 for days.
-    """
+    """The processes that train together, which all call the same methods in the same order."""
 
     def __init__(self, rank: int, count: int, patient: distributed.ProcessGroup | None = None) -> None:
         self.rank, self.count, self._patient = rank, count, patient
@@ -66,12 +60,7 @@ class Processes:
         return float(received)
 
     def check_same(self, what: str, *values: int) -> None:
-        """Check that all processes have the same values.
-
-        Args:
-            what: What the values describe, for the error.
-            values: Integers.
-        """
+        """Check that all processes have the same integers; `what` describes them, for the error."""
         own = torch.tensor(values, dtype=torch.int64)
         everyone = [torch.empty_like(own) for _ in range(self.count)]
         with _together(self.count):
@@ -186,8 +175,9 @@ def summed(
 
     Args:
         processes: The processes that train together.
-        sent: For each table the distinct rows that have a gradient from the pairs of this process (see
-            `tables.distinct`) and their gradients, float32 [row] and [row, dimension]; as many rows in each process.
+        sent: For each table the distinct rows with a gradient from the pairs of this process (see `tables.distinct`),
+        and
+            their gradients, float32 [row] and [row, dimension]; as many rows in each process.
         totals: For each table zeros [row of the table, dimension]; they get the gradient from all pairs.
     """
     # Rows and gradients are sent as 32-bit integers.
@@ -202,15 +192,9 @@ def summed(
 
 
 def with_others(processes: Processes, vectors: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
-    """Join vectors of this process with those of the others, which are constants.
+    """Join vectors of this process [sentence, dimension] with those of the others, which are constants.
 
-    Args:
-        processes: The processes that train together.
-        vectors: Vectors of this process [sentence, dimension].
-        sizes: Sentences of each process.
-
-    Returns:
-        The vectors of all processes, in the order of their ranks [sentence, dimension].
+    `sizes` has the sentences of each process; the vectors are in the order of the ranks [sentence, dimension].
     """
     room = vectors.new_zeros(max(sizes), vectors.shape[1])
     room[: len(vectors)] = vectors.detach()

@@ -163,11 +163,7 @@ def _check_settings(run: TrainingRun) -> None:
 def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEncoder | None, Path | None]:
     """Find what an encoder starts from.
 
-    Args:
-        encoder: Its settings.
-
-    Returns:
-        The settings, resolved; the encoder to continue from and the file of word vectors, at most one of them.
+    Returns the settings, resolved; the encoder to continue from and the file of word vectors, at most one of them.
     """
     if encoder.init_from:
         from paranmt_hf.encoders.building import trainable

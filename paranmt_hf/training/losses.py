@@ -1,19 +1,26 @@
-"""The losses: the margin loss with one negative for each side of a pair, and the loss over a teacher's similarities.
+"""The losses: the margin loss with one negative for each side of a pair, over a teacher's similarities, and penalties.
 
 The losses over a teacher's similarities are not in the papers; the nearest relatives are relational knowledge
 distillation (Park et al. 2019, arXiv:1904.05068) for the squares, and ListNet (Cao et al. 2007) for lists.
+
+Penalties of weights are lambda times the squared distance from centres (arXiv:1511.08198, equation 1). The same
+functions serve lambda_c (other weights than word embeddings, towards zero or towards where they started), lambda_w
+(word embeddings, towards where they started), and supervised training towards what was learned before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import nn
 from torch.autograd.function import FunctionCtx, once_differentiable
-from torch.nn.functional import normalize
+from torch.nn.functional import embedding, normalize
 
-from paranmt_hf.errors import DivergedError
+from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.training.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -106,15 +113,12 @@ class _MarginLoss(torch.autograd.Function):
 
 
 def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: bool = False) -> torch.Tensor:
-    """Mean squared difference between the cosines of all pairs of sentences and the teacher's.
+    """Mean squared difference between the cosines of all pairs of sentences and the teacher's, a scalar.
 
-    Args:
-        vectors: Sentence vectors [sentence, dimension].
-        teacher: The teacher's vectors of the same sentences [sentence, teacher dimension].
-        weighted: Multiply the square of each pair by the teacher's cosine (0 if negative) + 0.05.
-
-    Returns:
-        The loss, a scalar; the cosine of a sentence with itself is left out.
+    The vectors [sentence, dimension] and the teacher's [sentence, teacher dimension] are of the same sentences; the
+    cosine of a
+    sentence with itself is left out. If weighted, the square of each pair is multiplied by the teacher's cosine (0 if
+    negative) + 0.05.
     """
     student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
     cosines = wanted @ wanted.T
@@ -126,19 +130,12 @@ def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: b
 
 
 def listwise_loss(vectors: torch.Tensor, teacher: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Cross-entropy between the teacher's and the student's distribution of neighbours.
+    """Cross-entropy between the teacher's and the student's distribution of neighbours, a scalar.
 
-    The distribution of a sentence over the others is the softmax of its cosines over the temperature. The mean
-    cross-entropy is multiplied by the temperature, so that its gradient has about the size of one of cosines. Copies
-    of a sentence, which have the same vector of the teacher, are masked.
-
-    Args:
-        vectors: Sentence vectors [sentence, dimension].
-        teacher: The teacher's vectors of the same sentences [sentence, teacher dimension].
-        temperature: Divisor of cosines; the lower, the more only the nearest sentences count.
-
-    Returns:
-        The loss, a scalar.
+    The distribution of a sentence over the others is the softmax of its cosines over the temperature: the lower, the
+    more
+    only the nearest sentences count. The mean cross-entropy is multiplied by the temperature, so that its gradient has
+    about the size of one of cosines. Copies of a sentence, which have the same vector of the teacher, are masked.
     """
     student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
     cosines = wanted @ wanted.T
@@ -187,3 +184,70 @@ def combined_loss(
         term = teacher_loss(vectors[: len(own)], taught, config)
         terms.append(config.teacher_weight * term)
     return torch.stack(terms).sum()
+
+
+@dataclass
+class Pull:
+    """A weight that is pulled towards a centre, all of its rows in every step.
+
+    Attributes:
+        weight: The weight, of any shape.
+        strength: lambda, at least 0.
+        centre: Values of the weight's shape; None for zeros.
+        rows: Distinct rows of a table [row] that are trained; the centre has these rows, and the gradient is sparse.
+            None for all rows.
+    """
+
+    weight: torch.Tensor
+    strength: float
+    centre: torch.Tensor | None = None
+    rows: torch.Tensor | None = None
+
+    def penalty(self) -> torch.Tensor:
+        """Strength times the squared distance from the centre, a scalar that has a gradient."""
+        weight = self.weight if self.rows is None else embedding(self.rows, self.weight, sparse=True)
+        if self.centre is None:
+            return self.strength * weight.square().sum()
+        self.centre = self.centre.to(weight.device)
+        return self.strength * (weight - self.centre).square().sum()
+
+
+def penalty(pulls: Iterable[Pull]) -> torch.Tensor | float:
+    """Add up the penalties of weights; 0.0 if there are none."""
+    return sum((pull.penalty() for pull in pulls), 0.0)
+
+
+def towards_zero(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]:
+    """Pull weights towards zeros; weights that are not trained are left out, and all if the strength is 0."""
+    return [Pull(weight, strength) for weight in weights if strength and weight.requires_grad]
+
+
+def towards_initial(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]:
+    """Pull weights towards their current values; see `towards_zero`."""
+    return [Pull(weight, strength, weight.detach().clone()) for weight in weights if strength and weight.requires_grad]
+
+
+def rows_towards_initial(table: torch.Tensor, rows: torch.Tensor, strength: float) -> list[Pull]:
+    """Pull the distinct rows [row] of a table that are trained towards their current values; see `towards_zero`."""
+    return [Pull(table, strength, table.detach()[rows], rows)] if strength and table.requires_grad else []
+
+
+def towards_given(module: nn.Module, centres: Mapping[str, torch.Tensor], strength: float) -> list[Pull]:
+    """Pull the weights of a module towards given values, by their names in its `state_dict`; see `towards_zero`.
+
+    Weights without a centre are free.
+    """
+    weights = dict(module.named_parameters())
+    for name, centre in centres.items():
+        found = tuple(weights[name].shape) if name in weights else None
+        if found != tuple(centre.shape):
+            there = f"has the shape {found}" if found is not None else "is not among the weights of the model"
+            raise InputError(
+                f"the values to regularise towards hold {name!r} of the shape {tuple(centre.shape)}, and that {there}"
+                "; give those of a model with the same vocabulary and dimensions"
+            )
+    return [
+        Pull(weights[name], strength, centre.detach().clone())
+        for name, centre in centres.items()
+        if strength and weights[name].requires_grad
+    ]

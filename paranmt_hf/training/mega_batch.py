@@ -22,9 +22,20 @@ from torch.nn.functional import normalize
 
 from paranmt_hf.text.tokens import expand
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.mining_kernels import LOWEST, SEGMENT, best_of_all, best_of_tile, exclude
+from paranmt_hf.util.machine import compiled
 
 Precision = Literal["float32", "int8"]
+# Similarities are compared as integers in units of 2^-24: as fine as float32, and their maxima are found in a third of
+# the time.
+UNIT = np.float32(1 << 24)
+LOWEST = np.int32(-(1 << 31))
+# Sentences of which the best one is kept.
+SEGMENT = 128
+# The value of an excluded similarity, and a bound below which all are excluded.
+EXCLUDED = np.float32(-2)
+NONE = np.int32(-1.5 * (1 << 24))
+# The largest error of float32 itself, in a similarity and the lengths of its vectors, in units of 2^-24.
+SLACK = 32.0
 # Similarities of a block on a GPU: 1 GB in float32.
 BLOCK_NUMBERS = 1 << 28
 # Sentences of the rows and columns of a tile, whole segments: its int32 products take a megabyte.
@@ -47,9 +58,6 @@ def mining_precision(config: TrainConfig) -> Precision:
 def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the distinct sentences that may not be negatives of each other.
 
-    Args:
-        keys: Key of each of the sentences [references; translations] [2 x pair]; equal for equal sentences.
-
     Returns:
         The distinct sentence that each sentence is a copy of [2 x pair], and the pairs of distinct sentences that mean
         the same, each pair (u, w) as the number u * (2 x pair) + w, ascending. The relation is symmetric.
@@ -70,14 +78,12 @@ def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def excluded(keys: np.ndarray, *, one_sided: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """List which sentences may not be whose negatives: copies of its paraphrases, see `paraphrases`.
 
-    If a sentence excludes another, that one excludes it too.
-
     Args:
         keys: Key of each of the sentences [references; translations] [2 x pair]; equal for equal sentences.
         one_sided: List exclusions among the references only.
 
     Returns:
-        The sentence [exclusion], sorted, and what it excludes [exclusion], both int64.
+        The sentence [exclusion], sorted, and what it excludes [exclusion], both int64. The relation is symmetric.
     """
     count = len(keys)
     group, related = paraphrases(keys)
@@ -194,32 +200,17 @@ def _keep_better(values: np.ndarray, places: np.ndarray, start: int, found: np.n
 
 
 def round_to_int8(unit: torch.Tensor) -> tuple[torch.Tensor, np.ndarray]:
-    """Round vectors to int8.
-
-    Args:
-        unit: Vectors [sentence, dimension], float32.
-
-    Returns:
-        The integers [sentence, dimension], int8, and their scales [sentence], float32, above 0.
-    """
+    """Round vectors to int8 [sentence, dimension], with their scales [sentence], float32, above 0."""
     scales = unit.abs().amax(dim=1) / LARGEST_INT8
     scales[scales == 0] = 1
     return (unit / scales[:, None]).round().to(torch.int8), scales.numpy()
 
 
 def rounding_errors(unit: torch.Tensor, integers: torch.Tensor, scales: np.ndarray) -> np.ndarray:
-    """Measure the error of rounding each vector.
+    """Measure the error |e| of rounding each vector of length 1, or of zeros [sentence], float64.
 
     A similarity u v, computed from u + e and v + f, is off by u f + e v + e f, which is at most |e| + |f| + |e| |f|
     where u and v have length 1 (Cauchy-Schwarz).
-
-    Args:
-        unit: Vectors of length 1, or zeros [sentence, dimension], float32.
-        integers: The rounded vectors [sentence, dimension], int8.
-        scales: Their scales [sentence], float32.
-
-    Returns:
-        |e| of each vector [sentence], float64.
     """
     errors = np.empty(len(unit))
     for start in range(0, len(unit), TILE):
@@ -227,6 +218,111 @@ def rounding_errors(unit: torch.Tensor, integers: torch.Tensor, scales: np.ndarr
         rounded = integers[part].double() * torch.from_numpy(scales[part]).double()[:, None]
         errors[part] = (rounded - unit[part].double()).norm(dim=1).numpy()
     return errors
+
+
+@compiled(error_model="numpy")
+def exclude(
+    products: np.ndarray,
+    scales: tuple[np.ndarray, np.ndarray],
+    corner: tuple[int, int],
+    rows: np.ndarray,
+    columns: np.ndarray,
+) -> None:
+    """Overwrite excluded products of a tile [row, column], so that their similarity is -2.
+
+    The scales of its rows and columns are above 0; `corner` has the sentences of its first row and first column.
+    Sentence
+    `rows[i]` excludes sentence `columns[i]`, in the tile or not.
+    """
+    for index in range(len(rows)):
+        row, column = rows[index] - corner[0], columns[index] - corner[1]
+        if 0 <= row < products.shape[0] and 0 <= column < products.shape[1]:
+            products[row, column] = EXCLUDED / (scales[0][row] * scales[1][column])
+
+
+@compiled(fast=True)
+def best_of_tile(
+    products: np.ndarray,
+    scales: tuple[np.ndarray, np.ndarray],
+    of_rows: tuple[np.ndarray, np.ndarray],
+    of_columns: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Find the most similar sentence in each segment of a tile [row, column], of each row and of each column.
+
+    Written into `of_rows` are the largest similarity of each row in each segment of columns, in units of 2^-24, and
+    its
+    column [row, segment], both int32; into `of_columns` the same of each column [segment, column].
+    """
+    height, width = products.shape
+    segments = of_rows[0].shape[1]
+    # Whole segments: loops of a fixed length are several times as fast.
+    similarities = np.full(segments * SEGMENT, LOWEST, np.int32)
+    of_columns[0][:] = LOWEST
+    for row in range(height):
+        own, scale = products[row], scales[0][row] * UNIT
+        for column in range(width):
+            similarities[column] = np.int32(np.float32(own[column]) * scales[1][column] * scale)
+        for index in range(segments):
+            start, largest = index * SEGMENT, LOWEST
+            for offset in range(SEGMENT):
+                largest = max(largest, similarities[start + offset])
+            place = start
+            while similarities[place] != largest:
+                place += 1
+            of_rows[0][row, index], of_rows[1][row, index] = largest, place
+        number = np.int32(row)
+        best, chosen = of_columns[0][row // SEGMENT], of_columns[1][row // SEGMENT]
+        for column in range(width):
+            better = similarities[column] > best[column]
+            best[column] = similarities[column] if better else best[column]
+            chosen[column] = number if better else chosen[column]
+
+
+@compiled(fast=True)
+def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
+    total = np.float32(0)
+    for k in range(len(left)):
+        total += left[k] * right[k]
+    return total
+
+
+@compiled()
+def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Choose among the best of the segments: the chosen sentence [sentence], int64; -1 where all are excluded.
+
+    Args:
+        values: Similarity of each sentence's best in each segment, in units of 2^-24 [sentence, segment], int32.
+        places: Which sentence that is [sentence, segment], int32.
+        unit: Vectors of length 1 [sentence, dimension], float32.
+        errors: Length of the error of each vector of which `values` are products [sentence], float64: sentences that
+            are the best within these errors are compared again, by float32 vectors. Empty without errors.
+    """
+    chosen = np.full(len(values), -1, np.int64)
+    for sentence in range(len(values)):
+        own = values[sentence]
+        first = np.argmax(own)
+        if own[first] < NONE:
+            continue
+        chosen[sentence] = places[sentence, first]
+        if len(errors) == 0:
+            continue
+        error = errors[sentence]
+        # A lower bound of the best one.
+        least = -np.inf
+        for index in range(len(own)):
+            if own[index] >= NONE:
+                other = errors[places[sentence, index]]
+                least = max(least, own[index] - (error + other + error * other) * UNIT - SLACK)
+        best = np.float32(-2)
+        for index in range(len(own)):
+            if own[index] < NONE:
+                continue
+            other = errors[places[sentence, index]]
+            if own[index] + (error + other + error * other) * UNIT + SLACK >= least:
+                similarity = _dot(unit[sentence], unit[places[sentence, index]])
+                if similarity > best:
+                    best, chosen[sentence] = similarity, places[sentence, index]
+    return chosen
 
 
 def draw_negatives(keys: np.ndarray, generator: np.random.Generator, *, one_sided: bool = False) -> np.ndarray:
@@ -254,14 +350,7 @@ def select_negatives(
 ) -> np.ndarray:
     """Choose negatives by MAX, MIX (each random with probability one half) or RAND. arXiv:1511.08198, section 3.1.1.
 
-    Args:
-        vectors: Sentence vectors [2 x pair, dimension]; not needed for `rand`.
-        keys: Key of each sentence [2 x pair]; equal for equal sentences.
-        config: How they are chosen.
-        generator: For random choices.
-
-    Returns:
-        As `mine_negatives`.
+    Arguments and result as of `mine_negatives`; `rand` needs no vectors.
     """
     if config.negatives == "rand":
         return draw_negatives(keys, generator, one_sided=config.one_sided)
@@ -274,18 +363,10 @@ def select_negatives(
 
 
 def minibatch(pairs: np.ndarray, total: int, negatives: np.ndarray | None, *, one_sided: bool) -> np.ndarray:
-    """Positions of the sentences of a mini-batch in the mega-batch.
+    """Positions of the sentences of some pairs of a mega-batch [role, pair]: s, s' and, with negatives, t and t'.
 
-    Pairs with a sentence that has no allowed negative are left out.
-
-    Args:
-        pairs: Pairs of the mini-batch [pair].
-        total: Pairs of the mega-batch.
-        negatives: Negative of each sentence, as `select_negatives` returns it; None without negatives.
-        one_sided: Only the reference has one.
-
-    Returns:
-        Positions [role, pair]: s, s' and, with negatives, t and, with two sides, t'.
+    `total` is the number of pairs of the mega-batch. Pairs with a sentence that has no allowed negative are left out;
+    one-sided, there is no t'.
     """
     roles = [pairs, pairs + total]
     if negatives is not None:

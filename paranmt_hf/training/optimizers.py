@@ -71,12 +71,7 @@ class Schedule:
 
 
 class _TableOptimizer(torch.optim.Optimizer):
-    """An optimizer that moves tables (parameters with sparse gradients) in the rows of a step alone.
-
-    Args:
-        parameters: What is trained.
-        lr: Learning rate.
-    """
+    """An optimizer that moves tables (parameters with sparse gradients) in the rows of a step alone."""
 
     def __init__(self, parameters: Iterable[torch.nn.Parameter], lr: float) -> None:
         super().__init__(parameters, {"lr": lr})
@@ -141,13 +136,7 @@ class TableAdagrad(_TableOptimizer):
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
-    """Make the optimizer of the weights of a model that are trained.
-
-    Args:
-        model: The model, on the device.
-        config: Which optimizer, its rate, and where gradients are clipped.
-        device: Where it is trained. On the CPU the gradients of tables are sparse.
-    """
+    """Make the optimizer of the weights of a model that are trained; on the CPU the gradients of tables are sparse."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer: torch.optim.Optimizer
     if device.type == "cpu":
@@ -181,12 +170,7 @@ def clip_weights(weights: Iterable[nn.Parameter], limit: float) -> None:
 
 
 def clip(gradients: Sequence[torch.Tensor], limit: float) -> None:
-    """Scale gradients in place so that the norm over all of them together is at most a limit.
-
-    Args:
-        gradients: All gradients of a step, of any shapes; rows without a gradient may be missing.
-        limit: The largest norm.
-    """
+    """Scale gradients in place so that the norm over all of them together is at most a limit."""
     norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients))
     if norm > limit:
         for gradient in gradients:
@@ -196,8 +180,7 @@ def clip(gradients: Sequence[torch.Tensor], limit: float) -> None:
 def leave_first_row(weight: torch.Tensor) -> Any:  # noqa: ANN401 - torch does not name the class of the handle
     """Remove the gradient of row 0 of a table, so that the row of unknown units stays zeros.
 
-    Returns:
-        A handle whose `remove()` ends it.
+    Returns a handle whose `remove()` ends it.
     """
 
     def without_first(gradient: torch.Tensor) -> torch.Tensor:

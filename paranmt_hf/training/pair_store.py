@@ -261,13 +261,7 @@ class _CorpusIds:
 
 
 class TokenStore:
-    """The tokens of pairs, batch by batch as they were read.
-
-    Args:
-        folder: What `write_tokens` wrote.
-        vocabulary: The token of each id.
-        batches: Pairs of each batch.
-    """
+    """The tokens of pairs as `write_tokens` wrote them: the token of each id, and the pairs of each batch."""
 
     def __init__(self, folder: Path, vocabulary: list[str], batches: list[int]) -> None:
         self._folder, self._vocabulary, self._batches = folder, vocabulary, batches
@@ -302,10 +296,7 @@ def write_tokens(
 ) -> TokenStore:
     """Cut the text of pairs into word tokens and write these, and a key for each sentence.
 
-    Args:
-        batches: References and translations [pair], batch by batch.
-        folder: Where to.
-        count: Called with each table, to count its units.
+    `batches` gives references and translations [pair]; `count` is called with each table, to count its units.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

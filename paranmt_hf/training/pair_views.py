@@ -68,15 +68,11 @@ class PairsWithErrors(PairStore):
 
 
 def with_errors(chosen: np.ndarray, vectors: torch.Tensor, errors: np.ndarray) -> np.ndarray:
-    """Replace mined negatives by wrong translations that are more similar.
+    """Replace mined negatives, as `select_negatives` returns them, by wrong translations that are more similar.
 
-    Args:
-        chosen: Negative of each sentence [2 x pair] (one-sided: [pair]), or -1, as `select_negatives` returns it.
-        vectors: Vectors of all sentences of the mega-batch [sentence, dimension], wrong translations last.
-        errors: Position of the wrong translation of each pair [pair], or -1.
-
-    Returns:
-        As `chosen`; a sentence without a negative stays without.
+    The vectors are of all sentences of the mega-batch [sentence, dimension], wrong translations last; `errors` has the
+    position of
+    the wrong translation of each pair [pair], or -1. A sentence without a negative stays without.
     """
     wrong = np.concatenate([errors, errors])[: len(chosen)]
     sentences = np.flatnonzero((wrong >= 0) & (chosen >= 0))

@@ -51,13 +51,9 @@ def prepare_training(
 ) -> tuple[SentenceEncoder, PairStore, TeacherVectors | None]:
     """Make what training starts from, unless an earlier run did.
 
-    Args:
-        run: The run.
-        work: Its work folder.
-        teacher_cache: Folder that keeps the teacher's vectors, unless the settings name one.
-
-    Returns:
-        The encoder with its initial weights, the pairs as rows of its tables, and the teacher's vectors, if any.
+    Returns the encoder with its initial weights, the pairs as rows of its tables, and the teacher's vectors, if any;
+    these
+    are kept in the given folder, unless the settings name one.
     """
     initial, tokens = _whole_initial(work), None
     store = _whole_pairs(work / PAIRS, run, work) if initial is not None else None
@@ -125,13 +121,7 @@ def _build(run: TrainingRun, counter: UnitCounter) -> SentenceEncoder:
 def build_for(
     config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: Path | None, *, seed: int
 ) -> SentenceEncoder:
-    """Make an encoder with initial weights for a text.
-
-    Args:
-        config: The settings.
-        counts: How often each unit occurs in the text, by kind.
-        path: File of word vectors to start from.
-        seed: Decides random weights.
+    """Make an encoder with initial weights, from the counts of a text's units and a file of word vectors, if any.
 
     Raises:
         UnfitError: The settings fit neither together nor to the text or the file, or the memory is too small for them.

@@ -100,12 +100,7 @@ def _files(folder: Path) -> dict[str, Content]:
 
 
 def results_of_weights(results: Sequence[Any], folder: Path) -> Results:
-    """Choose the results on STS of an encoder's weights, the last ones if there are several.
-
-    Args:
-        results: Results, or files of them.
-        folder: Folder of the encoder.
-    """
+    """Choose the last results on STS of an encoder's weights among some results, or files of them."""
     read = [each for one in results for each in (read_results(one) if isinstance(one, str | Path) else [one])]
     weights = weights_checksum(folder)
     matching = [each for each in read if each.weights == weights and each.kind == "sts"]

@@ -85,16 +85,9 @@ def thinned(losses: list[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 def plot_history(history: History, path: Path, title: str, *, unit: str = "step") -> bool:
-    """Draw loss and development score over the steps.
+    """Draw loss and development score over the steps; `unit` is that of the horizontal axis.
 
-    Args:
-        history: The course of the run.
-        path: The picture.
-        title: Its title.
-        unit: Unit of the horizontal axis.
-
-    Returns:
-        Whether it was drawn; it needs matplotlib.
+    Returns whether it was drawn; it needs matplotlib.
     """
     if not available("matplotlib"):
         return False

@@ -90,11 +90,7 @@ class Slopes(NamedTuple):
 def find_units(rows: np.ndarray, offsets: np.ndarray, sentences: np.ndarray, place: np.ndarray) -> Units:
     """Find the rows that some sentences use.
 
-    Args:
-        rows: Row of each unit [unit], int32, sentence after sentence.
-        offsets: Bounds of the sentences [sentence + 1], int64.
-        sentences: The chosen sentences [chosen], int64.
-        place: Buffer to number rows [table's row], int32; -1 everywhere, before and after.
+    The buffer `place` numbers rows [row of the table], int32; it holds -1 everywhere, before and after.
     """
     total = 0
     for sentence in sentences:
@@ -141,14 +137,7 @@ def _drift(
 
 @compiled()
 def catch_up(table: Table, rows: np.ndarray, step: int, decay: Decay) -> None:
-    """Apply to rows the steps of Adam that they missed, in closed form (see `Schedule`).
-
-    Args:
-        table: The table, changed in place.
-        rows: Its rows [row].
-        step: Number of steps made.
-        decay: What rows miss.
-    """
+    """Apply to rows [row] of a table the steps of Adam that they missed, in closed form (see `Schedule`)."""
     for row in rows:
         last = table.last[row]
         if last == 0 or last == step:
@@ -176,15 +165,9 @@ def average(
     vectors: np.ndarray,
     column: int,
 ) -> None:
-    """Add the mean row of each of some sentences to their vectors.
+    """Add the mean row of each chosen sentence to its vector [chosen, all dimensions], from a column on.
 
-    Args:
-        weight: The table [row, dimension].
-        rows: Row of each unit [unit], int32, sentence after sentence.
-        offsets: Bounds of the sentences [sentence + 1], int64.
-        sentences: The chosen sentences [chosen], int64.
-        vectors: Vectors [chosen, all dimensions], float32, added to.
-        column: Where the dimensions of this table begin.
+    `rows` has the row of each unit [unit], sentence after sentence, and `offsets` the bounds [sentence + 1].
     """
     dimension = weight.shape[1]
     total = np.empty(dimension, np.float32)
@@ -221,7 +204,7 @@ def _pass_back(
 
 @compiled(fast=True, error_model="numpy")
 def margin_gradient(vectors: np.ndarray, roles: int, margin: float, gradient: np.ndarray, moves: np.ndarray) -> float:
-    """Compute the margin loss of a mini-batch (see `margin_loss.margin_loss`) and its gradient.
+    """Compute the margin loss of a mini-batch (see `losses.margin_loss`) and its gradient.
 
     Args:
         vectors: Vectors of s, s', t and, with two sides, t' of each pair [role x pair, dimension], float32.
@@ -229,9 +212,6 @@ def margin_gradient(vectors: np.ndarray, roles: int, margin: float, gradient: np
         margin: d.
         gradient: Output: gradient of each vector [role x pair, dimension], float32.
         moves: Output: which vectors have a gradient [role x pair], bool; that of the others is undefined.
-
-    Returns:
-        The loss.
     """
     pairs = len(vectors) // roles
     lengths = np.empty(len(vectors), np.float32)
@@ -335,17 +315,11 @@ def update(
     size: np.float32,
     floor: np.float32,
 ) -> None:
-    """Make a step of Adam (Kingma & Ba 2015, algorithm 1) or AdaGrad (Duchi et al. 2011) on the rows of sentences.
+    """Make a step of Adam (Kingma & Ba 2015, algorithm 1) or AdaGrad (Duchi et al. 2011) on rows that are up to date.
 
-    Args:
-        table: The table, whose rows are up to date; changed in place.
-        units: The rows.
-        slopes: Their gradient.
-        factor: Factor of the gradient, below 1 where it is clipped.
-        step: Number of this step.
-        betas: Adam's beta1 and beta2.
-        size: Size of the step.
-        floor: What Adam adds to the root of the second moment.
+    The gradient is multiplied by a factor, below 1 where it is clipped; `floor` is what Adam adds to the root of the
+    second
+    moment.
     """
     total = np.empty(table.weight.shape[1], np.float32)
     gradient, moves, lengths, column = slopes.gradient, slopes.moves, slopes.lengths, slopes.column

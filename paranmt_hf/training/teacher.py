@@ -34,12 +34,7 @@ SPREAD_PAIRS = 20_000
 
 
 class TeacherVectors:
-    """The teacher's vectors of the sentences of a corpus.
-
-    Args:
-        keys: Number of each sentence [sentence], uint64, as `sentence_keys` gives it.
-        vectors: Vectors [sentence, dimension], float16.
-    """
+    """The teacher's vectors [sentence, dimension], float16, of sentences by their keys (see `sentence_keys`)."""
 
     def __init__(self, keys: np.ndarray, vectors: np.ndarray) -> None:
         order = np.argsort(keys)
@@ -82,9 +77,7 @@ class TeacherVectors:
 class JoinedTeachers(TeacherVectors):
     """Several teachers as one: its cosine is the mean of theirs, each divided by its spread, times a constant.
 
-    Args:
-        teachers: The teachers.
-        keys: Sentences [sentence] whose cosines measure the spread of each.
+    The spread is that of the cosines among some sentences, given by their keys.
     """
 
     def __init__(self, teachers: list[TeacherVectors], keys: np.ndarray) -> None:
@@ -154,12 +147,9 @@ def _distinct(sentences: Iterable[Keyed]) -> tuple[np.ndarray, list[str]]:
 
 
 def teach_all(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
-    """Let the teachers of a run encode every sentence of its pairs.
+    """Let the teachers of a run encode every sentence of its pairs, whose keys are in the folder of tokens.
 
-    Args:
-        run: The run.
-        tokens: Folder with the keys of its sentences.
-        folder: Folder of vectors, with a folder for each teacher, named by its checksum.
+    The folder of vectors has a folder for each teacher, named by its checksum.
     """
     keys = read_keys(tokens)
     places = [folder / hashlib.sha256(teacher.revision.encode()).hexdigest()[:16] for teacher in run.teachers]

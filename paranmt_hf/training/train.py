@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -20,11 +22,11 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
+from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.card import write_model_card
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import Names, TrainingRun, holds_training, listed, resolve_inputs
 from paranmt_hf.training.pair_store import PairStore
-from paranmt_hf.training.recipes import first_step, train_recipe
 from paranmt_hf.training.record import (
     TRAINING_FILE,
     TRAINING_PICTURE,
@@ -37,13 +39,52 @@ from paranmt_hf.training.record import (
     training_values,
 )
 from paranmt_hf.util.records import as_json, from_json, made_with
-from paranmt_hf.util.run import clear, result_folder, run
-from paranmt_hf.util.settings import Expands, Group
+from paranmt_hf.util.run import clear, is_free, result_folder, run
+from paranmt_hf.util.settings import Expands, Group, values_for
+from paranmt_hf.util.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.training.distributed import Processes
     from paranmt_hf.training.teacher import TeacherVectors
+
+
+RECIPES = ASSETS / "recipes"
+# Settings of the first step that hold for the second too.
+SHARED = ("seed", "device")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How an encoder of `model_cards/` is made.
+
+    Attributes:
+        needs: Parameters that name what the user has to bring.
+        first: Settings of the first step, which learns a teacher's similarities.
+        then: Settings of the second step, which continues with the margin loss; the result is the mean of both. Empty
+            for a recipe of one step.
+    """
+
+    needs: Sequence[str]
+    first: Mapping[str, Any]
+    then: Mapping[str, Any] = field(default_factory=dict)
+
+
+def recipe_names() -> list[str]:
+    """Names of the recipes."""
+    return sorted(path.stem for path in RECIPES.glob("*.yaml"))
+
+
+def read_recipe(name: str) -> Recipe:
+    """Read a recipe."""
+    if name not in recipe_names():
+        raise InputError(f"recipe must be one of {', '.join(recipe_names())}, was {name!r}", option="recipe")
+    return Recipe(**read_yaml(RECIPES / f"{name}.yaml", "a recipe"))
+
+
+def first_step(name: str) -> Mapping[str, Any]:
+    """Settings of the first step of a recipe."""
+    return read_recipe(name).first
 
 
 def train(
@@ -81,7 +122,7 @@ def train(
     """
     if recipe is not None:
         others = {"development": development, "exclude": exclude, "text": text}
-        return train_recipe(recipe, train, data, result_folder(out), encoder, config, selection, others)
+        return _train_recipe(recipe, data, result_folder(out), encoder, config, selection, others)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
     started = [encoder.init_from, config.teacher, config.second_teacher]
     sources = [Path(name).expanduser() for name in [*filter(None, started), *listed(data), *listed(text)]]
@@ -106,6 +147,51 @@ def train(
         rank=rank if count > 1 else 0,
         barrier=partial(_barrier, inputs),
     )
+
+
+def _train_recipe(
+    name: str,
+    data: Names | None,
+    out: Path,
+    encoder: EncoderConfig | None,
+    config: TrainConfig | None,
+    selection: PairSelection | None,
+    others: Mapping[str, Any],
+) -> Trained:
+    """Train an encoder as a recipe says; arguments as of `train`.
+
+    Settings that are given replace those of the first step. The encoders of two steps stay in `<out>.steps`, and the
+    result is their mean.
+    """
+    recipe = read_recipe(name)
+    own = values_for([EncoderConfig, TrainConfig, PairSelection], recipe.first, "recipe")
+    encoder, config = encoder or EncoderConfig(**own[0]), config or TrainConfig(**own[1])
+    selection = selection or PairSelection(**own[2])
+    given = {"data": data, "text": others["text"], "vectors": encoder.vectors, "teacher": config.teacher}
+    if missing := [f"`{need}`" for need in recipe.needs if not given.get(need)]:
+        raise InputError(f"recipe {name} needs {' and '.join(filter(None, [', '.join(missing[:-1]), missing[-1]]))}")
+    if not recipe.then:
+        return train(data, out, encoder=encoder, config=config, selection=selection, **others)
+    first, second = (out.with_name(f"{out.name}.steps") / step for step in ("1-teacher", "2-margin"))
+    fresh = is_free(out)
+    # Checked before hours of work, as far as possible.
+    if not fresh and [part.name for part in TrainingRecord.read(out).mean_of or []] != [first.name, second.name]:
+        raise InputError(f"{out} is not an encoder of this recipe; choose another place", option="out", path=out)
+    train(data, first, encoder=encoder, config=config, selection=selection, **others)
+    then = values_for([TrainConfig, PairSelection], recipe.then, "recipe")
+    margin = TrainConfig(**{option: getattr(config, option) for option in SHARED}, **then[0])
+    further = selection if selection.max_pairs or selection.first_pairs else replace(selection, **then[1])
+    start = EncoderConfig(init_from=str(first))
+    # Text is for a teacher alone.
+    train(data, second, encoder=start, config=margin, selection=further, **{**others, "text": None})
+    from paranmt_hf.training.average import average_encoders
+    from paranmt_hf.training.distributed import barrier
+
+    if os.environ.get("RANK", "0") == "0":
+        # Finds a mean that is there, and refuses that of others.
+        average_encoders([first, second], out)
+    barrier(config.device)
+    return Trained(out, TrainingRecord.read(out), fresh)
 
 
 def _barrier(inputs: TrainingRun) -> None:
@@ -171,14 +257,9 @@ def fit_encoder(
 ) -> History:
     """Train a model on stored pairs: an engine trains averaging models, the trainer everything else.
 
-    Args:
-        model: The encoder, from `trainable`; it holds the final weights afterwards.
-        store: The pairs.
-        config: The settings.
-        work: Folder for checkpoints.
-        held_out: Development set.
-        teacher: The teacher's vectors, if similarities are learned too.
-        processes: Processes that train together in the engine for GPUs; rank 0 gets the final weights.
+    The model, from `trainable`, holds the final weights afterwards. `work` gets checkpoints; `held_out` is the
+    development
+    set. Of several processes that train together in the engine for GPUs, rank 0 gets the final weights.
 
     Raises:
         DivergedError: A loss, or a weight at the end, is not finite.

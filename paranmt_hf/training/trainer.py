@@ -21,10 +21,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.losses import combined_loss, diverged
+from paranmt_hf.training.losses import Pull, combined_loss, diverged, penalty
 from paranmt_hf.training.mega_batch import minibatch, select_negatives
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
-from paranmt_hf.training.regularisation import Pull, penalty
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.util.files import writing
 
@@ -56,16 +55,7 @@ def encoder_features(
 
 @dataclass
 class _Mega:
-    """The current mega-batch.
-
-    Attributes:
-        epoch: Its epoch.
-        index: Its index in the epoch.
-        batch: The pairs among which negatives are mined.
-        own: Those that this process trains on [pair].
-        scrambled: The rows for each part, words shuffled where a part reads them in order.
-        negatives: Negative of each sentence, as `select_negatives` returns it.
-    """
+    """The current mega-batch: pairs among which negatives are mined, and those that this process trains on [pair]."""
 
     epoch: int
     index: int
@@ -80,15 +70,6 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
     Under `accelerate launch` every process takes mega-batches of its own and mines there, or, with `mine_over` "all",
     among the mega-batches of all processes.
-
-    Args:
-        model: The encoder.
-        args: Arguments of the trainer.
-        store: The pairs.
-        parts: The model's encoders.
-        config: The settings.
-        pulls: What is regularised.
-        teacher: The teacher's vectors, if similarities are learned too.
     """
 
     def __init__(
@@ -241,16 +222,9 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
 
 def scramble(rows: np.ndarray, offsets: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
-    """Shuffle the words of a share of the sentences.
+    """Shuffle the words of a share of the sentences, given their words [word] and bounds [sentence + 1].
 
-    Args:
-        rows: Word of each position [word], sentence after sentence.
-        offsets: Bounds [sentence + 1].
-        share: Probability that a sentence is shuffled, in [0, 1].
-        generator: Random generator.
-
-    Returns:
-        The words [word], each within its sentence.
+    Returns the words [word], each within its sentence.
     """
     if not share:
         return rows

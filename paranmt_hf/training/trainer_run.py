@@ -22,10 +22,10 @@ from paranmt_hf.training import checkpoint
 from paranmt_hf.training.checkpoint import COMPLETE, read_checkpoint, read_sealed, seal, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.epochs import Evaluate, evaluation_points
+from paranmt_hf.training.losses import Pull, rows_towards_initial, towards_initial, towards_zero
 from paranmt_hf.training.optimizers import leave_first_row, make_optimizer
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import History
-from paranmt_hf.training.regularisation import Pull, rows_towards_initial, towards_initial, towards_zero
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.training.trainer import MegaBatchTrainer
 from paranmt_hf.util.progress import Progress

@@ -47,7 +47,10 @@ def test_the_command_line_counts_more(pairs):
         pairs,
         "data: pairs.parquet\nout: from-file\ndimension: 4\nbatch_size: 2\nmega-batch: 2\nepochs: 1\ndecay: true",
     )
-    assert main(["train", "--config", "options.yaml", "--out", "mine", "--epochs", "2", "--no-decay"]) == 0
+    assert (
+        main(["train", "--config", "options.yaml", "--out", "mine", "--epochs", "2", "--optimization", "decay=false"])
+        == 0
+    )
     options = yaml.safe_load((pairs / "mine" / "paranmt.yaml").read_text())
     assert (options["epochs"], options["decay"], options["dimension"]) == (2, False, 4)
     assert not (pairs / "from-file").exists()

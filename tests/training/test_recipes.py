@@ -13,9 +13,10 @@ from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.training import average, distributed
+from paranmt_hf.training import train as workflow
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.recipes import read_recipe, recipe_names, train_recipe
 from paranmt_hf.training.record import TrainingRecord
+from paranmt_hf.training.train import read_recipe, recipe_names
 from tests.cli.commands import fails, kept_options
 from tests.training.test_model_record import TRAINING
 from tests.training.toys import synonyms, write_data
@@ -133,7 +134,8 @@ def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
     monkeypatch.setattr(average, "average_encoders", twice)
     monkeypatch.setattr(distributed, "barrier", averaged_elsewhere)
     settings = EncoderConfig(vectors="v"), TrainConfig(teacher="t"), PairSelection(), {"text": None}
-    train_recipe("word", lambda data, out, **options: steps.append(out.name), "d", out, *settings)
+    monkeypatch.setattr(workflow, "train", lambda data, out, **options: steps.append(out.name))
+    workflow._train_recipe("word", "d", out, *settings)
     assert steps == ["1-teacher", "2-margin"]
     assert TrainingRecord.read(out).pairs == TRAINING.pairs
 

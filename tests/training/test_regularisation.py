@@ -10,16 +10,16 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.losses import margin_loss
-from paranmt_hf.training.mega_batch import mine_negatives, minibatch
-from paranmt_hf.training.optimizers import clip, clip_weights, leave_first_row
-from paranmt_hf.training.regularisation import (
+from paranmt_hf.training.losses import (
+    margin_loss,
     penalty,
     rows_towards_initial,
     towards_given,
     towards_initial,
     towards_zero,
 )
+from paranmt_hf.training.mega_batch import mine_negatives, minibatch
+from paranmt_hf.training.optimizers import clip, clip_weights, leave_first_row
 from paranmt_hf.training.train import fit_encoder
 from paranmt_hf.training.trainer import bag_features
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of

@@ -77,7 +77,7 @@ def test_unknown_words_share_the_vector_of_the_file(train_on):
 def test_a_vector_for_unknown_words_that_is_left_out_is_said(train_on, caplog):
     with caplog.at_level("INFO"):
         train_on("UUUNKKK 3 3 3\n" + VECTORS, words=60)
-    assert "has a vector for unknown words, which is left out; --unknown share takes it" in caplog.text
+    assert "has a vector for unknown words, which is left out; `unknown` share takes it" in caplog.text
 
 
 def test_unknown_words_need_a_vector_in_the_file(train_on):

@@ -35,15 +35,9 @@ from paranmt_hf.training.teacher import TeacherVectors
 
 
 class DeviceEngine:
-    """Trains averaging encoders, alone or combined, on a device.
+    """Trains averaging encoders, alone or combined (`mode` is `add` or `concatenate`), on a device.
 
-    Args:
-        tables: The encoders' tables.
-        mode: How their vectors are combined, `add` or `concatenate`.
-        config: The settings.
-        teacher: The teacher's vectors, if similarities are learned too.
-        capturing: How steps are captured; None runs them one kernel at a time.
-        processes: Processes that train together; None for one process.
+    Steps are captured if `capturing` says how, and run one kernel at a time otherwise.
     """
 
     def __init__(
@@ -85,14 +79,11 @@ class DeviceEngine:
         return make_plan(mega, generator, readers, self.config, self.teacher, pinned=pinned, processes=self._processes)
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
-        """Mine negatives once, then make one step for each mini-batch.
+        """Mine negatives once, then make one step for each mini-batch; returns the loss of each.
 
         Args:
             mega: The pairs, or what `prepare` made of them.
             generator: For random negatives, unless the mega-batch was prepared.
-
-        Returns:
-            Loss of each step.
 
         Raises:
             DivergedError: A loss is not finite.
@@ -152,9 +143,8 @@ class DeviceEngine:
     def _run(self, plan: Plan, done: int) -> torch.Tensor:
         """Make all steps of a mega-batch on local copies of its rows.
 
-        Returns:
-            Loss and units of each step, see `_result`; then whether the vectors were finite [step + 1, column],
-            float64.
+        Returns loss and units of each step, see `_result`; then whether the vectors were finite [step + 1, column],
+        float64.
         """
         results = torch.ones(len(plan.steps) + 1, len(self._result), dtype=torch.float64, device=self._device)
         sent = self._send(plan)
@@ -231,15 +221,11 @@ class DeviceEngine:
         self._result.copy_(self._step(self._own, self._whole, self._together))
 
     def _step(self, own: torch.Tensor, shares: tuple[int, ...], together: torch.Tensor) -> torch.Tensor:
-        """Make one step on the sentences of some pairs.
+        """Make one step on the sentences of some pairs of this process, references first [2 x pair].
 
-        Args:
-            own: Those of this process, references first [2 x pair].
-            shares: Pairs of each process.
-            together: Sentences of all processes, needed where the teacher compares them [2 x pair].
-
-        Returns:
-            What `_result` has.
+        `shares` has the pairs of each process; `together` the sentences of all processes, needed where the teacher
+        compares them.
+        Returns what `_result` has.
         """
         loss, units, slopes = self._slopes(own, shares, together)
         # Without a pair the loss and the units are zero.
@@ -269,9 +255,9 @@ class DeviceEngine:
     ) -> tuple[torch.Tensor, Sequence[StepUnits], Sequence[torch.Tensor]]:
         """Compute the part of this process in a step; arguments as of `_step`.
 
-        Returns:
-            Its part of the loss; the units of its sentences under each table, and the gradient of these sentences
-            under each [sentence, dimension]. Nothing where it has no pair.
+        Returns its part of the loss; the units of its sentences under each table, and the gradient of these sentences
+        under
+        each [sentence, dimension]; nothing where it has no pair.
         """
         if not len(own):
             if self.teacher is not None and self._processes is not None:
@@ -351,10 +337,10 @@ def device_engine(
     capturing: Capturing | None = None,
     processes: Processes | None = None,
 ) -> DeviceEngine:
-    """Make the engine of an averaging encoder on a device.
+    """Make the engine of an averaging encoder, whose tables on the host get the trained rows.
 
     Args:
-        composition: The encoder; its tables, on the host, get the trained rows.
+        composition: The encoder.
         config: The settings.
         pairs: Number of pairs of an epoch.
         teacher: The teacher's vectors, if similarities are learned too.

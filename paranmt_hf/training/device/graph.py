@@ -34,13 +34,9 @@ class Capturing:
 
 
 class Repeated:
-    """Runs one step repeatedly, captured if possible.
+    """Runs one step repeatedly, captured if `capturing` says how.
 
     The step must read and write the same memory each time, and run the same operations on it.
-
-    Args:
-        step: What is run.
-        capturing: How it is captured; None runs it plainly.
     """
 
     def __init__(self, step: Step, capturing: Capturing | None) -> None:
@@ -50,11 +46,7 @@ class Repeated:
         self._replay: Step | None = None
 
     def run(self, key: Hashable) -> None:
-        """Run the step once.
-
-        Args:
-            key: Another one than before says that the step's memory or its shapes are others now.
-        """
+        """Run the step once; another key than before says that its memory or its shapes are others now."""
         if key != self._key:
             self._key, self._runs, self._replay = key, 0, None
         if self._capturing is None:

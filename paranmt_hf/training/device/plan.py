@@ -107,16 +107,9 @@ def make_plan(
     pinned: bool = False,
     processes: Processes | None = None,
 ) -> Plan:
-    """Prepare a mega-batch.
+    """Prepare a mega-batch, with random negatives as `select_negatives` draws them.
 
-    Args:
-        mega: The pairs.
-        generator: For random negatives; used as `select_negatives` uses it.
-        readers: Name of the reader of each table.
-        config: The settings.
-        teacher: The teacher's vectors, if similarities are learned too.
-        pinned: Put what is sent into pinned memory.
-        processes: Processes that train together; None for one process.
+    If pinned, what is sent is put into pinned memory.
     """
     count, rank = (processes.count, processes.rank) if processes is not None else (1, 0)
     owner = owners(mega.pairs, config.batch_size, count)

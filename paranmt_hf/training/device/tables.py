@@ -30,12 +30,7 @@ ROOM = 1.1
 
 
 class DeviceSchedule:
-    """A schedule on a device, with the step that is being made.
-
-    Args:
-        schedule: The sizes of steps.
-        device: Where.
-    """
+    """A schedule on a device, with the step that is being made."""
 
     def __init__(self, schedule: Schedule, device: torch.device) -> None:
         self.optimizer, self.ratio = schedule.optimizer, schedule.ratio
@@ -53,10 +48,7 @@ class DeviceSchedule:
 class DeviceOptimizer:
     """A table on a device with the state of its optimizer.
 
-    Args:
-        weight: The model's table on the host [row, dimension], float32; it gets the trained rows in `catch_up`.
-        schedule: The sizes of steps.
-        device: Where the table is trained.
+    The model's table on the host [row, dimension], float32, gets the trained rows in `catch_up`.
     """
 
     # State of each row: name, initial value, and value in unused rows of a local table.
@@ -282,12 +274,9 @@ class DeviceTable:
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """List the distinct rows of some sentences with their gradients.
 
-        Args:
-            units: The units of the sentences; None if there is none.
-            gradient: Gradient of the sentences [sentence, dimension].
-
-        Returns:
-            Rows [row], as many in any case, their gradient [row, dimension], and how many there are; see `distinct`.
+        Given the gradient of the sentences [sentence, dimension], returns rows [row], as many in any case, their
+        gradient
+        [row, dimension], and how many there are; see `distinct`.
         """
         bound, weight = self.row_bound or self.bound, self._local[0]
         rows = units.rows if units is not None else self._zero[:0]

@@ -16,9 +16,8 @@ from torch.nn.functional import kl_div
 from paranmt_hf.encoders.composition import Part
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.text.tokens import Bags
-from paranmt_hf.training.losses import diverged
+from paranmt_hf.training.losses import Pull, diverged, penalty, towards_initial, towards_zero
 from paranmt_hf.training.optimizers import ADAGRAD_START, leave_first_row
-from paranmt_hf.training.regularisation import Pull, penalty, towards_initial, towards_zero
 from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig
 from paranmt_hf.training.supervised.model import Head
 from paranmt_hf.training.trainer import encoder_features

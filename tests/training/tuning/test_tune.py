@@ -144,7 +144,7 @@ def test_the_best_settings_train_from_their_file(root, tuned):
 def test_a_search_continues_where_it_was_stopped(root, tmp_path, monkeypatch, sampler):
     grid = {**GRID, "seed": [1, 2]}
     whole = search(root, tmp_path / "whole", grid, sampler=sampler, trials=12)
-    calls, fit = [], trials.fit
+    calls, fit = [], trials.fit_encoder
 
     def stopped(*arguments, **options):
         calls.append(1)
@@ -152,7 +152,7 @@ def test_a_search_continues_where_it_was_stopped(root, tmp_path, monkeypatch, sa
             raise KeyboardInterrupt
         return fit(*arguments, **options)
 
-    monkeypatch.setattr(trials, "fit", stopped)
+    monkeypatch.setattr(trials, "fit_encoder", stopped)
     with pytest.raises(KeyboardInterrupt):
         search(root, tmp_path / "out", grid, sampler=sampler, trials=12)
     assert len(list((tmp_path / "out.work" / "runs").iterdir())) == 4
@@ -168,8 +168,8 @@ def test_a_search_continues_where_it_was_stopped(root, tmp_path, monkeypatch, sa
 def test_a_trial_goes_on_in_its_middle(root, tmp_path, monkeypatch):
     """And with none but its own settings, whose order decides which trial is which."""
     grid = {"learning-rate": [0.001, 0.05], "lambda-w": [0.0, 0.1]}
-    training = {**FAST, "checkpoint-seconds": 0}
-    given = {"development": root / "phrases.tsv", "training": training}
+    monkeypatch.setattr("paranmt_hf.training.checkpoint.CHECKPOINT_SECONDS", 0)
+    given = {"development": root / "phrases.tsv", "training": FAST}
     given["tuning"] = TuneConfig(sampler="grid", tune_pairs=50)
     whole = tune(root / "pairs.parquet", tmp_path / "whole", grid=grid, **given)
     calls, train_on = [], CpuEngine.train_on
@@ -195,14 +195,14 @@ def test_a_trial_goes_on_in_its_middle(root, tmp_path, monkeypatch):
 
 
 def test_a_trial_that_diverges_is_no_end(root, tmp_path, monkeypatch):
-    fit = trials.fit
+    fit = trials.fit_encoder
 
     def diverging(model, store, config, *rest, **options):
         if config.learning_rate == 0.05:
             raise DivergedError("the loss of step 3 is nan")
         return fit(model, store, config, *rest, **options)
 
-    monkeypatch.setattr(trials, "fit", diverging)
+    monkeypatch.setattr(trials, "fit_encoder", diverging)
     record = search(root, tmp_path / "out").record
     assert [trial.spearman is None for trial in record.trials] == [False] * 4 + [True] * 4
     assert record.trials[7].reason == "the loss of step 3 is nan" and record.best.number <= 4
