@@ -66,7 +66,7 @@ class TrainConfig:
         report_to: Where the trainer reports to: tensorboard, trackio, wandb.
     """
 
-    margin: Annotated[float, Range(above=0, at_most=2), Advanced] = 0.4
+    margin: Annotated[float, Range(above=0, at_most=2)] = 0.4
     batch_size: Size = 100
     mega_batch: Size = 40
     learning_rate: Annotated[float, Range(above=0, at_most=1)] = 0.001
