@@ -101,7 +101,9 @@ class TrainConfig:
     def __post_init__(self) -> None:
         check(self)
         if self.margin_weight > 0 and self.mega_pairs < 2 and self.mine_over != "all":
-            raise InputError("`batch_size` 1 with `mega_batch` 1 leaves one pair to a mega-batch, and no negative; raise one")
+            raise InputError(
+                "`batch_size` 1 with `mega_batch` 1 leaves one pair to a mega-batch, and no negative; raise one"
+            )
         for name in ("second_teacher", "weigh_similar", "neighbours"):
             if getattr(self, name) and not self.teacher:
                 raise InputError(f"`{name}` is about a teacher's similarities; name one with `teacher`", option=name)
