@@ -28,7 +28,7 @@ RUN_PAIRS = 2 ** (BITS - 1) - 1
 MASK = 2**BITS - 1
 # What a word adds to S, by the sides that it is on: none, reference, translation, both.
 WEIGHTS = np.array([0, 1, 2**BITS, 2**BITS + 1], np.int64)
-# Multiplications of a block; its product has at most so many entries, of 12 bytes.
+# Multiplications of a block, the maximum number of entries of its product, of 12 bytes each.
 BLOCK_PRODUCTS = 8_000_000
 BLOCK_ROWS = 100_000
 # Memory for each entry of what is kept: the sum, and while two are added these and the sum, 12 bytes each.
@@ -80,7 +80,7 @@ def count_word_pairs(sets: WordSets, folder: Path, memory: int, report: Callable
     first = last = runs[-1].last if runs else 0
     report(last)
     sums = _Sums()
-    # Frequent words first, so that most of what a product adds up lies close together; it takes a third less time.
+    # Frequent words first, so that most additions of a product are close in memory, which takes a third less time.
     by_frequency = np.argsort(-(sets.words.references + sets.words.translations), kind="stable").astype(np.int32)
     for matrix in _matrices(sets, first, by_frequency):
         if sums.entries * ENTRY_BYTES >= memory or last + matrix.shape[0] - first > RUN_PAIRS:
@@ -115,7 +115,7 @@ def _matrices(sets: WordSets, start: int, order: np.ndarray) -> Iterator[sparse.
 def _product(matrix: sparse.csr_array) -> sparse.csr_array:
     """Multiply S' S; the result [word, word] has its entries in order."""
     product = matrix.T.tocsr() @ matrix
-    # It equals its transpose, and turning one around sorts it, in linear time.
+    # It equals its transpose, and transposing sorts it, in linear time.
     return product.T.tocsr()
 
 
@@ -206,7 +206,7 @@ def _range(runs: Sequence[Run], bounds: Sequence[np.ndarray], words: int, first:
         packed.append(counts)
     key, counts = np.concatenate(keys), np.concatenate(packed)
     if len(runs) > 1:
-        # Each run is in order already, which a stable sort makes use of.
+        # Each run is sorted, which a stable sort exploits.
         order = np.argsort(key, kind="stable")
         key, counts = key[order], counts[order]
     starts = np.flatnonzero(np.diff(key, prepend=-1))

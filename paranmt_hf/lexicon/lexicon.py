@@ -98,7 +98,7 @@ class LexiconRecord(Record):
 
 Score = Literal["adjusted_pmi", "pmi"]
 Pair = tuple[str, str]
-# Of the paraphrases in Table 12 of arXiv:1711.05732; it counts nowhere else.
+# Minimum count of the paraphrases in Table 12 of arXiv:1711.05732 alone.
 TABLE_COUNT = 10
 COLUMNS = ["word", "paraphrase", "count", "pmi", "adjusted_pmi"]
 
@@ -188,7 +188,7 @@ class Lexicon(Result[LexiconRecord]):
         """Find the paraphrases of a word; ParaNMT-50M (arXiv:1711.05732), Table 12.
 
         Args:
-            word: The word; upper case counts for nothing.
+            word: The word; case is ignored.
             top: Number of paraphrases.
             by: The score that ranks them: `adjusted_pmi` or `pmi`.
             min_count: Leave out paraphrases that were counted less often, whose high scores are random.
@@ -220,7 +220,7 @@ class Lexicon(Result[LexiconRecord]):
             pairs: A word and a paraphrase each, in lower case.
 
         Returns:
-            What is known of each pair that was ever counted; the others are not there.
+            What is known of each pair that was ever counted; without those that never were.
         """
         words, others = (sorted({pair[side] for pair in pairs}) for side in (0, 1))
         numbers = [{word: number for number, word in enumerate(side)} for side in (words, others)]
@@ -239,7 +239,7 @@ class Lexicon(Result[LexiconRecord]):
         return found
 
     def _known(self, word: str) -> str:
-        """Bring a word into the form in which the lexicon has it."""
+        """Convert a word to the form of the lexicon."""
         language = self.record.settings.language
         tokens = tokens_of(word) if language == ENGLISH else cutter(language)(word)
         if len(tokens) != 1:
@@ -324,7 +324,7 @@ def write_lexicon(
         ranges = merged(runs, len(sets.words))
         rows = write_word_pairs(folder, ranges, sets.words, config.min_count, bar.advance_to)
     if not rows:
-        # Nothing here is worth keeping for a command with another option.
+        # A command with another option starts again.
         clear(work)
         raise InputError(
             f"no two words were counted {config.min_count:,} times in {sets.words.pairs:,} pairs of sentences; "

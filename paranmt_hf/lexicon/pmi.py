@@ -66,7 +66,7 @@ SCHEMA = pa.schema(
     ]
 )
 
-# Columns in which few values repeat; of the others a dictionary takes time and room.
+# Columns with repeating values; for the others a dictionary takes time and space.
 REPEATING = [field.name for field in SCHEMA if not pa.types.is_floating(field.type)]
 
 
@@ -104,7 +104,7 @@ def write_word_pairs(
 
 
 def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Cut rows into row groups, which so do not depend on how many runs the counts were in."""
+    """Cut rows into row groups, independently of the number of runs."""
     left = SCHEMA.empty_table()
     for table in tables:
         left = pa.concat_tables([left, table])

@@ -47,7 +47,7 @@ class LexiconWords:
 
 
 class _Numbers:
-    """Numbers words in the order in which they are first met, over all tables of a corpus."""
+    """Numbers words in the order of their first occurrence, over all tables of a corpus."""
 
     def __init__(self) -> None:
         self.number_of: dict[str, int] = {}
@@ -118,7 +118,7 @@ def _add(counts: np.ndarray, entries: np.ndarray, words: int) -> np.ndarray:
 
 
 def _write_words(folder: Path, words: list[str], counts: np.ndarray, pairs: int, limit: int) -> None:
-    """Choose the words of the lexicon and write them; the last file says that all are there."""
+    """Choose the words of the lexicon and write them; the last file marks them as complete."""
     totals = counts.sum(axis=0).tolist()
     chosen = sorted(range(len(words)), key=lambda number: (-totals[number], words[number]))[:limit]
     chosen.sort(key=words.__getitem__)
@@ -144,7 +144,7 @@ class WordSets:
 
     @staticmethod
     def complete(folder: Path) -> bool:
-        """Tell whether a folder holds sets of words that are complete."""
+        """Whether a folder holds sets of words that are complete."""
         return (folder / DONE).is_file()
 
     def blocks(self, start: int, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -1,4 +1,4 @@
-"""What a lexicon says, in tables: paraphrases of words, and scores against people's judgements of similarity.
+"""Tables of a lexicon: paraphrases of words, and scores against people's judgements of similarity.
 
 ParaNMT-50M (arXiv:1711.05732), tables 12 and 13.
 """
@@ -56,7 +56,7 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
         where, fields = f"{path}, line {number}", line.split("\t")
         if number == 1 and tuple(fields[:2]) == HEADER:
             if SIMILARITY not in fields:
-                raise InputError(f"{where}: the header names no column {SIMILARITY}; get the file anew")
+                raise InputError(f"{where}: the header names no column {SIMILARITY}; download the file again")
             column = fields.index(SIMILARITY)
             continue
         if len(fields) <= column or not (fields[0].strip() and fields[1].strip()):

@@ -1,4 +1,4 @@
-"""Adversarial examples: paraphrases that change what a classifier says about a sentence that it classifies right."""
+"""Adversarial examples: paraphrases that change the label of a sentence that a classifier gets right."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class AugmentedFileRecord(FileRecord):
 
     Attributes:
         labels: For each label the number of rows of the input (`originals`), of those added (`paraphrases`), and of
-            those that its quota asked for and that were not found (`short`).
+            those that its quota allows and that were not found (`short`).
         notes: Sentences without a paraphrase, by reason.
         left_out: Paraphrases that are in the file already, as a sentence or as a paraphrase of another one.
     """
@@ -181,7 +181,7 @@ def _of_labels(whole: Manifest, labels: set[str]) -> Iterator[pa.Table]:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Index of the sentence and rank of each paraphrase that is kept, sorted; how many were in the file already."""
+    """Index and rank of each paraphrase that is kept, sorted; and how many were in the file already."""
 
     keys: np.ndarray
     left_out: int

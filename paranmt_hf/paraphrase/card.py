@@ -20,9 +20,9 @@ from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import data_options, hub_datasets
 from paranmt_hf.util.tables import code, escape
 
-# As many templates as the paper's network was asked for (Iyyer et al. 2018, section 3.3).
+# Number of templates, the same as in the paper (Iyyer et al. 2018, section 3.3).
 TEMPLATES_SHOWN = 20
-# Values that the card of a paraphraser may not have.
+# Values that may be missing.
 MAY_BE_ABSENT = ("figures", "templates", "parses", "license_text")
 DIRECTIONS = {
     "to-reference": "Translations are the sources and references the targets",

@@ -109,7 +109,7 @@ def evaluate_paraphrases(
     if template_parser is not None and not any(
         any(each.templates) for found in outputs.values() for each in found.values()
     ):
-        raise InputError("template_parser needs files with a column template, and there are none")
+        raise InputError("template_parser needs files with a column template, and no file has one")
     found = read_items(data, items, selection, own, asked.seed) if data else None
     measures = ParaphraseMeasures(encoder.load(), _count_errors, _matching(template_parser))
     command = _command("evaluate", models, data, items, selection, asked, decodings if own else ())
@@ -142,7 +142,7 @@ def evaluate_paraphrases(
 
 
 def together(results: Sequence[Results]) -> str:
-    """Write one table of several models; what no model generated is shown once for each set of sentences."""
+    """Write one table of several models; rows that no model generated are shown once for each set of sentences."""
     if len(results) == 1:
         return results[0].text()
     rows = {}
@@ -173,7 +173,7 @@ def _count_errors(sources: list[str], texts: list[str]) -> Mapping[str, np.ndarr
 
 
 def _matching(parser: str | None) -> MatchTemplates | None:
-    """A function that tells which paraphrases have their template, by the trees of a parser."""
+    """Make a function that decides which paraphrases have their template, by the trees of a parser."""
     if parser is None:
         return None
     from paranmt_hf.corpus.parsing.parsers import open_parser, parse_sentences
@@ -329,7 +329,7 @@ def _noisy(
         return [noisy for noisy, _ in rows], [clean for _, clean in rows], None
     clean = distinct_references(data, items, selection, models, seed)
     made = [(*add_noise(sentence, rate, seed), sentence) for sentence in clean]
-    # Sentences without a change show nothing.
+    # Unchanged sentences measure nothing.
     changed = [row for row in made if row[1]]
     if not changed:
         raise InputError(f"noise {rate} changed none of {len(clean)} sentences; give a higher one, or more sentences")

@@ -110,7 +110,7 @@ class ParaphraseMeasures:
 def corpus_bleu() -> Callable[[list[str], Sequence[Sequence[str]]], float]:
     """Make a function that computes corpus BLEU, 0 to 100, of sentences against the references of each."""
     sacrebleu: Any = require("sacrebleu", "evaluate")
-    # It would warn about tokenised sentences.
+    # Otherwise it warns about tokenised sentences.
     measure = sacrebleu.BLEU(force=True)
 
     def compute(sentences: list[str], references: Sequence[Sequence[str]]) -> float:
@@ -178,7 +178,7 @@ def canonical_figures(
 
 
 def edit_distance(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
-    """Count the fewest insertions, deletions and replacements that make one sequence of the other (Levenshtein 1966).
+    """Count the insertions, deletions and replacements between two sequences, at least (Levenshtein 1966).
 
     A column of the table of distances is kept as the differences of neighbours, each +1, 0 or -1, in the bits of two
     numbers, and so each item of `second` costs a few operations on whole columns (Hyyrö 2003).

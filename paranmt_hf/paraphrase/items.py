@@ -72,7 +72,7 @@ def name_of(data: Sequence[str | Path]) -> str:
 
 
 def is_tsv(data: Sequence[str | Path]) -> bool:
-    """Whether data are one TSV file."""
+    """Whether the data are one TSV file."""
     return len(data) == 1 and Path(data[0]).suffix.lower() in TSV_SUFFIXES
 
 
@@ -146,7 +146,7 @@ def _chosen(
 
 
 def _sampled(tables: Iterator[pa.Table], key: str, items: int, seed: int) -> pa.Table:
-    """Keep all rows of the sampled sentences; memory is that of these rows."""
+    """Keep all rows of the sampled sentences; memory holds these rows only."""
     kept: pa.Table | None = None
     for table in tables:
         table = table.select(SIDES).filter(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(table[key])), 0))
@@ -179,7 +179,7 @@ def _held_out(tables: Iterator[pa.Table], models: Sequence[Model]) -> Iterator[p
 
 @dataclass(frozen=True)
 class Output:
-    """The paraphrases of one sentence, the best first, and the template that was asked for each; empty if none was."""
+    """The paraphrases of one sentence, the best first, and the template of each, empty without one."""
 
     texts: list[str]
     templates: list[str]

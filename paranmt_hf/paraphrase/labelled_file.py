@@ -141,7 +141,7 @@ class LabelledFile:
 
     def _delimited(self, delimiter: str) -> Iterator[pa.Table]:
         quoted = delimiter == ","
-        # In TSV a quotation mark is a character like others, and no field has several lines.
+        # TSV has no quoting, and no field spans several lines.
         parse = pa_csv.ParseOptions(
             delimiter=delimiter, quote_char='"' if quoted else False, newlines_in_values=quoted
         )
@@ -194,7 +194,7 @@ def with_text(table: pa.Table) -> pa.Table:
 
 
 class TableWriter:
-    """Writes tables into a file of the form that its name says: .tsv, .csv, .jsonl or .parquet."""
+    """Writes tables into a file in the format of its suffix: .tsv, .csv, .jsonl or .parquet."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._suffix, self._schema = path.suffix.lower(), schema
@@ -231,7 +231,7 @@ class TableWriter:
             return ",".join(
                 f'"{field.replace(chr(34), chr(34) * 2)}"' if set(field) & set(',"\r\n') else field for field in fields
             )
-        # White space of sentences is normalised, and labels with a tab were refused; those of a classifier were not.
+        # Sentences have no tabs and labels with a tab were refused, but a classifier's labels may have some.
         return "\t".join(re.sub(r"[\t\r\n]+", " ", field) for field in fields)
 
 

@@ -90,7 +90,7 @@ class EncoderDecoder:
 
     @property
     def positions(self) -> int | None:
-        """Maximum number of pieces of a sentence; None where the model has no positions."""
+        """Maximum number of pieces of a sentence; None if the model has no positions."""
         positions = getattr(self.model.config, "max_position_embeddings", None)
         return positions if isinstance(positions, int) else None
 
@@ -142,7 +142,7 @@ class EncoderDecoder:
         return [ids[first : first + count] for first in range(0, len(ids), count)]
 
     def _change(self) -> Change | None:
-        """What the folder of the model says about its targets: words that never occur, a word that comes first."""
+        """The bans and the forced first word of `generation_config.json`, as a change of scores."""
         asked, processors = self.model.generation_config, list[LogitsProcessor]()
         if words := getattr(asked, "bad_words_ids", None):
             processors.append(NoBadWordsLogitsProcessor(words, self.ends))
@@ -169,9 +169,9 @@ def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDeco
     except UNREADABLE as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{files.folder} has no readable configuration and tokenizer: {reason}; {EXPECTED}") from None
-    # A sentence that happens to contain "</s>" is text all the same.
+    # A sentence that contains "</s>" is text all the same.
     tokenizer.split_special_tokens = True
-    # What is trained takes longer sentences than a tokenizer warns of.
+    # Otherwise the tokenizer warns of sentences that training accepts.
     tokenizer.model_max_length = int(1e9)
     model = read_encoder_decoder(files, dtype, "model of paraphrases")
     config = model.config
@@ -187,7 +187,7 @@ def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDeco
 
 
 def _check_kind(files: Model) -> None:
-    """Say what a folder holds in place of an encoder-decoder."""
+    """Refuse a folder that holds no encoder-decoder, and name what it holds."""
     path = files.folder / "config.json"
     if not path.is_file():
         found = "an encoder of sentences" if (files.folder / "modules.json").is_file() else "no config.json"

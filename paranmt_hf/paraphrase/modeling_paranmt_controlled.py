@@ -5,8 +5,8 @@ the linearised parse that the paraphrase is to have; that parse is generated fro
 template. Both are this one model, which reads two sequences, a source and a control, and writes a third. It copies
 from the source through a pointer (See, Liu & Manning 2017, arXiv:1704.04368, section 2.2).
 
-A copy of this file lies beside released weights, next to one of `modeling_paranmt_lstm.py`, so it imports nothing but
-that, torch and transformers, and its names are a format.
+A copy of this file is released with the weights, next to one of `modeling_paranmt_lstm.py`, so it imports nothing but
+that, torch and transformers, and its names are part of the format.
 """
 
 from dataclasses import dataclass
@@ -112,10 +112,10 @@ class ParaNMTControlledEncoder(ParaNMTLstmEncoder):
 
         Args:
             input_ids: Source [sentence, position].
-            attention_mask: Shape [sentence, position], 0 at padding; without it there is none.
-            inputs_embeds: Vectors of the source's pieces [sentence, position, embedding]; the ids are needed beside
-                them, for what is copied.
-            control_ids: Control [sentence, control position]; where it has the id of padding is padding.
+            attention_mask: Shape [sentence, position], 0 at padding; None without padding.
+            inputs_embeds: Vectors of the source's pieces [sentence, position, embedding]; the ids are needed
+                too, for copying.
+            control_ids: Control [sentence, control position], padded with the id of padding.
         """
         if input_ids is None or control_ids is None:
             raise ValueError("expected input_ids and control_ids, the source and the tree it is to be written after")

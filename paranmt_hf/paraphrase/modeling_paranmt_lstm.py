@@ -1,8 +1,8 @@
 """The encoder-decoder of ParaNMT-50M as a model of transformers.
 
 Wieting & Gimpel 2018 (arXiv:1711.05732), section 6: a bidirectional LSTM encoder, a two-layer LSTM decoder, and soft
-attention with a bilinear product. A copy of this file lies beside released weights, so it imports nothing but torch
-and transformers, and its names are a format.
+attention with a bilinear product. A copy of this file is released with the weights, so it imports nothing but torch
+and transformers, and its names are part of the format.
 """
 
 from typing import Any
@@ -61,7 +61,7 @@ class ParaNMTLstmConfig(PreTrainedConfig):
 
 
 class DecoderState:
-    """What a decoder keeps between two steps, so that each costs one step whatever has been generated.
+    """What a decoder keeps between two steps, so that each step costs the same.
 
     Attributes:
         hidden: States [layer, sentence, hidden].
@@ -78,7 +78,7 @@ class DecoderState:
         return self.length
 
     def reorder_cache(self, beam_idx: torch.Tensor) -> None:
-        """Take the states of the beams that go on; the keys stay, for a beam's sentence is that of its parent."""
+        """Take the states of the continued beams; the keys stay, because a beam has the sentence of its parent."""
         index = beam_idx.to(self.hidden.device)
         self.hidden, self.cell = self.hidden.index_select(1, index), self.cell.index_select(1, index)
 
@@ -102,7 +102,7 @@ def token_loss(logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.
 
 
 def shifted(labels: torch.Tensor, start: int, pad: int) -> torch.Tensor:
-    """Make what the decoder reads of what it has to say: one position later, behind the start piece."""
+    """Shift targets one position to the right, after the start piece, as input of the decoder."""
     inputs = labels.new_full(labels.shape, start)
     inputs[:, 1:] = labels[:, :-1]
     return inputs.masked_fill(inputs == IGNORED, pad)
@@ -120,7 +120,7 @@ class ParaNMTLstmEncoder(nn.Module):
     def __init__(self, config: ParaNMTLstmConfig) -> None:
         super().__init__()
         self.embed_tokens = nn.Embedding(config.vocab_size, config.embedding_size)
-        # What suits the output layer, whose weights these may be, is too small to be read (Vaswani et al. 2017).
+        # The output layer may share these weights, and needs smaller ones than the input (Vaswani et al. 2017).
         self.scale = config.embedding_size**0.5
         widths = [config.embedding_size] + [config.hidden_size] * (config.encoder_layers - 1)
         half = config.hidden_size // 2
@@ -143,7 +143,7 @@ class ParaNMTLstmEncoder(nn.Module):
 
         Args:
             input_ids: Shape [sentence, position].
-            attention_mask: Shape [sentence, position], 0 at padding; without it there is none.
+            attention_mask: Shape [sentence, position], 0 at padding; None without padding.
             inputs_embeds: Vectors of the pieces [sentence, position, embedding] in place of `input_ids`.
 
         Returns:
@@ -190,7 +190,7 @@ def whole_sentences(encoded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 def attend(
     queries: torch.Tensor, keys: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Look at an encoder's states: the softmax of products.
+    """Attend to an encoder's states by the softmax of products.
 
     Args:
         queries: A decoder's states [sentence, position, hidden].
@@ -269,7 +269,7 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
     _no_split_modules = ["ParaNMTLstmEncoder", "ParaNMTLstmDecoder"]  # noqa: RUF012
     # A recurrence cannot go back to an earlier piece.
     _is_stateful = True
-    # Other models of this kind have others.
+    # Subclasses have others.
     _encoder_class: Any = ParaNMTLstmEncoder
     _decoder_class: Any = ParaNMTLstmDecoder
 
@@ -281,9 +281,9 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         self.post_init()
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Draw weights that keep the size of what passes through them, and open the forget gates.
+        """Initialise weights so that activations keep their scale, and open the forget gates.
 
-        Of a small range for all weights, narrow models do not get away from the frequencies of pieces.
+        With one small range for all weights, narrow models learn nothing but the frequencies of pieces.
         """
         scale = self.config.init_scale
         for name, weight in module.named_parameters(recurse=False):
@@ -374,7 +374,7 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
 
         Returns:
             Loss, logits [sentence, position, piece], the state, weights [sentence, position, source position] and the
-            encoder's states, as far as asked for.
+            encoder's states; None for those that are not requested.
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds)

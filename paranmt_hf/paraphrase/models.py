@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 PACKAGES = ("torch", "transformers", "tokenizers", "sacrebleu")
 INITIAL = "initial"
 LEFT_OUT_FILE = "left-out.json"
-# Width of the vector of a tree's token.
+# Dimension of the vectors of tree tokens.
 TREE_EMBEDDING = 64
 # Their ids are 0, 1 and 2.
 PAD, START, END = "<pad>", "<s>", "</s>"

@@ -1,4 +1,4 @@
-"""Noise: what people write in haste, made by chance of well-written English sentences.
+"""Noise as in hasty writing, added at random to well-written English sentences.
 
 ParaNMT-50M (section 6, table 11) shows that its paraphraser brings noisy input into a standard form. It has noisy
 sentences from reviews; here they are made, so that the standard form of each is known.
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 KINDS = ("informal", "article", "swap", "misspelling", "repetition", "lower case", "end")
-# Probability that a word changes, where nobody asks for another one.
+# Default probability that a word changes.
 WORD_RATE = 0.15
 ARTICLES = ("a", "an", "the")
 # Word forms of chats and speech; of two words, then of one.
@@ -57,11 +57,11 @@ FORMS = {
     "no": "nah",
 }
 APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
-# Shorter words have too few letters left to be known again.
+# A misspelling of a shorter word could not be recognised.
 SHORTEST = 4
 # A sentence is in lower case, or ends without a mark, this many times as often as a word changes.
 OFTEN = 3
-# A kind, the words in place of those that were there, and how many these were.
+# A kind, the new words, and the number of words that they replace.
 Change = tuple[str, list[str], int]
 
 
@@ -123,7 +123,7 @@ def _plain(word: str) -> bool:
 
 
 def _misspelled(word: str, draw: Callable[[], float]) -> str:
-    """Swap, drop or double a letter behind the first; doubled is also what would else stay the same."""
+    """Swap, drop or double a letter after the first; double it if swapping would change nothing."""
     place, kind = 1 + int(draw() * (len(word) - 2)), int(draw() * 3)
     first, second = word[place], word[place + 1]
     if kind == 0 and first != second:

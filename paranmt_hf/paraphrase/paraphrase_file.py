@@ -173,7 +173,7 @@ def _lines(source: SentenceFile) -> Iterator[pa.Table]:
 
 
 def holds_paraphrases(work: Path) -> bool:
-    """Tell whether a work folder holds finished shards."""
+    """Whether a work folder holds finished shards."""
     return any((work / "output").glob("*.parquet"))
 
 

@@ -173,7 +173,7 @@ def _cut_at(lengths: np.ndarray, budget: int) -> np.ndarray:
     """Cut sorted lengths [pair] into batches; returns where each begins, and the end [batch + 1]."""
     ends, bounds = len(lengths), [len(lengths)]
     while ends:
-        # Beginning with the longest, whose batch is the smallest.
+        # From the longest, whose batch is the smallest.
         ends = max(0, ends - max(1, budget // int(lengths[ends - 1])))
         bounds.append(ends)
     return np.array(bounds[::-1])
@@ -186,7 +186,7 @@ def collate(
     *,
     pad: int,
 ) -> dict[str, torch.Tensor]:
-    """Make a batch: sources and controls padded with `pad`, targets with what the loss ignores."""
+    """Make a batch: sources and controls padded with `pad`, targets with the index that the loss ignores."""
     return {
         "input_ids": _filled(sources, pad),
         "attention_mask": _filled([np.ones_like(ids) for ids in sources], 0),

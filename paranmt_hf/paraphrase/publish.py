@@ -33,7 +33,7 @@ _OF_MODELS = (
 _FILES = re.compile(
     rf"({re.escape(INNER)})?({_OF_MODELS})|{re.escape(TEMPLATES_FILE)}|{re.escape(ParaphraserRecord.FILE)}"
 )
-# Sentences whose paraphrases show whether a folder and its published files are one model; trees of them, roughly.
+# Sentences, and rough trees of them, whose paraphrases show whether a folder and its published files are one model.
 _SENTENCES = ["a man is playing a guitar .", "it is 3.5 km to the town ."]
 _TREES = ["(S(NP)(VP))", "(S(NP)(VP(NP)))"]
 
@@ -92,7 +92,7 @@ class _Coded:
 
 
 def _refuse_other_code(folder: Path) -> None:
-    """Refuse configurations that name code of others, which `trust_remote_code=True` would run."""
+    """Refuse configurations that name other code, which `trust_remote_code=True` would run."""
     modules = tuple(f"{name.removesuffix('.py')}." for name in CODE[CONTROLLED_TYPE])
     for name in ("config.json", "tokenizer_config.json", "generation_config.json"):
         path = folder / name
@@ -108,7 +108,7 @@ def _refuse_other_code(folder: Path) -> None:
 
 
 def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
-    """Check a paraphraser and say what is published of it."""
+    """Check a paraphraser and collect what is published."""
     from paranmt_hf.paraphrase.loading import read_models
 
     record, about = ParaphraserRecord.read(folder), about.required()
@@ -136,7 +136,7 @@ def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -
 
 
 def _missing(record: ParaphraserRecord, about: About) -> list[str]:
-    """What a reader of the card would miss, in sentences."""
+    """What the card lacks, in sentences."""
     missing = [] if record.course.measured else ["figures: nothing was held out (--held-out)"]
     if "base" in record.inputs and not about.summary:
         missing.append("what the model it began with is, and its terms: 'summary' and 'license_text' in --about FILE")

@@ -1,4 +1,4 @@
-"""Templates, the syntax that a controlled network is asked for: those of a model, and those of a request."""
+"""Templates that control the syntax of paraphrases: those of a model, and those of a request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LSTM_TYPE, LSTM_CODE, CONTROLLED_CODE = "paranmt-lstm", "modeling_paranmt_lstm.p
 CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: (CONTROLLED_CODE, LSTM_CODE)}
 # Maximum number of templates that are kept, the most frequent ones; long sentences have flat trees of any shape.
 MAX_TEMPLATES = 100_000
-# An error names this many similar templates, out of so many of the most frequent ones, at least this similar.
+# Maximum number of similar templates in an error, number of frequent ones that are compared, smallest similarity.
 SUGGESTIONS, SUGGESTED_FROM, SUGGESTION_RATIO = 3, 5000, 0.5
 # Parsers whose names their trees carry.
 NAMED_PARSERS = ("link-grammar", "stanza")
@@ -105,12 +105,12 @@ def read_templates(folder: Path) -> KnownTemplates:
 
 
 def is_controlled(files: Model) -> bool:
-    """Tell whether a folder holds a syntactically controlled network, by its configuration; no torch is needed."""
+    """Whether a folder holds a syntactically controlled network, by its configuration; no torch is needed."""
     return _values(files.folder / "config.json").get("model_type") == CONTROLLED_TYPE
 
 
 def _values(path: Path) -> dict[str, Any]:
-    """Read an object; empty if there is none, because whoever reads the file later reports what is wrong with it."""
+    """Read an object; empty if there is none, because loading reports what is wrong with it."""
     try:
         values = json.loads(path.read_text(encoding="utf8"))
     except (OSError, ValueError, RecursionError):

@@ -166,5 +166,5 @@ def _has_gpu() -> bool:
 
 
 def _holds_models(work: Path) -> bool:
-    """Tell whether a work folder holds what took long to make: a checkpoint, or a trained model."""
+    """Whether a work folder holds a checkpoint or a trained model, which take long to make."""
     return holds_training(work) or any(work.glob("trained-*.safetensors"))

@@ -39,7 +39,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json
 
 WEIGHTS, BEST = "weights.safetensors", "best.safetensors"
-# Losses are read from the device, and the time for a checkpoint is checked, every so many steps.
+# Number of steps after which losses are read from the device, and the time for a checkpoint is checked.
 NOTED_STEPS = 20
 # Loss of a piece, in natural logarithms, that only a diverged model reaches.
 DIVERGED_LOSS = 1e4
@@ -47,7 +47,7 @@ DIVERGED_LOSS = 1e4
 CLIP = 1.0
 # Maximum number of held-out pairs that are measured.
 MEASURED_PAIRS = 500
-# Pieces of a batch whose targets are searched for measuring.
+# Size of a batch, sentences times pieces, for searching targets to be measured.
 SEARCH_TOKENS = 2000
 # Measures the model after a step.
 Measure = Callable[[int], HeldOutFigures]
@@ -71,7 +71,7 @@ class PieceTrainer(Seq2SeqTrainer):
         self.losses: list[torch.Tensor] = []
         self.counted = torch.zeros(2, dtype=torch.int64)
         super().__init__(own.model, args, train_dataset=batches, **options)
-        # The loss is a mean already, whatever arguments the model accepts.
+        # The loss is already a mean, so the trainer must not divide it again.
         self.model_accepts_loss_kwargs = False
 
     def get_train_dataloader(self) -> DataLoader:
@@ -143,7 +143,7 @@ class _Noting(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Start the clocks."""
+        """Start measuring time."""
         self._saved = self._noted = time.monotonic()
 
     def on_step_end(
@@ -235,11 +235,11 @@ def train_pieces(
         use_cpu=use_cpu,
         seed=config.seed,
         disable_tqdm=True,
-        # It would be written into the model's configuration.
+        # The trainer writes it into the model's configuration.
         use_cache=bool(getattr(own.model.config, "use_cache", True)),
         remove_unused_columns=False,
     )
-    # With several GPUs one process would split batches.
+    # Otherwise one process with several GPUs would split batches.
     if args.device.type == "cuda":
         args._n_gpu = 1
     steps = max(1, len(batches) // args.world_size)
@@ -262,7 +262,7 @@ def train_pieces(
     noting.trainer = trainer
     checkpoint = last_checkpoint(folder / "trainer")
     if args.process_index == 0:
-        # Also if there is no complete one: an incomplete one of a later step would push out those that follow.
+        # Even if no checkpoint is complete: an incomplete one of a later step would displace those that follow.
         forget_cut_off(folder / "trainer")
     if checkpoint is not None:
         noting.course = from_json(TrainingCourse, read_sealed(checkpoint), checkpoint)
@@ -327,7 +327,7 @@ def measure(
 
 
 def _most_probable(own: EncoderDecoder, sides: list[list[np.ndarray]], lengths: np.ndarray, longest: int) -> list[str]:
-    """Text of the most probable pieces of each target, one after the other."""
+    """Text of each target by greedy search."""
     greedy, found = ParaphraseConfig(beams=1, max_length=longest), [""] * len(lengths)
     sources, _, *controls = sides
     for batch in token_batches(lengths, SEARCH_TOKENS):

@@ -29,12 +29,12 @@ PARSES = {side: f"{side}_parse" for side in SIDES}
 SENTENCE_COLUMNS = ("source", "target", "reference")
 CONTROLLED_COLUMNS = ("source", "target", "target_parse", "reference")
 PARSE_COLUMNS = ("source_parse", "target_parse", "template", "reference")
-# Pairs from which a tokenizer is trained; more change next to nothing.
+# Pairs from which a tokenizer is trained; more change hardly anything.
 TOKENIZER_PAIRS = 2_000_000
 
 
 def held_out_keys(keys: pa.ChunkedArray, share: float) -> np.ndarray:
-    """Tell which rows are held out [row], by the hash of their key, so that it is the same in every corpus.
+    """Decide which rows are held out [row], by the hash of their key, so that it is the same in every corpus.
 
     What a smaller share holds out, a larger one does too.
     """
@@ -45,7 +45,7 @@ def held_out_keys(keys: pa.ChunkedArray, share: float) -> np.ndarray:
 
 @dataclass
 class TrainingPairs:
-    """Pairs to train on, as tables of text; `names` says in errors what they are from.
+    """Pairs to train on, as tables of text; `names` are those of their sources, for errors.
 
     Of a controlled network, pairs with a tree of more than `max_tree` tokens are left out.
     """
@@ -58,7 +58,7 @@ class TrainingPairs:
     def tables(
         self, label: str, direction: str | None = None, dropped: Counter[str] | None = None
     ) -> Iterator[pa.Table]:
-        """Read the pairs that can be trained on, in each direction that is asked for.
+        """Read the pairs that can be trained on, in each direction of the training.
 
         Yields tables of `source`, `target` and `reference`; with trees also `source_parse`, `target_parse` and the
         target's `template`. `dropped` gets the number of pairs `without_tree` and with `long_trees`.
@@ -114,7 +114,7 @@ class TrainingPairs:
             )
         trees = [self._checked_trees(name, table[name]) for name in PARSES.values()]
         whole = pc.and_(*(tree.is_valid() for tree in trees))
-        # A node has two tokens, its beginning and its end; and there is the end of the tree.
+        # Each node has two tokens, its beginning and its end, and the tree ends with one more.
         lengths = [pc.add(pc.multiply(pc.count_substring(tree, "("), 2), 1) for tree in trees]
         short = pc.and_(*(pc.less_equal(length, self.max_tree) for length in lengths))
         kept = table.filter(pc.and_(whole, pc.fill_null(short, False)))

@@ -118,7 +118,7 @@ class SentenceIndex(Result[IndexRecord]):
 
         def make(work: Path, folder: Path) -> IndexRecord:
             counted = store_vectors(folder, source, named, config, max_exact=MAX_EXACT_SENTENCES).counted
-            # A kill just before the folder gets its name leaves the record too.
+            # A kill just before the folder was renamed leaves the record too.
             present = sorted(path for path in folder.iterdir() if path.name != IndexRecord.FILE)
             return IndexRecord(
                 settings=settings,
@@ -228,7 +228,7 @@ class SearchResults:
     hits: list[list[Hit]]
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Give the results as JSON values."""
+        """The results as JSON values."""
         found = zip(self.queries, self.hits, strict=True)
         return [{"query": query, "hits": [asdict(hit) for hit in hits]} for query, hits in found]
 

@@ -110,7 +110,7 @@ def store_vectors(
     """
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob(".*.tmp"):
-        # A kill while a file was written leaves these.
+        # A kill leaves these while a file is written.
         path.unlink()
     if not (folder / COUNTED).exists():
         report = Report()

@@ -21,7 +21,7 @@ from paranmt_hf.util.files import replacing
 CENTROIDS, BOUNDS, ORDER = "centroids.npy", "bounds.npy", "order.npy"
 # Vectors that are compared with all centroids at once.
 STEP = 8192
-# Of k-means: vectors drawn for each centroid, and rounds.
+# Of k-means: vectors sampled for each centroid, and rounds.
 DRAWN, ROUNDS = 64, 8
 # Similarities that are computed at once: 256 MB.
 AT_ONCE = 1 << 26
@@ -101,7 +101,7 @@ def _centroids(vectors: Vectors, count: int, seed: int) -> torch.Tensor:
             nearest = (sample[start:stop] @ centroids.T).argmax(dim=1)
             sums.index_add_(0, nearest, sample[start:stop])
         lengths = sums.norm(dim=1, keepdim=True)
-        # A centroid that nothing is near to stays where it is.
+        # A centroid without vectors stays the same.
         centroids = torch.where(lengths > 0, sums / lengths, centroids)
     return centroids
 
@@ -162,7 +162,7 @@ def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, prob
 def _by_list(probed: np.ndarray, every: int | None = None) -> Iterator[tuple[int, np.ndarray]]:
     """Turn the lists of each row [row, probe] into the rows, ascending, of each list, in the order of the lists.
 
-    With `every`, the number of lists, those too that nobody looks into.
+    With `every`, the number of lists, also lists that no row looks into.
     """
     order = np.argsort(probed, axis=None, kind="stable")
     counts = np.bincount(probed.ravel(), minlength=every or 0)

@@ -1,6 +1,6 @@
 """Pairs out of neighbours, and their margin scores.
 
-Artetxe & Schwenk 2019 (P19-1309), section 3: a cosine says little by itself, because some sentences are near to
+Artetxe & Schwenk 2019 (P19-1309), section 3: a cosine says little by itself, because some sentences are similar to
 everything. The margin compares it with the mean cosine of both sentences with their k nearest neighbours (equation 2)
 as a ratio, or as a distance.
 """

@@ -252,7 +252,7 @@ class Mining:
             return [stored("first", self._sources[0], self.config, MAX_EXACT_SENTENCES)]
         plain = replace(self.config, lists=0)
         first = stored("first", self._sources[0], plain, MAX_EXACT_SENTENCES)
-        # As many comparisons as inside one corpus.
+        # The same number of comparisons as inside one corpus.
         most = MAX_EXACT_SENTENCES**2 // len(first.sentences)
         return [first, stored("second", self._sources[1], self.config, most)]
 
@@ -262,7 +262,7 @@ class Mining:
         from paranmt_hf.search.neighbours import LOWEST, Neighbours
 
         config = self.config
-        # What is far away counts in the means of margins.
+        # Dissimilar neighbours count in the means of margins.
         at_least = config.min_score if config.margin == "none" else LOWEST
         options: dict[str, Any] = {"at_least": at_least, "repeats": second.lists is not None and first is second}
         # No sentence has more neighbours than there are others.
@@ -311,7 +311,7 @@ class Mining:
     def _kept(
         self, pairs: ItemPairs, margins: np.ndarray | None, first: IndexedVectors, second: IndexedVectors
     ) -> np.ndarray:
-        """Indices of the pairs of a margin that is wide enough, without copies of one sentence."""
+        """Indices of the pairs whose margin is large enough, without copies of one sentence."""
         kept = np.ones(len(pairs), bool)
         if margins is not None and self.config.min_margin is not None:
             kept = margins >= np.float32(self.config.min_margin)

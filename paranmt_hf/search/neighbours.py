@@ -14,7 +14,7 @@ from paranmt_hf.util.files import replacing
 
 LOWEST = float("-inf")
 NOBODY = -1
-# Times as many marked similarities as are kept, beyond which the largest of each row are looked for among all.
+# If more marked similarities than this multiple of those kept, the largest of each row are searched among all.
 MANY = 2
 
 
@@ -33,7 +33,7 @@ class Neighbours:
         self.scores = torch.full((rows, top), LOWEST)
         self.items = torch.full((rows, top), NOBODY, dtype=torch.int32)
         self._repeats = repeats
-        # A similarity must be above the bound, and one that is just the smallest wanted is kept.
+        # A similarity must exceed the bound, so that one equal to `at_least` is kept.
         self._floor = float(np.nextafter(np.float32(at_least), np.float32(LOWEST)))
 
     def offer(self, rows: torch.Tensor, items: torch.Tensor, similarities: torch.Tensor) -> None:
@@ -65,21 +65,21 @@ class Neighbours:
             self._merge(rows[few], *_padded(similarities[row, column], items[column], number[row], counts[few]))
 
     def _merge(self, rows: torch.Tensor, scores: torch.Tensor, items: torch.Tensor) -> None:
-        """Put candidates [row, candidate] beside what is kept, and keep the most similar."""
+        """Merge candidates [row, candidate] with those kept, and keep the most similar."""
         kept = self.items[rows]
         if self._repeats:
             scores = scores.masked_fill((items[:, :, None] == kept[:, None, :]).any(dim=2), LOWEST)
         scores = torch.cat([self.scores[rows], scores], dim=1)
         best, places = scores.topk(kept.shape[1], dim=1)
         chosen = torch.cat([kept, items], dim=1).gather(1, places)
-        # What is below the floor came along with the largest of its row.
+        # Candidates below the floor came with the largest of their row.
         outside = best <= self._floor
         self.scores[rows] = best.masked_fill(outside, LOWEST)
         self.items[rows] = chosen.masked_fill(outside, NOBODY)
 
 
 def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -> None:
-    """Write neighbours down, and after how many steps of which search; the file appears whole."""
+    """Write neighbours, the number of steps and the search that they are of, atomically."""
     from safetensors.torch import save_file
 
     tensors = {f"{name}.scores": table.scores for name, table in tables.items()}
@@ -109,11 +109,11 @@ def restore_neighbours(path: Path, tables: Mapping[str, Neighbours], search: str
 def _marked(
     similarities: torch.Tensor, bounds: torch.Tensor, most: int
 ) -> tuple[torch.Tensor, torch.Tensor] | tuple[None, None]:
-    """Find what is above the bound of its row: rows, ascending, and columns; None where it is more than `most`."""
-    # A block that is seen from its other side is read in the order in which it lies in memory.
+    """Find what is above the bound of its row: rows, ascending, and columns; None if they are more than `most`."""
+    # A transposed block is read in the order of its memory.
     turned = similarities.stride(0) < similarities.stride(1)
     above = similarities.T > bounds if turned else similarities > bounds[:, None]
-    # Numpy counts marks many times as fast as torch.
+    # Numpy counts many times as fast as torch.
     if np.count_nonzero(above.numpy()) > most:
         return None, None
     first, second = above.nonzero(as_tuple=True)
@@ -138,7 +138,7 @@ def _padded(
     return scores, found
 
 
-# Vectors of a block, for two blocks a side of a square: 8192 x 8192 similarities are 256 MB.
+# Vectors of a block; 8192 x 8192 similarities are 256 MB.
 BLOCK = 8192
 
 

@@ -20,7 +20,7 @@ from paranmt_hf.util.records import read_json
 TEXT, OFFSETS, LINES, HASHES, ITEMS = "text.bin", "offsets.bin", "lines.bin", "hashes.bin", "items.bin"
 # Sentences that are compared or hashed at once.
 STEP = 100_000
-# What a column of sentences is, and the numbers of its lines, from 0.
+# Numbers of lines, from 0, and their sentences.
 Batch = tuple[np.ndarray, pa.Array]
 
 
@@ -45,7 +45,7 @@ class StoredSentences:
         """Get the sentences of some items [item]."""
         rows = self._rows(items)
         starts, ends = self._offsets[rows], self._offsets[rows + 1]
-        # Arrow would read from wherever they point.
+        # Arrow does not check offsets, and would read outside the text.
         if ((starts < 0) | (starts > ends) | (ends > (self._folder / TEXT).stat().st_size)).any():
             raise self._damaged(OFFSETS)
         found = self._text.take(pa.array(rows))
@@ -141,7 +141,7 @@ class SentenceHashes:
         places = np.arange(len(data)) - np.repeat(offsets[:-1], lengths)
         longest = int(lengths.max(initial=0))
         if longest > len(self._factors):
-            # A longer draw begins with the shorter one.
+            # More numbers of the same generator begin with the former ones.
             self._factors = np.random.default_rng(0).integers(0, 2**64, longest, np.uint64)
         # Zero bytes count too; sums wrap around, and so do their differences.
         ends = np.zeros(len(data) + 1, np.uint64)
@@ -206,7 +206,7 @@ class Vectors:
 
 
 def read_array(path: Path, axes: int, *kinds: type) -> np.ndarray:
-    """Map an array of numpy, of a number of axes and of some kinds of numbers, into memory."""
+    """Map a file of numpy into memory, and check its number of axes and its number format."""
     try:
         array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError:
@@ -220,8 +220,8 @@ def read_array(path: Path, axes: int, *kinds: type) -> np.ndarray:
 
 
 def normalised(vectors: np.ndarray) -> np.ndarray:
-    """Bring vectors [row, dimension] to length 1; those of zeros stay, and are similar to nothing."""
-    # The squares of very small and very large numbers are none of 32 bits.
+    """Bring vectors [row, dimension] to length 1; zero vectors stay, and are similar to nothing."""
+    # Squares of very small and very large numbers do not fit into 32 bits.
     exact = np.asarray(vectors, np.float64)
     lengths = np.linalg.norm(exact, axis=1, keepdims=True)
     return np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths != 0).astype(np.float32)
@@ -260,7 +260,7 @@ def _written(folder: Path) -> int:
 
 
 def _write_block(path: Path, block: np.ndarray, start: int, rows: int) -> None:
-    """Write a block [row, dimension] behind the rows that are there; what an interrupted write left goes."""
+    """Write a block [row, dimension] after the existing rows; remains of an interrupted write are cut off."""
     with writing(path), path.open("r+b" if start else "wb") as file:
         if not start:
             file.write(header((rows, block.shape[1]), block.dtype))
@@ -271,7 +271,7 @@ def _write_block(path: Path, block: np.ndarray, start: int, rows: int) -> None:
 
 
 def header(shape: tuple[int, int], kind: np.dtype) -> bytes:
-    """What numpy writes before an array, in a fixed number of bytes."""
+    """The header of numpy's format, in a fixed number of bytes."""
     described = f"{{'descr': '{kind.str}', 'fortran_order': False, 'shape': {shape}, }}"
     start = b"\x93NUMPY\x01\x00" + (HEADER_BYTES - 10).to_bytes(2, "little")
     return start + described.ljust(HEADER_BYTES - 11).encode() + b"\n"
@@ -288,6 +288,6 @@ def write_in_order(vectors: Vectors, order: np.ndarray, path: Path, precision: P
 
 
 def spans(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Cut `count` rows into spans of at most `size`: first row, and first row behind."""
+    """Cut `count` rows into spans of at most `size`: first row, and the row after the last."""
     for start in range(0, count, size):
         yield start, min(start + size, count)

@@ -1,4 +1,4 @@
-"""A lexicon from a corpus: which pairs count, going on after an interruption, and what is refused."""
+"""A lexicon from a corpus: which pairs count, continuing after an interruption, and what is refused."""
 
 import json
 import shutil
@@ -61,7 +61,7 @@ def test_several_sources_and_a_release(tmp_path, made):
     assert 0 < found.record.pairs <= 60
 
 
-def test_goes_on_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
+def test_continues_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "BLOCK_ROWS", 10)
     monkeypatch.setattr(counting, "RUN_PAIRS", 20)
     corpus = write_corpus(tmp_path / "c.parquet", random_pairs(95, seed=5))

@@ -50,7 +50,7 @@ def test_pmi_by_hand(animals):
     assert row["adjusted_pmi"] == pytest.approx(0 - (math.log(1 * 4 / (2 * 2)) + 0) / 2, abs=1e-7)
 
 
-def test_words_that_stand_beside_each_other_are_no_paraphrases(tmp_path):
+def test_words_next_to_each_other_are_no_paraphrases(tmp_path):
     lexicon = make(tmp_path / "x", [("hong kong", "hong kong"), ("a", "b"), ("c", "d"), ("e", "f")])
     (found,) = lexicon.nearest("hong", min_count=1)
     assert found == WordParaphrase("kong", 2, pytest.approx(math.log(4)), pytest.approx(0, abs=1e-6))
@@ -124,7 +124,7 @@ def test_the_minimum_count_leaves_rows_out(tmp_path):
 def test_nothing_is_left(tmp_path):
     with pytest.raises(InputError, match="no two words were counted 3 times in 4 pairs of sentences; lower"):
         make(tmp_path / "x", ANIMALS, min_count=3)
-    # A command with another option begins anew.
+    # A command with another option starts again.
     assert not list((tmp_path / "x").iterdir())
 
 

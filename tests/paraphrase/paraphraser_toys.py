@@ -5,7 +5,14 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
-from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification, TrainerCallback
+from transformers import (
+    AutoTokenizer,
+    BartConfig,
+    BartForConditionalGeneration,
+    BertConfig,
+    BertForSequenceClassification,
+    TrainerCallback,
+)
 
 from paranmt_hf import EngineConfig, ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.corpus.jobs import job
@@ -54,6 +61,27 @@ def write_classifier(folder, paraphraser):
         label2id={"others": 0, "people": 1},
     )
     BertForSequenceClassification(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def write_bart(folder, positions):
+    """Write a tiny encoder-decoder of transformers with random weights."""
+    tokenizer = train_tokenizer([sentences(100)[0]], 330)
+    torch.manual_seed(0)
+    sizes = {"layers": 1, "attention_heads": 2, "ffn_dim": 16}
+    config = BartConfig(
+        vocab_size=len(tokenizer),
+        d_model=16,
+        max_position_embeddings=positions,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=2,
+        forced_eos_token_id=None,
+        **{f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in sizes.items()},
+    )
+    BartForConditionalGeneration(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 

@@ -94,7 +94,7 @@ def test_a_row_without_text_is_an_empty_sentence(model, tmp_path):
     assert done.record.notes == {"empty line": 1}
 
 
-def test_work_that_was_stopped_goes_on(file, model, tmp_path, monkeypatch):
+def test_work_that_was_stopped_continues(file, model, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "SHARD_ROWS", 2)
 
     def by_length(sentences):
@@ -142,7 +142,7 @@ def test_a_classifier_of_transformers(bert, model, tmp_path):
         run(path, tmp_path / "other.tsv", model, bert)
 
 
-def test_what_is_no_classifier_is_told(file, model, tmp_path):
+def test_other_models_are_no_classifiers(file, model, tmp_path):
     with pytest.raises(InputError, match="cannot be read as a text classifier"):
         run(file, tmp_path / "out.tsv", model, model)
     (shutil.copytree(model, tmp_path / "trained") / "paraphraser.json").write_text("{}")

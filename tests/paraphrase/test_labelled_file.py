@@ -16,13 +16,23 @@ def read(path):
 
 
 @pytest.mark.parametrize(
-    "name, content, message",
+    ("name", "content", "message"),
     [
+        ("a.txt", b"x", r"ends in .tsv or .csv or .jsonl or .parquet"),
+        ("a.tsv", b"text\tclass\nx\ty\n", "no column 'label'; it has text, class. Name them with `columns`"),
+        ("a.tsv", b"text\tlabel\nx\ty\nx\n", "Expected 2 columns, got 1"),
+        ("a.tsv", b"text\tlabel\nx\ty\nx\t\n", "row 2 has no 'label'"),
+        ("a.tsv", b"text\tlabel\n", "has no row"),
+        ("a.tsv", b"text\tlabel\n\xff\ta\n", "cannot read"),
         ("a.csv", b"text,text,label\na,b,c\n", "has several columns 'text'"),
+        ("a.jsonl", b'{"text": "x", "label": 1}\n{"text": "x"}\n', "line 2: expected 'text' and 'label', found text"),
+        ("a.jsonl", b"nothing\n", "line 1: not JSON"),
+        ("a.jsonl", b"[" * 100_000 + b"\n", "line 1: not JSON"),
+        ("a.jsonl", b'{"text": "x", "label": 1.5}\n', "holds double; expected text or whole numbers"),
+        ("a.jsonl", b'{"text": "x", "label": 1}\n{"text": "x", "label": "b"}\n', "'label' is of several types"),
+        ("a.jsonl", b'{"text": 1, "label": 1}\n', "holds int64, expected text"),
         ("a.jsonl", b'{"text":"\\ud800","label":"a"}\n', "'text' is of several types, or holds no text"),
         ("a.jsonl", b'{"text":"a","label":99999999999999999999999}\n', "'label' is of several types"),
-        ("a.jsonl", b"[" * 100_000 + b"\n", "line 1: not JSON"),
-        ("a.tsv", b"text\tlabel\n\xff\ta\n", "cannot read"),
     ],
 )
 def test_rows_that_cannot_be_used(tmp_path, name, content, message):

@@ -5,15 +5,13 @@ import shutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from transformers import BartConfig, BartForConditionalGeneration
 
 from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase import trainer
-from paranmt_hf.paraphrase.models import train_tokenizer
 from paranmt_hf.paraphrase.train import train_paraphraser
-from tests.paraphrase.paraphraser_toys import SENTENCES, stopped_training
+from tests.paraphrase.paraphraser_toys import SENTENCES, stopped_training, write_bart
 
 SMALL = ParaphraserConfig(pieces=330, embedding=8, hidden=8)
 TREES = ParaphraserConfig(model="controlled", pieces=330, embedding=8, hidden=8, tree_hidden=8)
@@ -64,12 +62,7 @@ def test_a_controlled_network_is_no_base(pairs, network, tmp_path):
 
 
 def test_no_sentence_is_longer_than_the_positions_of_a_base(tmp_path):
-    tokenizer = train_tokenizer([["the man sees a dog ."]], 300)
-    shape = {f"{side}_{name}": 1 for side in ("encoder", "decoder") for name in ("layers", "attention_heads")}
-    sizes = {"d_model": 8, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8, "max_position_embeddings": 32}
-    config = BartConfig(vocab_size=len(tokenizer), decoder_start_token_id=1, **shape, **sizes)
-    BartForConditionalGeneration(config).save_pretrained(tmp_path / "bart")
-    tokenizer.save_pretrained(tmp_path / "bart")
+    write_bart(tmp_path / "bart", 32)
     long = "the man sees a dog . " * 12
     pq.write_table(pa.table({"reference": [long] * 9, "translation": ["a dog"] * 9}), tmp_path / "pairs.parquet")
     base = ParaphraserConfig(base=str(tmp_path / "bart"))

@@ -72,7 +72,7 @@ def test_queries_find_what_a_look_at_all_finds(corpus, config):
     assert not list(corpus.glob("*.work"))
 
 
-def test_it_goes_on_after_an_interruption(corpus, monkeypatch):
+def test_it_continues_after_an_interruption(corpus, monkeypatch):
     monkeypatch.setattr(storage, "BLOCK_ROWS", 50)
     real, calls = indexed_vectors.encoded, []
 
@@ -94,7 +94,7 @@ def test_it_goes_on_after_an_interruption(corpus, monkeypatch):
         assert (corpus / "index" / name).read_bytes() == (corpus / "other" / name).read_bytes()
 
 
-def test_other_settings_do_not_go_on(corpus, monkeypatch):
+def test_other_settings_do_not_continue(corpus, monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
@@ -145,7 +145,7 @@ def test_damage_is_named(corpus):
         (corpus / "index" / "index.json").write_text(json.dumps({**record, "files": {}, **change}))
         with pytest.raises(InputError, match=message):
             opened(corpus / "index")
-    # What a later version might write beside.
+    # What a later version might write too.
     later = {**record, "files": {}, "load": {**record["load"], "x": ""}}
     (corpus / "index" / "index.json").write_text(json.dumps(later))
     assert opened(corpus / "index").record.lines == record["lines"]

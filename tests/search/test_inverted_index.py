@@ -46,8 +46,8 @@ def test_the_seed_decides(tmp_path):
 
 
 def test_centroids_are_means_of_their_lists(tmp_path):
-    """On groups that are far apart k-means comes to rest: each centroid points where the sum of its list does."""
-    # Few enough for all of them to be drawn.
+    """On groups that are far apart k-means converges: each centroid points where the sum of its list does."""
+    # Few enough for all of them to be sampled.
     vectors = clustered(200, groups=4, spread=0.01)
     made, ordered = listed(vectors, tmp_path, 4, seed=3)
     for number in range(4):
@@ -95,7 +95,7 @@ def test_a_few_lists_find_nearly_all(tmp_path, monkeypatch):
     assert recall(single.items[:, 1:], wanted) == pytest.approx(0.994, abs=0.002)
 
 
-def test_it_goes_on_after_any_step(tmp_path):
+def test_it_continues_after_any_step(tmp_path):
     vectors = clustered(150)
     made, ordered = listed(vectors, tmp_path, 5)
     whole = Neighbours(150, 4, repeats=True)

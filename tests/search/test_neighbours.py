@@ -11,7 +11,7 @@ from tests.search.oracles import assert_nearest, best, clustered, similarities, 
 
 
 def offered(found, table, rows, columns):
-    """Offer similarities block by block, in an order that is drawn."""
+    """Offer similarities block by block, in a random order."""
     generator = np.random.default_rng(1)
     blocks = [(row, column) for row in range(0, len(found), rows) for column in range(0, found.shape[1], columns)]
     for row, column in generator.permutation(blocks):
@@ -96,7 +96,7 @@ def test_between(tmp_path):
     assert_nearest(backward, similarities(two, one), 5)
 
 
-def test_it_goes_on_after_any_step(tmp_path):
+def test_it_continues_after_any_step(tmp_path):
     vectors = stored(clustered(60), tmp_path)
     steps = len(list(neighbours.within(vectors, Neighbours(60, 5))))
     for stop in range(steps):

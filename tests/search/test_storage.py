@@ -31,7 +31,7 @@ def batches(texts, size=3):
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(alphabet="aé\x00 z", max_size=4), max_size=30))
-def test_each_distinct_sentence_once_where_it_first_stands(tmp_path_factory, texts):
+def test_each_distinct_sentence_once_where_it_first_occurs(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("sentences")
     counted = write_sentences(batches(texts), folder, copies=False)
     distinct = list(dict.fromkeys(texts))
@@ -79,7 +79,7 @@ def test_round_trip(tmp_path, monkeypatch, precision, gap):
     assert np.load(tmp_path / "vectors.npy").dtype == precision
 
 
-def test_goes_on_where_it_stopped(tmp_path, monkeypatch):
+def test_continues_where_it_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(storage, "BLOCK_ROWS", 7)
     wanted, asked = clustered(30), []
 
