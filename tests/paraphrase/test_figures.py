@@ -1,4 +1,4 @@
-"""Figures of paraphrases: by hand, and against the libraries they come from."""
+"""Figures of paraphrases, their overlaps, and noise: by hand, and against the libraries they come from."""
 
 import numpy as np
 import pytest
@@ -12,6 +12,8 @@ from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
 from paranmt_hf.paraphrase.figures import ParaphraseMeasures, canonical_figures, closeness, corpus_bleu, edit_distance
 from paranmt_hf.paraphrase.items import Output, ParaphraseItems, group, sampled_rows
+from paranmt_hf.paraphrase.noise import ARTICLES, KINDS, add_noise
+from paranmt_hf.paraphrase.paraphraser import Paraphrase, _apart, overlaps, unlike
 from paranmt_hf.text.definitions import words
 
 
@@ -158,3 +160,98 @@ def test_canonical_by_hand():
     assert of_clean["equal"] == pytest.approx(2 / 3)
     with pytest.raises(InputError, match="there are no noisy sentences"):
         canonical_figures([], [], [], [])
+
+
+A, B = "the man plays the guitar .", "the man plays the old guitar ."
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        # the-man-plays and man-plays-the are shared; the shorter side has four trigrams.
+        (A, B, 0.5),
+        (A, A.upper(), 1.0),
+        (A, "a guitar is played .", 0.0),
+        # Too short for trigrams: the same words, or others.
+        ("Hello !", "hello!", 1.0),
+        ("hello", "hello !", 0.0),
+        ("", "", 1.0),
+    ],
+)
+def test_of_pairs(first, second, expected):
+    assert overlaps([first, B], [second, B]).tolist() == [expected, 1.0]
+
+
+def test_no_pairs():
+    assert overlaps([], []).tolist() == [] and unlike([], [], 0.5) == []
+
+
+def test_choices_unlike_their_sentence():
+    choices = [[A, B, "someone plays ."], ["hello", "hi"], []]
+    assert unlike([A, "hello", A], choices, 0.5) == [[B, "someone plays ."], ["hi"], []]
+
+
+def test_the_more_probable_stays():
+    # The second repeats half of the first, the third nothing of the first, the fourth all of the third.
+    texts = [A, B, "someone is playing music", "someone is playing music now"]
+    rows = [[Paraphrase(text, None) for text in own] for own in (texts, [], ["hello", "hello"])]
+    for limit, kept in ((0.4, [[0, 2], [], [0]]), (0.5, [[0, 1, 2], [], [0]]), (1.0, [[0, 1, 2, 3], [], [0, 1]])):
+        wanted = [[own[position] for position in positions] for own, positions in zip(rows, kept, strict=True)]
+        assert _apart(rows, limit) == wanted
+
+
+SENTENCE = "You said it is not clear that the people in Prague don't want to go because of 1,500 crowns."
+
+
+def test_a_seed_decides_and_another_one_differs():
+    assert add_noise(SENTENCE, 0.3, 1) == add_noise(SENTENCE, 0.3, 1)
+    assert len({add_noise(SENTENCE, 0.3, seed)[0] for seed in range(20)}) > 15
+    # Written down once: the result of a seed is the same on every machine and in every version.
+    assert add_noise("It is not what the people want to hear.", 0.3, 1) == EXPECTED
+
+
+EXPECTED = (
+    "it is not not whta the the people want to hear",
+    ["repetition", "misspelling", "repetition", "lower case", "end"],
+)
+
+
+def test_nothing_changes_without_noise():
+    assert add_noise(SENTENCE, 0, 1) == (SENTENCE, [])
+    assert add_noise("", 1.0, 1) == ("", [])
+
+
+def test_every_kind_comes_and_names_and_numbers_keep_their_letters():
+    kinds = set()
+    for seed in range(200):
+        text, own = add_noise(SENTENCE, 0.3, seed)
+        kinds |= set(own)
+        assert "1,500" in text and "prague" in text.lower()
+    assert kinds == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "results"),
+    [
+        ("the", {"the", "the the"}),
+        ("the Man", {"man"}),
+        ("going to", {"gonna", "going going to", "to going", "oging to", "goign to", "goin to", "goiing to"}),
+        ("Bob", {"bob", "Bob"}),
+        ("cannot", {"cant"}),
+    ],
+)
+def test_changes_by_hand(sentence, results):
+    found = {add_noise(sentence, 1.0, seed)[0] for seed in range(60)}
+    assert found & results, found
+    if len(sentence) < 4:
+        assert found <= results
+
+
+@given(st.lists(st.text("abcdefgh'A7", min_size=1, max_size=8), min_size=1, max_size=12), st.integers(0, 5))
+def test_few_words_change(words, seed):
+    sentence = " ".join(words)
+    text, kinds = add_noise(sentence, 0.2, seed)
+    local = [kind for kind in kinds if kind not in ("lower case", "end")]
+    assert edit_distance(sentence.lower().split(), text.lower().split()) <= 2 * len(local) + 1
+    assert (text == sentence) == (not kinds)
+    assert "the" in ARTICLES

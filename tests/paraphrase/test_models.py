@@ -267,22 +267,6 @@ def test_beam_search_is_that_over_whole_sequences(source):
     assert len({tuple(row) for row in expected}) == 3
 
 
-def test_sampling_follows_the_seed_and_the_probabilities(source):
-    model, (ids, mask) = make(encoder_layers=2), source
-    drawn = []
-    for _ in range(2):
-        torch.manual_seed(11)
-        drawn.append(model.generate(input_ids=ids, attention_mask=mask, do_sample=True, max_new_tokens=5, top_p=0.9))
-    assert torch.equal(*drawn)
-    torch.manual_seed(0)
-    many = model.generate(
-        input_ids=ids[:1], do_sample=True, top_k=0, max_new_tokens=1, num_return_sequences=4000, num_beams=1
-    )
-    expected = model(input_ids=ids[:1], decoder_input_ids=torch.tensor([[START]])).logits[0, -1].softmax(-1)
-    counted = torch.bincount(many[:, 1], minlength=40) / 4000
-    assert torch.allclose(counted, expected.detach(), atol=0.03)
-
-
 def test_loss_by_hand():
     logits = torch.tensor([[[0.0, 1.0, 2.0], [3.0, 0.0, 0.0], [9.0, 9.0, 9.0]]])
     labels = torch.tensor([[2, 0, -100]])
@@ -373,26 +357,3 @@ def test_probabilities_are_those_of_the_parts(controlled):
     assert torch.allclose(found.logits.exp(), expected, atol=1e-6)
     assert torch.equal(found.cross_attentions[0], weights) and torch.equal(found.cross_attentions[1], control)
     assert torch.allclose(control.sum(-1), torch.ones(3, 5)) and control[0, :, 3:].abs().max() == 0
-
-
-def test_source_and_control_both_decide(controlled):
-    model = make_controlled()
-    target = torch.randint(3, 40, (3, 5))
-    whole = model(**controlled, decoder_input_ids=target).logits
-    for name in ("input_ids", "control_ids"):
-        changed = controlled[name].clone()
-        changed[:, 0] += 1 - 2 * (changed[:, 0] == (39 if name == "input_ids" else 11)).long()
-        other = model(**{**controlled, name: changed}, decoder_input_ids=target).logits
-        assert (whole - other).abs().amax(dim=(1, 2)).min() > 1e-3
-
-
-@torch.no_grad()
-def test_greedy_search_takes_the_most_probable_piece(controlled):
-    model = make_controlled()
-    found = model.generate(**controlled, num_beams=1, do_sample=False, max_new_tokens=6)
-    targets = torch.full((3, 1), START)
-    for _ in range(6):
-        pieces = model(**controlled, decoder_input_ids=targets).logits[:, -1].argmax(-1)
-        ended = (targets == END).any(1)
-        targets = torch.cat([targets, pieces.masked_fill(ended, PAD)[:, None]], dim=1)
-    assert torch.equal(found, targets[:, : found.shape[1]])
