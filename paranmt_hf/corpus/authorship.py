@@ -108,23 +108,14 @@ class Authorship:
 
 
 class Features:
-    """Turns sentences into rows of hashed words and neighbouring words.
-
-    Args:
-        config: The number of buckets and of folds.
-        language: ISO 639-1 code, which decides what a word is.
-    """
+    """Turns sentences into rows of hashed words and pairs of neighbouring words."""
 
     def __init__(self, config: AuthorshipConfig, language: str = ENGLISH) -> None:
         self._config = config
         self._tokenizer, self._hashes = word_tokenizer_for(language), TokenHashes()
 
     def of(self, references: pa.Array, translations: pa.Array) -> tuple[list[Any], np.ndarray]:
-        """Read pairs.
-
-        Returns:
-            A sparse matrix [pair, bucket] of each side, whose rows have length 1, and the fold of each pair [pair].
-        """
+        """Return a sparse matrix [pair, bucket] of each side, rows of length 1, and the fold of each pair [pair]."""
         tables = self._tokenizer.tables(references, translations)
         hashes = self._hashes.of(tables[0])
         folds = lottery(sentence_keys(tables[0], hashes), self._config.seed) % np.uint64(self._config.folds)
@@ -156,14 +147,7 @@ class Features:
 
 
 def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig, language: str = ENGLISH) -> Authorship:
-    """Learn to tell translations from references, out of core.
-
-    Args:
-        paths: Parquet files with the columns `id`, `reference` and `translation`.
-        rows: How many pairs they hold.
-        config: How.
-        language: ISO 639-1 code of that of the pairs, which decides what a word is.
-    """
+    """Train the classifiers on Parquet files of `rows` pairs (`id`, `reference`, `translation`), out of core."""
     from sklearn.linear_model import SGDClassifier
 
     models = [
@@ -225,13 +209,9 @@ def _decide(matrix: Any, folds: np.ndarray, weights: np.ndarray, intercepts: np.
 def _drawn(
     paths: Sequence[Path], rows: int, config: AuthorshipConfig, order: np.random.Generator | None = None
 ) -> Iterator[pa.Table]:
-    """Read the pairs that are learned from, in blocks that do not depend on how the rows are cut into files.
+    """Read the pairs to learn from, in blocks that do not depend on how the rows are cut into files.
 
-    Args:
-        paths: The files.
-        rows: How many pairs they hold.
-        config: How many are drawn.
-        order: Shuffles the blocks; without it they come in the order of the corpus, whose parts may be of one kind.
+    The blocks are shuffled by `order`; without it they come in the order of the corpus.
     """
     share = min(1.0, config.learn_pairs / max(1, rows))
     bound = np.uint64(min(int(share * 2**64), 2**64 - 1))
@@ -277,11 +257,7 @@ def _sides(table: pa.Table) -> tuple[pa.Array, pa.Array]:
 
 
 class HumanScorer:
-    """Gives the column `human_score`.
-
-    Args:
-        classifier: The models of all folds.
-    """
+    """Computes the column `human_score`."""
 
     def __init__(self, classifier: Authorship) -> None:
         self._classifier, self._features = classifier, Features(classifier.config, classifier.language)
@@ -289,9 +265,7 @@ class HumanScorer:
     def scores(self, references: pa.Array, translations: pa.Array) -> pa.Array:
         """Probability [pair] that a person wrote the translation, float32 from 0 to 1.
 
-        Args:
-            references: Strings [pair]; they say which model did not learn from a pair.
-            translations: Strings [pair].
+        The reference decides which classifier is used: one that did not learn from it.
         """
         (_, matrix), folds = self._features.of(references, translations)
         decisions = _decide(matrix, folds, self._classifier.weights, self._classifier.intercepts)

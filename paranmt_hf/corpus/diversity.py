@@ -118,11 +118,9 @@ def spread(values: np.ndarray, measure: str) -> Spread | None:
 
 
 class TokenIds:
-    """Ids of tokens that hold for many tables, while those of a tokeniser change when its cache is emptied.
+    """Maps the token ids of tables to permanent ones, which survive the emptying of a tokenizer's cache.
 
-    Args:
-        index_of: Id of each token.
-        grow: Whether a new token gets the next id; otherwise its id is -1.
+    `index_of` holds the id of each token; with `grow`, a new token gets the next id, otherwise -1.
     """
 
     def __init__(self, index_of: dict[str, int], *, grow: bool) -> None:
@@ -222,17 +220,10 @@ def corpus_figures(
     parses: ParseFigures | None = None,
     dropped: dict[str, int] | None = None,
 ) -> CorpusFigures:
-    """Compute the figures of a sample.
+    """Compute the figures of a sample of a corpus of `size` sentences.
 
-    Args:
-        name: Name in the table.
-        bags: Tokens of the sentences, at least one sentence.
-        idf: Inverse document frequency of each token [token].
-        size: Number of sentences of the corpus.
-        distinct: Number of distinct sentences in the sample.
-        scores: Paraphrase score of the pairs [sentence], NaN for none.
-        parses: Figures of the trees.
-        dropped: Number of unusable rows, by reason.
+    The tokens are in `bags` (at least one sentence), the inverse document frequencies [token] in `idf`, the paraphrase
+    scores [sentence] in `scores`, NaN for none. The other arguments are fields of the result.
     """
     counts = np.bincount(bags.rows) if len(bags.rows) else np.zeros(0, np.int64)
     length = spread(np.diff(bags.offsets).astype(np.float64), "length")

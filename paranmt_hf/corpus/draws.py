@@ -15,13 +15,9 @@ _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def mix(values: np.ndarray) -> np.ndarray:
-    """Mix numbers of 64 bits: each input bit changes each output bit half of the time, and no two become equal.
+    """Mix 64-bit numbers [value], uint64, by the finaliser of MurmurHash3 (public domain).
 
-    Args:
-        values: Numbers [value], uint64.
-
-    Returns:
-        Mixed numbers [value], uint64; the finaliser of MurmurHash3 (public domain).
+    Each input bit changes each output bit half of the time, and different inputs stay different.
     """
     mixed = values ^ (values >> np.uint64(33))
     for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
@@ -36,16 +32,7 @@ def salt(number: int) -> np.uint64:
 
 
 def run_hashes(hashes: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
-    """Hash runs of tokens, in which the order counts.
-
-    Args:
-        hashes: Hashes of tokens [token], uint64.
-        starts: Position of each run's first token [run].
-        size: Number of tokens of a run.
-
-    Returns:
-        Hashes [run], uint64.
-    """
+    """Hash runs of `size` tokens, given token hashes [token], uint64, and starts [run]; token order counts."""
     combined = np.full(len(starts), salt(size), np.uint64)
     for step in range(size):
         combined = mix(combined ^ hashes[starts + step]) + salt(step)
@@ -64,15 +51,7 @@ Interval = tuple[float | None, float | None]
 
 
 def top_tenths(scores: np.ndarray, tenths: int = TENTHS) -> float:
-    """Find the score that the best `tenths` tenths of the rows reach.
-
-    Args:
-        scores: Scores [row].
-        tenths: From 1 to 10.
-
-    Returns:
-        The smallest score that belongs to them; rows of exactly that score all count.
-    """
+    """Return the smallest of the best `tenths` tenths (1 to 10) of the scores [row]; equal scores all count."""
     if not 1 <= tenths <= 10:
         raise InputError(f"tenths must be from 1 to 10, not {tenths!r}")
     if not len(scores):
@@ -82,14 +61,9 @@ def top_tenths(scores: np.ndarray, tenths: int = TENTHS) -> float:
 
 
 def in_ranges(table: pa.Table, ranges: Mapping[str, Interval]) -> pa.ChunkedArray:
-    """Mark the rows whose columns all lie inside their ranges, both ends included.
+    """Mark the rows [row] whose columns are all inside their ranges, both ends included; None is no bound.
 
-    Args:
-        table: Rows with the columns named in `ranges`.
-        ranges: Smallest and largest value of each column; None is not a bound. A null is outside.
-
-    Returns:
-        Booleans [row].
+    A null is outside. Bounds are compared in the precision of the column.
     """
     mask = pa.chunked_array([np.ones(table.num_rows, bool)])
     for name, (low, high) in ranges.items():
@@ -114,31 +88,15 @@ def filtered_ranges(scores: np.ndarray) -> dict[str, Interval]:
 
 
 def lottery(ids: np.ndarray, seed: int) -> np.ndarray:
-    """Draw a number for every row from its id: the same one whatever else is in the corpus.
-
-    Args:
-        ids: Row numbers [row], see `schema.row_numbers`.
-        seed: Another seed, another draw.
-
-    Returns:
-        Evenly distributed 64-bit numbers [row].
-    """
+    """Give each row number [row] (`schema.row_numbers`) an evenly distributed uint64 of its own."""
     return mix(ids.astype(np.uint64) + salt(seed))
 
 
 def draw_bound(total: int, count: int, seed: int) -> int | None:
-    """Find which rows 0, ..., total - 1 are drawn: those whose number in the lottery is at most this one.
+    """Find the largest lottery number among `count` rows sampled from rows 0, ..., total - 1; None if all are.
 
-    Numbers are all different, so exactly `count` rows are drawn, each set of them with equal chance. Memory is that of
-    `count` numbers, however many rows there are.
-
-    Args:
-        total: Number of rows.
-        count: How many are drawn.
-        seed: Decides which.
-
-    Returns:
-        The largest number drawn; None where all rows are.
+    The rows with at most this number are the sample: numbers are distinct, so exactly `count` rows are drawn, each set
+    of them with equal probability. Memory is that of `count` numbers.
     """
     if total <= count:
         return None
@@ -151,16 +109,7 @@ def draw_bound(total: int, count: int, seed: int) -> int | None:
 
 
 def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Choose rows at random.
-
-    Args:
-        ids: Row numbers [row], see `schema.row_numbers`.
-        count: How many; all when there are no more.
-        seed: Decides which.
-
-    Returns:
-        The chosen ids, ascending.
-    """
+    """Sample `count` of the row numbers [row], or all if there are no more; returns them in ascending order."""
     if len(ids) <= count:
         return np.sort(ids)
     draws = lottery(ids, seed)

@@ -74,15 +74,12 @@ def letter_counts(sentences: pa.Array) -> np.ndarray:
 
 
 def in_language(sentences: pa.Array, model: LanguageModel, config: LanguageConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Tell which sentences are in the wanted language, or too short to tell.
+    """Find the sentences [sentence] (no nulls) in the wanted language, or too short to decide.
 
-    Args:
-        sentences: Strings [sentence] without nulls; each distinct one is looked at once.
-        model: From `build_model`.
-        config: What counts.
+    Each distinct sentence is looked at once.
 
     Returns:
-        Booleans [sentence], and the probability of the language [sentence], NaN where the sentence is too short.
+        Booleans [sentence], and the probability of the language [sentence], NaN for short sentences.
     """
     encoded = sentences.dictionary_encode()
     distinct = encoded.dictionary
@@ -94,12 +91,9 @@ def in_language(sentences: pa.Array, model: LanguageModel, config: LanguageConfi
 
 
 class InLanguage(Filter):
-    """Drops rows of which a side is in another language.
+    """Drops rows with a side in another language.
 
-    The number of a verdict is the probability of the language, of the side that has less of it.
-
-    Args:
-        config: What counts.
+    The number of a verdict is the lower probability of the language among the two sides.
     """
 
     def __init__(self, config: LanguageConfig) -> None:
@@ -128,8 +122,8 @@ class Langid:
     """The model of `py3langid` over columns.
 
     Args:
-        language: The language whose probability is asked for.
-        candidates: The languages to choose from; all that the model knows when empty.
+        language: The language whose probability is wanted.
+        candidates: The languages to choose from; empty for all that the model knows.
     """
 
     def __init__(self, language: str, candidates: Sequence[str] = ()) -> None:
@@ -159,14 +153,7 @@ class Langid:
         return self.distribution(sentences)[:, self._wanted]
 
     def distribution(self, sentences: pa.Array) -> np.ndarray:
-        """Probability of every language for every sentence.
-
-        Args:
-            sentences: Strings [sentence] without nulls.
-
-        Returns:
-            Probabilities [sentence, language], float32, in the order of `labels`.
-        """
+        """Probability [sentence, language], float32, of each of `labels` for sentences without nulls."""
         parts = [
             self._distribution(sentences.slice(start, _TOGETHER)) for start in range(0, len(sentences), _TOGETHER)
         ]
@@ -242,12 +229,7 @@ def _bytes_of(sentences: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Lingua:
-    """The model of `lingua`, which reads sentences one by one: better on short text, and much slower.
-
-    Args:
-        language: The language whose probability is asked for.
-        candidates: The languages to choose from; all that the model knows when empty.
-    """
+    """The model of `lingua`, which reads sentences one by one: better on short text, and much slower."""
 
     def __init__(self, language: str, candidates: Sequence[str] = ()) -> None:
         lingua: Any = require("lingua", "lingua")

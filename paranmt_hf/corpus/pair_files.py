@@ -39,13 +39,7 @@ class PairFiles:
 
 
 def checksums(release: Path, files: Sequence[Path], subset: str) -> dict[str, str]:
-    """Checksum of each file of a release, by its path inside; a record there has them already.
-
-    Args:
-        release: The folder.
-        files: Parquet files in it.
-        subset: The config to which they belong.
-    """
+    """Checksum of each file of a config of a release, by its path inside; taken from the record if there is one."""
     if (release / RELEASE_RECORD).is_file():
         config = read_record(release, [subset]).configs[subset]
         return dict(config.files)

@@ -24,14 +24,10 @@ from paranmt_hf.util.yaml_files import card_header
 
 
 def check_release(folder: Path, license: str | None = None) -> ReleaseRecord:
-    """Check a release: its record, and that its files are what the record says.
-
-    Args:
-        folder: The release.
-        license: The licence that it is published under, whatever the record says; that of the record if left out.
+    """Check that the files of a release are those of its record, and its licence.
 
     Returns:
-        The record, under that licence.
+        The record, under `license` if one is given.
     """
     record = read_record(folder)
     if license is not None:

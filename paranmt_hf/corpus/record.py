@@ -193,12 +193,7 @@ class ReleaseRecord(Record):
 
     @classmethod
     def parse(cls, folder: Path, name: str) -> Self:
-        """Read the record in a folder; its files are not looked at.
-
-        Args:
-            folder: The release.
-            name: What a message calls it.
-        """
+        """Read the record in a folder, which errors call `name`; its files are not looked at."""
         path = folder / RELEASE_RECORD
         if not path.is_file():
             what = f"holds no {RELEASE_RECORD}" if folder.is_dir() else "is not a folder"

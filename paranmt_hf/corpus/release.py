@@ -26,13 +26,7 @@ NUMBERS = frozenset(column.name for column in COLUMNS) - TEXT
 
 
 def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None:
-    """Check the types of columns of the schema; numbers and text may have any width.
-
-    Args:
-        schema: The columns of a file.
-        columns: Those that are read; others are not looked at.
-        path: The file, for the error.
-    """
+    """Check the types of those of `columns` that the schema of a release has; numbers and text may have any width."""
     for field in schema:
         if field.name not in columns:
             continue
@@ -48,13 +42,7 @@ def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None
 
 
 def check_text(table: pa.Table, path: Path, first: int) -> None:
-    """Check that text is UTF-8.
-
-    Args:
-        table: Rows of a file.
-        path: The file, for the error.
-        first: Number of the first row in it.
-    """
+    """Check that the text of rows of a file, of which `first` is the number of the first, is UTF-8."""
     for name in table.column_names:
         column = table[name]
         if name not in TEXT or _is_valid(column):
@@ -259,12 +247,7 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
 
 
 def read_record(folder: Path, configs: Collection[str] | None = None) -> ReleaseRecord:
-    """Read a release's `build.json`, and check that its files are the ones that were written.
-
-    Args:
-        folder: The release.
-        configs: Configs whose files are checked; all of them if left out.
-    """
+    """Read a release's `build.json`, and check the files of `configs` (all if left out) against it."""
     record = ReleaseRecord.parse(folder, str(folder))
     for name, config in record.configs.items():
         if not configs or name in configs:
@@ -290,17 +273,12 @@ def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
 
 
 def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:
-    """Fetch one config of a release from the Hub, and check its files against the release's own record.
+    """Fetch one config of a release from the Hub, and check its files against the record.
 
     An interrupted download continues; what is in the client's cache is not fetched again.
 
-    Args:
-        name: Id on the Hub.
-        revision: Branch, tag or commit; None is the main branch.
-        config: Config of the release.
-
     Returns:
-        Its Parquet files in order, and the commit; None when the dataset is not a release of this program.
+        Its Parquet files in order, and the commit; None if the dataset is not a release of this package.
     """
     from huggingface_hub import HfApi, snapshot_download
 

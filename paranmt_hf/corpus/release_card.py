@@ -32,17 +32,14 @@ def release_card(
     version: str | None = None,
     notes: str = "",
 ) -> str:
-    """Render the card of a release.
+    """Render the card of a release: YAML header and Markdown text.
 
     Args:
         record: Its record.
-        picture: Whether the histograms are next to the card as a picture.
-        repository: Id on the Hub; without one the card is that of the folder.
+        picture: Whether the picture of the histograms is next to the card.
+        repository: Id on the Hub; None for the card of a local folder.
         version: Name of a version on the Hub, for the example.
-        notes: The publisher's own section, in Markdown.
-
-    Returns:
-        YAML header and Markdown text.
+        notes: A section by the publisher, in Markdown.
     """
     settings, columns = record.settings, described_columns(record)
     configs = {

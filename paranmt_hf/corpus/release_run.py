@@ -232,11 +232,7 @@ def _run_stages(
     counts: dict[str, int],
     warnings: list[str],
 ) -> tuple[Manifest, list[Stage]]:
-    """Send the cut input through the stages, counting dropped rows and collecting warnings on the way.
-
-    Returns:
-        The last shards, and the stages as they ran.
-    """
+    """Run the stages, adding to `counts` and `warnings`; returns the last shards and the stages."""
     _count(counts, manifest.extra["report"]["dropped"])
     check_scorer(manifest, stages)
     ran: list[Stage] = []

@@ -143,14 +143,9 @@ def _schema(file: Path) -> pa.Schema:
 
 
 class Sample:
-    """Rows sampled at random from those that are added: those with the smallest numbers in the lottery of their ids.
+    """A random sample of the rows that are added: those with the smallest numbers in the lottery of their ids.
 
-    Which they are does not depend on how the rows come in, nor on what else is in the corpus but by their number; a
-    smaller sample of the same seed is the beginning of a larger one.
-
-    Args:
-        count: How many are drawn; all where there are no more.
-        seed: Decides which.
+    It does not depend on how the rows come in; a smaller sample of the same seed is the beginning of a larger one.
     """
 
     def __init__(self, count: int, seed: int) -> None:
@@ -200,17 +195,17 @@ class Sample:
 def draw(
     corpus: Corpus, count: int, seed: int, *, limit: int | None = None, progress: Callable[[int], None] | None = None
 ) -> dict[str | None, Sample]:
-    """Draw a sample of a corpus, and of each of its origins where these are read.
+    """Sample `count` rows of a corpus, and of each of its origins if these are read; the corpus is read once.
 
     Args:
-        corpus: The corpus; it is read once.
+        corpus: The corpus.
         count: Rows of each sample.
-        seed: Decides which.
-        limit: Rows that all samples together may hold.
-        progress: Gets the number of rows read so far.
+        seed: Seed of the samples.
+        limit: Maximum number of rows in all samples together.
+        progress: Called with the number of rows read so far.
 
     Returns:
-        The sample of the corpus under None, then those of its origins by name; rows without an origin under "".
+        The sample of the corpus under None, then those of its origins by name; rows without an origin are under "".
     """
     whole, origins = Sample(count, seed), dict[str, Sample]()
     for rows in corpus.batches():

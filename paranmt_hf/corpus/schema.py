@@ -171,11 +171,7 @@ SECOND: dict[MadeBy, str] = {
 
 
 def arrow_schema(optional: Collection[str] = ()) -> pa.Schema:
-    """Build the Arrow schema of a release.
-
-    Args:
-        optional: Names of the optional columns that it has; other names count for nothing.
-    """
+    """Build the Arrow schema of a release with some of the optional columns; other names are ignored."""
     return pa.schema(
         [
             pa.field(column.name, column.type, nullable=column.nullable)
@@ -186,23 +182,12 @@ def arrow_schema(optional: Collection[str] = ()) -> pa.Schema:
 
 
 def key_columns(names: Collection[str]) -> list[str]:
-    """Name the columns that tell a row from all others: `id`, and `rank` where sentences have several hypotheses.
-
-    Args:
-        names: Columns that there are.
-    """
+    """Of the columns `names`, those that identify a row: `id`, and `rank` if sentences have several hypotheses."""
     return ["id", *(["rank"] if "rank" in names else [])]
 
 
 def row_numbers(table: pa.Table | pa.RecordBatch) -> np.ndarray:
-    """Give every row a number of its own, in the order of the corpus, from its key alone.
-
-    Args:
-        table: Rows with the columns of `key_columns`.
-
-    Returns:
-        Numbers [row], int64: the id where there is no rank.
-    """
+    """Number rows [row], int64, by their key alone, in the order of the corpus; the id if there is no rank."""
     ids: np.ndarray = table["id"].to_numpy()
     if "rank" not in table.schema.names:
         return ids
@@ -210,15 +195,10 @@ def row_numbers(table: pa.Table | pa.RecordBatch) -> np.ndarray:
 
 
 def describe_missing(where: object, missing: Collection[str]) -> str:
-    """Say which columns something lacks, and which command makes them.
+    """Say which columns a release or file lacks, and which command makes them.
 
-    Args:
-        where: A release or a file of one.
-        missing: Names of columns.
-
-    Returns:
-        The beginning of a sentence: ``corpus lacks the column human_score; `paranmt score RELEASE --add human_score`
-        makes it``.
+    The result is the beginning of a sentence: ``corpus lacks the column human_score; `paranmt score RELEASE --add
+    human_score` makes it``.
     """
     names = sorted(missing)
     one = len(names) == 1
@@ -231,15 +211,12 @@ def describe_missing(where: object, missing: Collection[str]) -> str:
 
 
 def meanings(made_by: MadeBy | None, source: Mapping[str, Any], language: str = "English") -> dict[str, str]:
-    """Say what each column means in a release.
+    """Explain each column of a release in a sentence.
 
     Args:
-        made_by: Who wrote the second sentences of imported pairs; None where this package translated.
-        source: What the rows came from, as its reader identifies it; `columns` says what became which column.
+        made_by: Who wrote the second sentences of imported pairs; None if this package translated.
+        source: Identity of the input; its `columns` say what became which column.
         language: Name of the language of the pairs.
-
-    Returns:
-        One sentence for each column of the schema.
     """
     found = {column.name: column.meaning for column in COLUMNS}
     found["reference"] = found["reference"].replace("English", language)

@@ -21,15 +21,7 @@ ENCODED, BLOCK = 5000, 1024
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosine of each row of `left` with the same row of `right`; 0 where a row is all zeros.
-
-    Args:
-        left: Vectors [sentence, dimension].
-        right: Vectors [sentence, dimension].
-
-    Returns:
-        Cosines [sentence], float32, clipped to [-1, 1].
-    """
+    """Cosine [sentence], float32, of the rows of two arrays of vectors [sentence, dimension]; 0 for a row of zeros."""
     values = np.empty(len(left), np.float32)
     # In blocks, whose products stay in the processor's cache.
     for start in range(0, len(left), BLOCK):
@@ -54,13 +46,9 @@ def _cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def paraphrase_scores(
     references: pa.Array, translations: pa.Array, encoder: Encoder, tokens: tuple[TokenTable, TokenTable] | None = None
 ) -> pa.Array:
-    """Compute the `para_score` column.
+    """Compute the column `para_score` of two columns of strings [pair].
 
-    Args:
-        references: Strings [pair].
-        translations: Strings [pair].
-        encoder: The scorer.
-        tokens: The word tokens of both columns, if at hand; used by encoders that can start from them.
+    `tokens` are their word tokens, if at hand, for encoders that can start from them.
     """
     if not len(references):
         return pa.array([], pa.float32())
@@ -103,17 +91,14 @@ def score_pairs(
     *,
     shared: bool = True,
 ) -> dict[str, pa.Array]:
-    """Compute every score column of a batch of pairs.
+    """Compute every score column of pairs: `trigram_overlap`, the two lengths and, with an encoder, `para_score`.
 
     Args:
         references: Strings [pair].
         translations: Strings [pair].
-        encoder: The scorer, or None when the paraphrase score is there already.
-        tokenizer: Cuts the text; keep one for all batches.
+        encoder: The scorer; None if the paraphrase score is there already.
+        tokenizer: Splits the text; keep one for all batches.
         shared: Whether the encoder may start from these tokens, because they are the words that it knows.
-
-    Returns:
-        `trigram_overlap`, `reference_length`, `translation_length` and, with an encoder, `para_score`.
     """
     tables = tokenizer.tables(references, translations)
     columns = {

@@ -173,15 +173,7 @@ def text_histogram(histogram: list[int], width: int = 50) -> str:
 
 
 def plot_histograms(statistics: StatisticsRecord, path: Path) -> bool:
-    """Draw how scores, overlap and lengths are spread as a PNG, if matplotlib (extra `plots`) is there.
-
-    Args:
-        statistics: What `Statistics.summary` gave, or the record of a release.
-        path: Where to.
-
-    Returns:
-        Whether it was drawn.
-    """
+    """Draw the histograms of a release as a PNG; returns whether matplotlib (extra `plots`) is there for that."""
     if not available("matplotlib"):
         return False
     from matplotlib.figure import Figure

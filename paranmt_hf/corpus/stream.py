@@ -78,13 +78,13 @@ def stream(
 
 @dataclass
 class _Plan:
-    """What is read.
+    """What is read: row groups of files, in order.
 
     Attributes:
-        groups: Files and their row groups, in order.
+        groups: Files and row groups.
         columns: Names of the columns of a row.
         needed: Names of the columns that are read.
-        alternatives: Conditions, of which those of one alternative must hold; empty for all rows.
+        alternatives: Lists of conditions, of which one list must hold; empty for all rows.
         features: Types of the columns.
     """
 

@@ -47,14 +47,7 @@ def normalise(column: pa.Array) -> pa.Array:
 
 
 def decode(column: pa.Array) -> pa.Array:
-    """Read bytes as UTF-8.
-
-    Args:
-        column: Bytes (binary).
-
-    Returns:
-        Text (string); null where the bytes are null or not UTF-8.
-    """
+    """Read bytes as UTF-8 text; null where the bytes are null or not UTF-8."""
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
@@ -62,17 +55,9 @@ def decode(column: pa.Array) -> pa.Array:
 
 
 def read_numbers(column: pa.Array, name: str, where: str, first: int, *, optional: bool = False) -> pa.Array:
-    """Read numbers, from text if need be.
+    """Read numbers, or bytes that spell them, as float32; if `optional`, a missing number is null.
 
-    Args:
-        column: Numbers, or bytes (binary) that spell them.
-        name: Name of the column, for the error.
-        where: Where the column is from, for the error; the number of the row is put behind it.
-        first: Number of the first row there.
-        optional: Whether a number may be missing; it is null then.
-
-    Returns:
-        The numbers (float32).
+    An error names the column `name` and its place: `where`, followed by the number of the row, counted from `first`.
     """
     values, missing = column, np.asarray(column.is_null())
     if pa.types.is_binary(column.type):
@@ -156,16 +141,7 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.larg
 
 
 def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list[str]:
-    """Find a column by its name or a path into structs.
-
-    Args:
-        fields: The columns there are.
-        path: Name of a column, or names joined by dots.
-        name: What the columns are of, for the error.
-
-    Returns:
-        The name of the column, then of the field in it, and so on.
-    """
+    """Find a column by its name or a dotted path into structs; returns the names of column and fields on the way."""
     steps: list[str] = []
     level, rest = fields, path
     while level.get_field_index(rest) < 0:
@@ -179,16 +155,9 @@ def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list
 
 
 def read_column(batch: pa.RecordBatch, path: str, name: str, *, number: bool) -> pa.Array:
-    """Take a column out of a batch.
+    """Take a column, by its name or dotted path, out of a batch of the dataset `name`.
 
-    Args:
-        batch: The rows.
-        path: Name of a column, or names joined by dots.
-        name: What the batch is of, for the error.
-        number: Whether the column is to hold numbers.
-
-    Returns:
-        Bytes (binary), because Parquet readers do not check that text is UTF-8; or numbers of whatever type.
+    Text is returned as bytes, because Parquet readers do not check that it is UTF-8; numbers keep their type.
     """
     first, *rest = find_column(batch.schema, path, name)
     column = batch.column(first)

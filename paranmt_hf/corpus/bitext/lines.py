@@ -63,16 +63,10 @@ def file_identity(path: Path) -> dict[str, object]:
 
 
 def read_blocks(path: Path) -> Iterator[bytes]:
-    r"""Read whole lines, about `BLOCK_BYTES` at a time.
+    r"""Read whole lines, about `BLOCK_BYTES` at a time; the last byte of each block is `\n`.
 
-    Lines end at `\n` alone. The suffixes .gz, .bz2, .xz and .zst say how the file is compressed. A byte order mark at
+    Lines end at `\n` alone. Files with the suffixes .gz, .bz2, .xz and .zst are decompressed; a byte order mark at
     the start is left out.
-
-    Args:
-        path: The file.
-
-    Yields:
-        One or more lines; the last byte is `\n` even if the file ends without it.
     """
     lines = held = 0
     pending: list[bytes] = []
@@ -131,16 +125,7 @@ def _read(path: Path) -> Iterator[bytes | Exception]:
 
 
 def cut(block: bytes, starts: np.ndarray, ends: np.ndarray) -> pa.Array:
-    """Cut pieces out of bytes.
-
-    Args:
-        block: Less than 2 GiB.
-        starts: Where each piece begins (n), ascending.
-        ends: Where it ends (n), not after the start of the next.
-
-    Returns:
-        The pieces (n, binary).
-    """
+    """Cut pieces [piece], binary, out of less than 2 GiB of bytes, by their ascending `starts` and `ends`."""
     # An array of bytes has no gaps, so the gaps are made its odd elements.
     offsets = np.empty(2 * len(starts), np.int32)
     offsets[0::2], offsets[1::2] = starts, ends
@@ -161,16 +146,9 @@ def count_fields(block: bytes) -> int:
 
 
 def find_fields(block: bytes, width: int, path: Path, first: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the fields of a block of whole lines.
+    """Find where each field of a block of whole lines starts and ends: two arrays [line, field].
 
-    Args:
-        block: The lines.
-        width: Number of fields that each must have.
-        path: Where the block is from, for the error.
-        first: Number of its first line.
-
-    Returns:
-        Where each field starts and where it ends (lines x width).
+    Each line must have `width` fields. `path` and `first`, the number of the first line, are for the error.
     """
     text = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero((text == _TAB) | (text == _NEWLINE))
@@ -186,11 +164,7 @@ def find_fields(block: bytes, width: int, path: Path, first: int) -> tuple[np.nd
 
 
 class Side:
-    """One of several files that are read in step.
-
-    Args:
-        path: The file.
-    """
+    """One of several files that are read in step."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

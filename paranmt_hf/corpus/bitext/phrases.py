@@ -36,13 +36,7 @@ class Lines:
     first: int
 
     def refuse(self, wrong: np.ndarray | pa.Array, expected: str, found: pa.Array | None = None) -> None:
-        """Refuse the first line that is wrong, if there is one.
-
-        Args:
-            wrong: Booleans [line].
-            expected: What each line should hold, for the error.
-            found: What each line holds instead [line]; the line itself if left out.
-        """
+        """Refuse the first `wrong` line [line], which should hold what is `expected` and holds `found` [line]."""
         lines = np.flatnonzero(np.asarray(wrong))
         if lines.size:
             line = int(lines[0])
@@ -76,14 +70,9 @@ NON_TERMINAL = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
 
 
 def parse_rules(lines: Lines, score: str | None = None) -> list[pa.Array]:
-    """Take lines apart.
+    """Split lines of PPDB into phrase and paraphrase [line], string.
 
-    Args:
-        lines: The lines.
-        score: Name of a feature.
-
-    Returns:
-        Phrase and paraphrase [line], string, and the feature [line], float64, null where it is `NA`, if one is named.
+    With a `score`, the name of a feature, its values follow [line], float64, null where they are `NA`.
     """
     fields = pc.split_pattern(lines.text, SEPARATOR)
     counts = np.asarray(pc.list_value_length(fields))
@@ -142,13 +131,7 @@ _END = re.compile(r"""\w ?[.!?]["')\u2019\u201d]*$""")
 
 
 def parse_listed(lines: Lines) -> list[pa.Array]:
-    """Take lines apart: a pair of each word with each of its paraphrases.
-
-    Only blanks separate; other white space stands for words of the list.
-
-    Returns:
-        Words and paraphrases [pair], string.
-    """
+    """Pair each word with each of its paraphrases, both string [pair]. Only blanks separate words."""
     lines.refuse(pc.match_substring(lines.text, BAR), f"{LISTED}, as on the first line, and not {FORM}")
     lines.refuse(pc.match_substring(lines.text, "\t"), f"{LISTED}, and no tab (`paranmt import` reads TSV files)")
     parts = pc.split_pattern(lines.text, " ")
@@ -164,11 +147,11 @@ def parse_listed(lines: Lines) -> list[pa.Array]:
 
 
 def looks_like_sentences(lines: Sequence[str]) -> bool:
-    """Tell whether the first lines of a file are sentences, and no list of words and their paraphrases.
+    """Whether the first lines of a file are sentences, rather than a list of words and their paraphrases.
 
-    A line looks like a sentence if it has three words or more and one of them occurs twice, or it ends with a full
-    stop, or lines further up, with others between, begin with the same word. A list has each word and each of its
-    paraphrases once.
+    A line looks like a sentence if it has three words or more and one of them is repeated, or it ends with a full
+    stop, or it begins with the same word as an earlier line other than the previous one. A list has each word and
+    each paraphrase once.
     """
     starts: set[str] = set()
     found, before = 0, ""
@@ -271,15 +254,11 @@ WordPairKey = tuple[str, str]
 
 
 def read_word_scores(path: str | Path, wanted: Collection[WordPairKey]) -> tuple[dict[WordPairKey, float], str]:
-    """Read the scores of word pairs from a file of the Paraphrase Database (Pavlick et al. 2015), or from a list.
+    """Read the scores of the `wanted` word pairs (lower case) from a file of PPDB, or from a list.
 
-    The score of a pair is the feature `PPDB2.0Score`, else `PPDB1.0Score`; of several lines of a pair (with other
-    parts of speech) the first one counts. In a list, and in a file without these features, each pair that is there has
+    The score of a pair is the feature `PPDB2.0Score` (Pavlick et al. 2015), else `PPDB1.0Score`; of several lines of a
+    pair (with other parts of speech) the first counts. In a list, and in a file without these features, each pair has
     the score 1.
-
-    Args:
-        path: The file, plain or compressed.
-        wanted: Words and paraphrases in lower case; others are passed over.
 
     Returns:
         The scores of the wanted pairs that are there, and a name that says what they are.

@@ -22,25 +22,16 @@ MOST_SENTENCES = 2000
 
 
 class Sentences(NamedTuple):
-    """Consecutive sentences and the sets they belong to.
-
-    Attributes:
-        sets: Name of the set [sentence], binary.
-        text: The sentences [sentence], binary.
-    """
+    """Consecutive sentences [sentence] and the names of their sets [sentence], both binary."""
 
     sets: pa.Array
     text: pa.Array
 
 
 def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Make a pair of every two sentences of a set, the one that stands first as its first side.
+    """Make a pair of every two sentences of a set, the earlier one as its first side.
 
-    The sentences of a set stand together. One set and one block are held at a time.
-
-    Args:
-        blocks: The sentences in order.
-        label: What is read, for the error.
+    The sentences of a set are consecutive. One set and one block are in memory at a time; `label` is for errors.
 
     Yields:
         First and second sentences [pair], binary.
@@ -199,15 +190,7 @@ def _common_layout(preset: Preset, files: Sequence[Path]) -> Layout:
 
 
 def read_labels(column: pa.Array, labels: Mapping[float, int]) -> pa.Array:
-    """Say which labels mean a paraphrase.
-
-    Args:
-        column: Labels, as bytes or numbers [pair].
-        labels: What a label means.
-
-    Returns:
-        1 for a paraphrase, 0 for none, null where the label means neither or is no number [pair], float32.
-    """
+    """Map labels [pair], bytes or numbers, to 1 (a paraphrase), 0 (none) or null (neither, or no number), float32."""
     if pa.types.is_binary(column.type):
         text = pc.utf8_trim_whitespace(decode(column))
         number = pc.match_substring_regex(text, r"^-?[0-9]{1,9}(\.[0-9]{1,9})?$")
@@ -229,15 +212,15 @@ def open_preset(
     score: str | None = None,
     language: str | None = None,
 ) -> Reader:
-    """Open files of a known data set.
+    """Open files of a known dataset.
 
     Args:
-        preset: The data set.
+        preset: The dataset.
         files: Its files.
-        label: See `PresetFiles`.
-        score: Of phrases: the feature that becomes the column `ppdb_score`; that of the preset, where the first file
-            has it, if left out.
-        language: Code of the language of the corpus; files that say another one are refused.
+        label: As for `PresetFiles`.
+        score: Of phrases: the feature that becomes the column `ppdb_score`; if left out, that of the preset, if the
+            first file has it.
+        language: Language of the corpus; files that name another one are refused.
     """
     if not preset.of_phrases:
         if score:

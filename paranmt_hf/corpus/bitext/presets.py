@@ -195,11 +195,9 @@ def _shown(found: Sequence[str]) -> str:
 
 
 def read_fields(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
-    """Read the columns of a file.
+    """Read the columns that a layout names from a file.
 
-    Yields:
-        The columns that the layout names, as bytes (binary), or numbers where Parquet has numbers; null where a line
-        lacks a field.
+    Text is returned as bytes; Parquet may also give numbers. A field that a line lacks is null.
     """
     if layout.form == "parquet":
         return _parquet(layout, path)

@@ -63,7 +63,7 @@ class AlignedText(Protocol):
         """Read the rows.
 
         Args:
-            report: Counts rows as they are read; that may be somewhat ahead of the batches.
+            report: Counts rows as they are read, which may be somewhat ahead of the batches.
             rows: Rows of a batch; only the last has fewer.
 
         Yields:
@@ -92,10 +92,7 @@ class TextOptions(TypedDict, total=False):
 class Piece(NamedTuple):
     """Consecutive rows as they were read, bytes or numbers.
 
-    Attributes:
-        columns: Shape [column] of arrays [row].
-        where: Where they are from, for errors; the number of a row is put behind it.
-        first: Number of the first row there.
+    Errors name the place of a row: `where`, followed by its number, counted from `first`.
     """
 
     columns: list[pa.Array]
@@ -104,11 +101,7 @@ class Piece(NamedTuple):
 
 
 class Reader(ABC):
-    """What all readers share: they differ in where the pieces come from.
-
-    Attributes:
-        label: What is read, for errors.
-    """
+    """Base of all readers, which differ in where the pieces come from; `label` says what is read, for errors."""
 
     label: str
 
@@ -168,11 +161,7 @@ class Reader(ABC):
             raise InputError(f"expected rows, but there are none in {self.label}")
 
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
-        """Normalise a piece.
-
-        Returns:
-            The columns, and for each reason to drop a row (the first that holds counts) the rows where it holds.
-        """
+        """Normalise a piece; returns its columns and, for each reason to drop rows, a mask [row]."""
         undecodable, empty, long = np.zeros((3, len(piece.columns[0])), bool)
         columns = []
         for name, raw in zip(self.columns, piece.columns, strict=True):
@@ -197,10 +186,6 @@ class LineFiles(Reader):
     r"""Files that are aligned line by line, such as the Moses format of OPUS.
 
     Lines end at `\n` alone; the last may lack it. Files may be plain, .gz, .xz or .zst.
-
-    Args:
-        files: The file of each column.
-        max_characters: Rows with a longer side are dropped.
     """
 
     def __init__(self, files: Mapping[str, Path], *, max_characters: int = MAX_CHARACTERS) -> None:

@@ -23,17 +23,7 @@ RAY_RETRIES = 10
 
 
 def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) -> Manifest:
-    """Run a stage over every shard of a folder, continuing what is there.
-
-    Args:
-        source: Manifest of the input shards.
-        folder: Folder of the output shards.
-        stage: What to do to a shard.
-        config: Where to do it.
-
-    Returns:
-        The manifest of the output, all shards done.
-    """
+    """Run a stage over every shard of `source`, continuing `folder`; returns the complete manifest there."""
     manifest = Manifest.open(folder, {**stage.identity, "input": source.checksum})
     sweep(folder)
     manifest.forget_damaged()

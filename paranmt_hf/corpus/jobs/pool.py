@@ -31,15 +31,9 @@ class _Worker:
 
 @dataclass
 class Pool:
-    """Worker processes, one pipe each. A worker that dies is replaced and its shard given out again.
+    """Worker processes, one pipe each. A worker that dies is replaced, and its shard is given out again.
 
-    Attributes:
-        stage: What is done to a shard.
-        tasks: The shards, in the order in which they are given out.
-        config: How many workers, and the cores and GPUs of each.
-        report: Told the rows done so far of a shard.
-        done: Told the record of a shard that is written.
-        deaths: How often a worker has died on a shard.
+    `report` is called with the rows done so far of a shard, `done` with the record of a shard that is written.
     """
 
     stage: Stage

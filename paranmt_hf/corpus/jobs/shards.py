@@ -117,13 +117,7 @@ class Manifest:
 
     @classmethod
     def open(cls, folder: Path, identity: Mapping[str, Any], *, restart: bool = False) -> Manifest:
-        """Open the manifest of a folder, or start one.
-
-        Args:
-            folder: The folder.
-            identity: What determines the content, as JSON values.
-            restart: Start again, whatever the identity was, where the folder is not complete.
-        """
+        """Open or start the manifest of a folder; with `restart`, an incomplete one starts again with any identity."""
         wanted = as_json(identity)
         path = folder / "manifest.json"
         if not path.exists():
@@ -205,16 +199,7 @@ class Manifest:
 
 
 def write_shard(table: pa.Table, path: Path, dropped: dict[str, int] | None = None) -> ShardRecord:
-    """Write a shard atomically.
-
-    Args:
-        table: The rows.
-        path: Where to.
-        dropped: Rows that were dropped on the way, by reason.
-
-    Returns:
-        The shard's record, for the manifest.
-    """
+    """Write a shard atomically; returns its record, with the numbers of rows that were `dropped` on the way."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="lz4", use_dictionary=False)
     content = sink.getvalue()
@@ -266,11 +251,7 @@ _loaded: dict[tuple[Stage, str], Work] = {}
 
 
 def run_shard(stage: Stage, task: Task, report: Report) -> ShardRecord:
-    """Do one shard; a worker process loads the stage with its first one.
-
-    Returns:
-        The shard's record, for the manifest.
-    """
+    """Process one shard; a worker process loads the stage with its first one."""
     # The identity holds checksums: a model that has changed under the same name is loaded again.
     key = (stage, json.dumps(stage.identity, sort_keys=True))
     if key not in _loaded:

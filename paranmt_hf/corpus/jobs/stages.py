@@ -239,12 +239,7 @@ class ColumnStage:
         }
 
     def ready(self, manifest: Manifest, work: Path) -> ColumnStage:
-        """Let the classifier learn from the pairs that are to be scored, if it is needed.
-
-        Args:
-            manifest: The shards of pairs.
-            work: The work folder, which keeps the classifier; an interrupted command finds it there.
-        """
+        """Train the classifier of `human_score` on the pairs, if it is needed; it is kept in the work folder."""
         if HUMAN_SCORE not in self.names:
             return self
         # The name says what it was learned from, and how: a stopped command may continue with other settings.
