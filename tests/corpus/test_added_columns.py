@@ -134,15 +134,6 @@ def test_a_classifier_that_learned_otherwise_is_not_taken(release, tmp_path):
         assert Authorship.load(stage.weights).config == config
 
 
-def test_command(release, capsys, monkeypatch):
-    monkeypatch.chdir(release.parent)
-    before = table_of(release)
-    assert main(["score", release.name, "--add", "number_mismatch", "name_mismatch", "--engine", "workers=1"]) == 0
-    assert table_of(release).column_names == [*before.column_names, "number_mismatch", "name_mismatch"]
-    assert table_of(release)["para_score"].equals(before["para_score"])
-    assert re.search(r"number_mismatch +\d+ pairs, \d+\.\d%", capsys.readouterr().out)
-
-
 def test_import_and_build_add_columns(release, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pairs.tsv").write_text("I see 3 dogs\tI see 4 dogs\t0.5\nI do not go\tI go\t0.25\n")

@@ -92,12 +92,6 @@ def test_the_same_again_and_from_disk(texts, tmp_path):
     assert (loaded.config, loaded.held_out) == (first.config, first.held_out)
 
 
-def test_a_draw_of_the_pairs(texts, tmp_path):
-    config = AuthorshipConfig(folds=3, bits=12, learn_pairs=200)
-    found = learn(write(tmp_path, *texts), 600, config)
-    assert 150 < found.held_out.pairs < 250
-
-
 def test_models_that_do_not_fit_into_memory_are_refused():
     AuthorshipConfig(folds=16, bits=22)
     with pytest.raises(InputError, match="17 models .* expected at most 67,108,864 weights in all; lower `folds`"):

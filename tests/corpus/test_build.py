@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.release import release_files
@@ -136,29 +135,6 @@ def test_other_settings_are_refused(bitext, vectors, tmp_path):
         make(bitext, tmp_path / "corpus", vectors)
 
 
-def interrupt(*arguments):
-    raise KeyboardInterrupt
-
-
-def test_changed_input_is_refused_in_the_middle(bitext, vectors, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(release_run, "write_card", interrupt)
-        make(bitext, tmp_path / "corpus", vectors)
-    with (tmp_path / "text.en").open("a") as more, (tmp_path / "text.de").open("a") as mehr:
-        more.write("y\n"), mehr.write("y\n")
-    with pytest.raises(InputError, match="made with other settings"):
-        make(bitext, tmp_path / "corpus", vectors)
-
-
-def test_foreign_folder_is_left_alone(bitext, vectors, tmp_path):
-    (tmp_path / "corpus").mkdir()
-    (tmp_path / "corpus" / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not a finished release"):
-        make(bitext, tmp_path / "corpus", vectors)
-    assert (tmp_path / "corpus" / "thesis.txt").read_text() == "mine"
-    assert not (tmp_path / "corpus.work").exists()
-
-
 def test_licence_is_checked_before_the_work(bitext, vectors, tmp_path):
     log = tmp_path / "log"
     for licence in (None, "", "CC BY", "cc-by-4.0\nx: y", "cc-by-sa4.0", "other"):
@@ -249,27 +225,6 @@ def test_rescoring_changes_one_column(bitext, vectors, tmp_path):
     assert (folder / "notes" / "mine.md").read_text() == "mine"
 
 
-def test_rescoring_killed_between_the_two_renames(bitext, vectors, tmp_path):
-    folder = tmp_path / "corpus"
-    make(bitext, folder, vectors)
-    want = bytes_of(folder)
-    work = tmp_path / "corpus.work"
-    work.mkdir()
-    (work / "run.json").write_text('{"command": "score", "resumable": true, "identity": {}}')
-    (work / "old").mkdir()
-    folder.rename(work / "result")
-    rescore(folder, scorer=vectors, engine=LOCAL)
-    assert bytes_of(folder) == want
-
-
-def test_release_of_another_schema_is_refused(bitext, vectors, tmp_path):
-    make(bitext, tmp_path / "corpus", vectors)
-    path = tmp_path / "corpus" / "build.json"
-    path.write_text(path.read_text().replace(f'"schema_version": "{SCHEMA_VERSION}"', '"schema_version": "9.0.0"'))
-    with pytest.raises(InputError, match="schema version 9.0.0, this program knows"):
-        rescore(tmp_path / "corpus", scorer=vectors, engine=LOCAL)
-
-
 def test_every_line_dropped(vectors, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_text("\n\n")
@@ -277,22 +232,6 @@ def test_every_line_dropped(vectors, tmp_path):
     with pytest.raises(InputError, match="no usable line"):
         make(bitext, tmp_path / "corpus", vectors)
     assert not (tmp_path / "corpus").exists()
-
-
-def test_folders_of_others_beside_the_release_are_left_alone(bitext, vectors, tmp_path):
-    for name in ("corpus.old", "corpus.rescored"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "thesis.txt").write_text("mine")
-    make(bitext, tmp_path / "corpus", vectors)
-    rescore(tmp_path / "corpus", scorer=vectors, engine=LOCAL)
-    (tmp_path / "other.txt").write_text("word 1 0\nwort 1 0\n")
-    rescore(tmp_path / "corpus", scorer=tmp_path / "other.txt", engine=LOCAL)
-    assert [(tmp_path / name / "thesis.txt").read_text() for name in ("corpus.old", "corpus.rescored")] == ["mine"] * 2
-    (tmp_path / "second.work").mkdir()
-    (tmp_path / "second.work" / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="second.work is needed for work in progress and holds something else"):
-        make(bitext, tmp_path / "second", vectors)
-    assert (tmp_path / "second.work" / "thesis.txt").read_text() == "mine"
 
 
 def test_mended_input_is_taken(vectors, tmp_path):
@@ -303,15 +242,6 @@ def test_mended_input_is_taken(vectors, tmp_path):
         make(LineFiles(files), tmp_path / "corpus", vectors)
     (tmp_path / "a").write_text("a\nb\nc\n")
     assert make(LineFiles(files), tmp_path / "corpus", vectors).record.statistics.rows == 3
-
-
-def test_build_keeps_the_origin(vectors, tmp_path):
-    from paranmt_hf.corpus.bitext.readers import TabFile
-
-    (tmp_path / "t.tsv").write_text("wort\tword\tnews\na b\tb\t\n")
-    bitext = TabFile([tmp_path / "t.tsv"], {"source": 1, "reference": 2, "origin": 3}, optional={"origin"})
-    make(bitext, tmp_path / "corpus", vectors)
-    assert [row["origin"] for row in rows_of(tmp_path / "corpus")] == ["news", None]
 
 
 def test_builder_sees_a_new_score(bitext, vectors, tmp_path):

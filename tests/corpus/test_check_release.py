@@ -34,23 +34,14 @@ def test_release_that_is_refused(release, spoil, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda record: record.update(license="CC BY"), "is damaged: 'CC BY' is not a licence id"),
-        (lambda record: record.update(schema_version="2.0.0"), "has schema version 2.0.0, this program knows 1.0.0"),
         (lambda record: record["configs"]["default"].update(rows=59), "'default' has 60 rows, its record says 59"),
-        (lambda record: record["columns"].append("origin"), "has other columns than the schema of a release"),
+        (lambda record: record["columns"].append("origin"), "has other columns"),
         (lambda record: record["statistics"].update(rows=59), "statistics are of another number of rows"),
         (lambda record: record["configs"]["default"].update(file_bytes=7), "another size for config 'default'"),
-        (lambda record: record.pop("statistics"), "build.json is damaged: it has no 'statistics'"),
-        (lambda record: record.pop("configs"), "build.json is damaged: it has no 'configs'; copy or build"),
-        (lambda record: record.update(dropped=3), "damaged: expected an object under 'dropped', found 3"),
-        (
-            lambda record: record["statistics"]["ranges"][0].update(examples=[{}]),
-            r"damaged: it has no 'statistics.ranges\[0\].examples\[0\].reference'",
-        ),
         (lambda record: record["configs"]["default"].update(files={}), "is not in the release's record"),
         (
             lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),
-            "names the file 'data/train-x/../../../etc/hostname', which is none of a release",
+            "names the file 'data/train-x/../../../etc/hostname'",
         ),
     ],
 )

@@ -10,7 +10,6 @@ from paranmt_hf.corpus.language import (
     LanguageConfig,
     Lingua,
     in_language,
-    letter_counts,
 )
 from paranmt_hf.errors import InputError
 
@@ -72,10 +71,6 @@ def test_equal_on_real_sentences(shared_data, langid):
     expected = [langid.classify(text) for text in texts.to_pylist()]
     assert [ours.labels[best] for best in found.argmax(axis=1)] == [label for label, _ in expected]
     assert found.max(axis=1) == pytest.approx([probability for _, probability in expected], abs=2e-5)
-
-
-def test_letters():
-    assert letter_counts(pa.array(["It's 3!", "", "čaj", "123"])).tolist() == [3, 0, 3, 0]
 
 
 def rows(*pairs: tuple[str, str]) -> pa.Table:

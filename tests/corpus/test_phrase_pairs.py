@@ -149,8 +149,6 @@ def test_refused(ppdb, settings, message):
 
 
 def test_a_score_without_use(tmp_path):
-    with pytest.raises(InputError, match="ppdb_score says what min_score and max_score are about"):
-        PairSelection(ppdb_score="PPDB2.0Score")
     pq.write_table(pa.table({"reference": ["r"], "translation": ["t"], "para_score": [0.5]}), tmp_path / "p.parquet")
     with pytest.raises(InputError, match="--ppdb-score X is for files of PPDB; .*p.parquet has none"):
         phrases(tmp_path / "p.parquet", ppdb_score="X", min_score=0.1)

@@ -5,10 +5,9 @@ import yaml
 
 from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.build import pivot_of
-from paranmt_hf.corpus.jobs import job
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
-from tests.toys import FakeTranslatorConfig, bytes_of, make, rows_of
+from tests.toys import FakeTranslatorConfig, make, rows_of
 
 
 @pytest.fixture
@@ -44,27 +43,6 @@ def test_there_and_back(text, tmp_path, monkeypatch):
     assert yaml.safe_load(card.split("---\n")[1])["tags"] == ["paraphrase", "back-translation", "paranmt"]
     with pytest.raises(InputError, match="pivot.beam: was 12, now 4"):
         make(text, tmp_path / "corpus", tmp_path / "vectors.txt", pivot=FakeTranslatorConfig(beam=4))
-
-
-def test_a_stopped_build_goes_on_to_the_same_bytes(text, tmp_path, monkeypatch):
-    pivoted(text, tmp_path)
-    real = job.run_shard
-    (tmp_path / "other").mkdir()
-    for stop in range(1, 7):
-        done = []
-
-        def killed(*arguments, done=done, stop=stop):
-            done.append(1)
-            if len(done) > 1:
-                raise KeyboardInterrupt
-            return real(*arguments)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(job, "run_shard", killed)
-            with pytest.raises(KeyboardInterrupt):
-                pivoted(text, tmp_path, "other/corpus")
-    pivoted(text, tmp_path, "other/corpus")
-    assert bytes_of(tmp_path / "other" / "corpus") == bytes_of(tmp_path / "corpus")
 
 
 def test_settings_of_the_way_there():

@@ -67,65 +67,38 @@ def test_what_is_written_is_read(record, tmp_path):
     assert text.endswith("}\n")
 
 
-def test_record_of_an_earlier_version(record):
-    values = record.to_json()
-    del values["warnings"], values["statistics"]["histograms"]
-    older = ReleaseRecord.from_json(values)
-    assert (older.warnings, older.statistics.histograms) == ([], {})
+SELECTION = {"release": "other", "files": {}, "rows": 3, "scorer": {}, "filters": []}
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "place"),
     [
-        (lambda values: values.pop("statistics"), "build.json is damaged: it has no 'statistics'; copy or build it"),
-        (lambda values: values.pop("schema_version"), "it has no 'schema_version'"),
-        (lambda values: values["statistics"].update(rows="3"), "a whole number under 'statistics.rows', found '3'"),
+        (lambda record: record.pop("statistics"), "'statistics'"),
+        (lambda record: record.pop("schema_version"), "'schema_version'"),
+        (lambda record: record["statistics"].update(rows="3"), "'statistics.rows'"),
         (
-            lambda values: values["statistics"]["ranges"][0]["examples"][0].pop("reference"),
-            r"it has no 'statistics.ranges\[0\].examples\[0\].reference'",
+            lambda record: record["statistics"]["ranges"][0]["examples"][0].pop("reference"),
+            r"'statistics.ranges\[0\].examples\[0\].reference'",
         ),
-        (
-            lambda values: values["configs"]["default"].update(files=[]),
-            r"an object under 'configs.default.files', found \[\]",
-        ),
-        (
-            lambda values: values["statistics"].update(histogram=[]),
-            "its histogram has 0 bins, expected an even number",
-        ),
-        (lambda values: values["statistics"].update(histogram=[1]), "its histogram has 1 bins"),
-        (
-            lambda values: values["configs"].update(sample=values["configs"]["default"]),
-            "build.json is damaged: its config 'sample' names no seed; copy or build it",
-        ),
-        (
-            lambda values: values["configs"]["filtered"]["selection"].update(para_score=[0.5]),
-            r"its config 'filtered' has no range for 'para_score', but \[0.5\]",
-        ),
-        (lambda values: values["configs"].pop("default"), "it has no 'configs.default'"),
-        (lambda values: values["settings"].pop("scorer"), "expected text under 'settings.scorer.name'"),
-        (
-            lambda values: values["settings"].update(
-                selection={"release": "other", "files": {}, "rows": 3, "scorer": {}, "filters": []}
-            ),
-            "build.json is damaged: its selection names no scorer, expected text under 'scorer.name'; copy or",
-        ),
-        (lambda values: values["settings"].update(translator={}), "expected text under 'settings.translator.model'"),
-        (lambda values: values["settings"].update(release=3), "expected an object under 'settings.release', found 3"),
-        (
-            lambda values: values.update(license="CC BY"),
-            "is damaged: 'CC BY' is not a licence id.*; copy or build it again",
-        ),
-        (
-            lambda values: values.update(schema_version="2.1.0"),
-            "it has schema version 2.1.0, this program knows 1.0.0",
-        ),
+        (lambda record: record["configs"]["default"].update(files=[]), "'configs.default.files'"),
+        (lambda record: record["statistics"].update(histogram=[]), "histogram has 0 bins"),
+        (lambda record: record["statistics"].update(histogram=[1]), "histogram has 1 bins"),
+        (lambda record: record["configs"].update(sample=record["configs"]["default"]), "'sample' names no seed"),
+        (lambda record: record["configs"]["filtered"]["selection"].update(para_score=[0.5]), "'para_score'"),
+        (lambda record: record["configs"].pop("default"), "'configs.default'"),
+        (lambda record: record["settings"].pop("scorer"), "'settings.scorer.name'"),
+        (lambda record: record["settings"].update(selection=SELECTION), "'scorer.name'"),
+        (lambda record: record["settings"].update(translator={}), "'settings.translator.model'"),
+        (lambda record: record["settings"].update(release=3), "'settings.release'"),
+        (lambda record: record.update(license=None), "'license'"),
+        (lambda record: record.update(schema_version="2.1.0"), "schema version 2.1.0"),
     ],
 )
-def test_damage_is_named(record, tmp_path, change, message):
+def test_damage_is_named(record, tmp_path, change, place):
     values = record.to_json()
     change(values)
     (tmp_path / RELEASE_RECORD).write_text(json.dumps(values))
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=place):
         ReleaseRecord.parse(tmp_path, "it")
 
 

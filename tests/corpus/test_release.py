@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from paranmt_hf.corpus import release as release_module
 from paranmt_hf.corpus.builder import ParaNMTBuilder
-from paranmt_hf.corpus.draws import filtered_ranges, in_ranges, lottery, sample_ids, top_tenths
+from paranmt_hf.corpus.draws import in_ranges, lottery, sample_ids, top_tenths
 from paranmt_hf.corpus.release import read_tables, release_files, write_release
 from paranmt_hf.corpus.schema import arrow_schema
 from paranmt_hf.corpus.statistics import Statistics, plot_histograms, text_histogram
@@ -199,28 +199,11 @@ def test_builder_gives_the_release(folder, tmp_path, processes):
         assert built.with_format("arrow")[:].to_pylist() == released.to_pylist()
 
 
-def test_builder_streams(folder, tmp_path):
-    builder = ParaNMTBuilder(config_name="filtered", data_dir=str(folder), cache_dir=str(tmp_path))
-    rows = list(builder.as_streaming_dataset(split="train"))
-    assert [row["id"] for row in rows] == [n for n in range(800, 1000) if n % 40 <= 30]
-    assert rows[0]["reference"] == "reference 800"
-
-
 def test_builder_takes_plain_parquet_files(folder, tmp_path):
     files = [str(path) for path in release_files(folder)]
     builder = ParaNMTBuilder(data_files={"train": files}, cache_dir=str(tmp_path))
     builder.download_and_prepare()
     assert builder.as_dataset(split="train").num_rows == 1000
-
-
-def test_builder_without_data_is_told(tmp_path):
-    with pytest.raises(InputError, match="needs data_dir"):
-        ParaNMTBuilder(cache_dir=str(tmp_path))
-
-
-def test_numbers_of_the_filter():
-    ranges = filtered_ranges(np.linspace(0, 1, 11))
-    assert ranges == {"para_score": (0.9, None), "reference_length": (None, 30), "translation_length": (None, 30)}
 
 
 def test_import_is_light():
@@ -233,15 +216,6 @@ def test_sample_of_a_larger_corpus(tmp_path):
     sample = pa.concat_tables(read_tables(release_files(tmp_path, "sample")))
     assert sample["id"].to_pylist() == sample_ids(np.arange(2500), 1000, seed=0).tolist()
     assert written.configs["sample"].rows == 1000
-
-
-def test_small_files_of_the_real_row_groups(tmp_path):
-    generator = np.random.default_rng(0)
-    rows = make_rows(30_000)
-    rows = rows.set_column(1, "reference", pa.array([generator.bytes(60).hex() for _ in range(30_000)]))
-    write_release([rows], tmp_path, max_shard_bytes=1_000_000)
-    assert max(path.stat().st_size for path in tmp_path.rglob("*.parquet")) <= 1_000_000
-    assert sum(pq.read_metadata(path).num_rows for path in release_files(tmp_path)) == 30_000
 
 
 def test_a_bound_is_taken_in_the_precision_of_the_column():

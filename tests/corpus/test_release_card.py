@@ -79,14 +79,6 @@ def test_origin_is_what_was_mapped_to_it(tmp_path):
     assert "what stands in the input's column number 4" in (tmp_path / "tab" / "README.md").read_text()
 
 
-def test_a_release_with_scores_that_are_all_null_still_loads(tmp_path):
-    """Earlier versions wrote that column for imported pairs."""
-    record = make(tmp_path / "corpus").record
-    columns = [*record.columns[:3], "translation_score", *record.columns[3:]]
-    card = release_card(replace(record, columns=columns), picture=False)
-    assert "| `translation_score` | float32 | null, because these pairs were imported |" in card
-
-
 def test_title_description_and_uses(tmp_path):
     words = {"title": "Pairs | of\nmine", "description": "Mine, from [here](http://x)."}
     record = make(tmp_path / "corpus", replace(RELEASE, **words)).record

@@ -16,7 +16,6 @@ import yaml
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, draw_sample
 from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.build import build
-from paranmt_hf.corpus.jobs import job
 from paranmt_hf.corpus.publish import check_release
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.sampling import draw, open_corpus
@@ -28,7 +27,7 @@ from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.mega_batch import excluded
-from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, rows_of
+from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, rows_of
 
 LINES = 600
 
@@ -117,27 +116,6 @@ def test_card_and_record(corpus):
     for part in corpus.record.statistics.ranges:
         shown = [(example.reference, example.translation) for example in part.examples]
         assert len(set(shown)) == len(shown)
-
-
-def test_a_stopped_build_goes_on_to_the_same_bytes(corpus, tmp_path, monkeypatch):
-    for name in ("text.de", "text.en", "vectors.txt"):
-        (tmp_path / name).write_bytes((corpus.folder.parent / name).read_bytes())
-    real, done = job.run_shard, []
-
-    def killed(*arguments):
-        done.append(1)
-        if len(done) > 7:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(job, "run_shard", killed)
-        with pytest.raises(KeyboardInterrupt):
-            make(tmp_path)
-    make(tmp_path)
-    assert {name: data for name, data in bytes_of(tmp_path / "corpus").items() if name.endswith(".parquet")} == {
-        name: data for name, data in bytes_of(corpus.folder).items() if name.endswith(".parquet")
-    }
 
 
 def test_the_sample_draws_rows_and_not_sentences(corpus):

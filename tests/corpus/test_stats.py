@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.diversity import CorpusFigures
 from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.stats import CorpusStatistics, ParsingConfig, StatsConfig, describe_corpora
@@ -162,13 +161,6 @@ def test_what_cannot_be_done(text, options, message, monkeypatch):
         describe_corpora(**{"data": "text.txt", **options})
 
 
-def test_settings_out_of_range():
-    with pytest.raises(InputError, match="sample must be from 1 to 2,000,000, was 0"):
-        StatsConfig(sample=0)
-    with pytest.raises(InputError, match="levels must be one of two-levels, two-below, with-wrapper"):
-        ParsingConfig(levels="three")
-
-
 def test_a_picture_of_everything_and_of_almost_nothing(release, text, tmp_path):
     pytest.importorskip("matplotlib")
     blank = tmp_path / "blank"
@@ -180,8 +172,3 @@ def test_a_picture_of_everything_and_of_almost_nothing(release, text, tmp_path):
         assert first.startswith(b"\x89PNG")
         record.plot(tmp_path / "figure.png")
         assert (tmp_path / "figure.png").read_bytes() == first
-
-
-def test_figures_are_plain_values(text):
-    (found,) = describe_corpora(text).corpora
-    assert isinstance(found, CorpusFigures) and sum(found.length.histogram) == 3

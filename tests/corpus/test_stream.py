@@ -150,11 +150,6 @@ def test_what_there_is_not(corpus, arguments, message):
         stream(corpus, **arguments)
 
 
-def test_no_release(tmp_path):
-    with pytest.raises(InputError, match="nothing is not a folder; expected a release"):
-        stream(tmp_path / "nothing")
-
-
 def test_load_dataset_with_filters(corpus, scores, tmp_path):
     """The card names no sizes of splits, which `datasets` would compare with what is left."""
     options = {"split": "train", "filters": [("para_score", ">", 0.9)], "cache_dir": str(tmp_path)}

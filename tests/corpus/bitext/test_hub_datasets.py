@@ -114,11 +114,6 @@ def test_dataset_folder(folder, monkeypatch):
     assert len(read(HubDataset(str(folder), OPUS, split="test"))[0]) == 2
 
 
-def test_dataset_folder_equals_its_parquet_files(folder):
-    files = [folder / "train-0.parquet", folder / "train-1.parquet"]
-    assert read(HubDataset(str(folder), OPUS)) == read(ParquetFiles(files, OPUS))
-
-
 def test_dataset_of_json_lines_with_numbers_and_optional(tmp_path):
     rows = [{"s": " a ", "n": 1, "o": "x"}, {"s": "b", "n": 0.5, "o": None}, {"s": None, "n": 2, "o": "y"}]
     (tmp_path / "j").mkdir()

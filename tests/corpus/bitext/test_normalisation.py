@@ -82,12 +82,6 @@ def test_normalise_takes_slices(texts, data):
     assert normalise(pa.array(texts, pa.string())[start:]).to_pylist() == normalised(*texts)[start:]
 
 
-@pytest.mark.parametrize("texts", [[], [None, None], ["Clean text."], ["Čistý text.", None], ["de\u0301composed  "]])
-def test_normalise_keeps_length_and_type(texts):
-    column = normalise(pa.array(texts, pa.string()))
-    assert (len(column), column.type) == (len(texts), pa.string())
-
-
 @given(st.lists(st.none() | st.binary() | TEXT.map(str.encode)))
 def test_decode_equals_plain_python(values):
     def read(value):

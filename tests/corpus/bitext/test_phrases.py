@@ -81,35 +81,25 @@ def test_blocks_and_files_change_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("lines", "score", "message"),
     [
-        (
-            ["[JJ] ||| a ||| b\n"],
-            None,
-            "line 1: expected at least 4 fields with ` ||| ` between them.*found '.JJ. |||",
-        ),
+        (["[JJ] ||| a ||| b\n"], None, "line 1: expected at least 4 fields"),
         ([ONE.format("a", "b"), "[X] ||| a||| b ||| c=1\n"], None, "line 2: expected at least 4 fields"),
         ([ONE.format("a", "b"), ONE.format("a ||| b ||| c", "d")], None, "line 2: expected at most 6 fields"),
         ([ONE.format("a", "b"), ONE.format("", "b")], None, "line 2: expected a phrase and a paraphrase"),
-        ([ONE.format("a", "b"), "\n"], None, "line 2: expected at least 4 fields.*found ''"),
-        ([ONE.format("a", "b"), "a b c\n"], None, "line 2: expected at least 4 fields.*found 'a b c'"),
-        (["a b\n", "c\n"], None, "line 2: expected a word and its paraphrases.*found 'c'"),
-        (["a b\n", "\n"], None, "line 2: expected a word and its paraphrases.*found ''"),
-        (["a b\n", ONE.format("a", "b")], None, "line 2: expected a word and its paraphrases.*as on the first line"),
+        ([ONE.format("a", "b"), "\n"], None, "line 2: expected at least 4 fields"),
+        (["a b\n", "c\n"], None, "line 2: expected a word and its paraphrases"),
+        (["a b\n", "\n"], None, "line 2: expected a word and its paraphrases"),
+        (["a b\n", ONE.format("a", "b")], None, "line 2: expected a word and its paraphrases"),
         (["a\tb c\n"], None, "line 1: .*no tab"),
-        (["a b\n"], "PPDB2.0Score", "is a list of words .* has no feature PPDB2.0Score"),
-        ([ONE.format("a", "b")], "PPDB2.0Score", "line 1: expected a feature PPDB2.0Score=.* found 'Abstract=0 Adj"),
-        (
-            [TWO.format("a", "b", 1), TWO.format("a", "b", "much")],
-            "PPDB2.0Score",
-            "line 2: expected a PPDB2.0Score, which is a number or NA, found 'much'",
-        ),
+        (["a b\n"], "PPDB2.0Score", "has no feature PPDB2.0Score"),
+        ([ONE.format("a", "b")], "PPDB2.0Score", "line 1: expected a feature PPDB2.0Score="),
+        ([TWO.format("a", "b", 1), TWO.format("a", "b", "much")], "PPDB2.0Score", "line 2: .* found 'much'"),
         ([TWO.format("a", "b", 1), TWO.format("a", "b", "inf")], "PPDB2.0Score", "line 2: expected a finite number"),
         ([], None, "the file is empty"),
     ],
 )
 def test_malformed_files(tmp_path, lines, score, message):
-    path = write(tmp_path / "ppdb", *lines)
-    with pytest.raises(InputError, match=message.replace("|", r"\|")):
-        read(path, score=score)
+    with pytest.raises(InputError, match=message):
+        read(write(tmp_path / "ppdb", *lines), score=score)
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import random
-import re
 from itertools import combinations
 
 import pyarrow as pa
@@ -192,11 +191,6 @@ def test_parquet_that_does_not_fit(tmp_path):
         read("paws", tmp_path / "x.parquet")
     with pytest.raises(InputError, match="expected no Parquet files; found one"):
         read("qqp", tmp_path / "x.parquet")
-
-
-def test_an_unknown_preset_names_those_there_are():
-    with pytest.raises(InputError, match=re.escape("--preset must be one of opusparcus, paws, ppdb, qqp")):
-        read_preset("pawss")
 
 
 def test_labels():

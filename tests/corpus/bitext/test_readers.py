@@ -21,41 +21,10 @@ def test_line_files_by_hand(tmp_path):
     assert Report().describe() == "read 0 rows, kept 0, dropped 0"
 
 
-def test_one_reason_for_each_row(tmp_path):
-    (tmp_path / "a").write_bytes(b"\xff\n" + b"\xff\n" + b"\n" + b"long\n" + b"\n\xc3\n")
-    (tmp_path / "b").write_bytes(b"\n" + b"long\n" + b"long\n" + b"\n" + b"\xff\nok\n")
-    rows, report = read(LineFiles({"a": tmp_path / "a", "b": tmp_path / "b"}, max_characters=3))
-    assert rows == []
-    assert report.dropped == {"undecodable": 4, "empty": 2}
-
-
-def test_length_counts_characters_after_normalisation(tmp_path):
-    text = LineFiles(
-        {"a": write(tmp_path / "a", "  é  é  ", "e\u0301 e\u0301", "\U0001f600" * 3, "abcd")}, max_characters=3
-    )
-    rows, report = read(text)
-    assert rows == [(0, "é é"), (1, "é é"), (2, "\U0001f600" * 3)]
-    assert report.dropped == {"over-long": 1}
-
-
 def test_three_files_in_the_given_order(tmp_path):
     files = {name: write(tmp_path / name, *(f"{name}{n}" for n in range(3))) for name in ("z", "a", "m")}
     assert LineFiles(files).columns == ("z", "a", "m")
     assert read(LineFiles(files), rows=2)[0] == [(n, f"z{n}", f"a{n}", f"m{n}") for n in range(3)]
-
-
-def test_sides_of_very_different_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK_BYTES", 64)
-    left, right = [f"{n} " + "long " * 30 for n in range(200)], [str(n) for n in range(200)]
-    rows, _ = read(pair(tmp_path, left, right), rows=7)
-    assert rows == [(n, text.strip(), str(n)) for n, text in enumerate(left)]
-
-
-@pytest.mark.parametrize("rows", [1, 3, 10, 11])
-def test_batches_have_the_asked_number_of_rows(tmp_path, rows):
-    text = pair(tmp_path, ["a", "", "b", "c", "", "d", "e", "f", "g", "h", "i", "j"], ["x"] * 12)
-    sizes = [batch.num_rows for batch in text.batches(Report(), rows=rows)]
-    assert sizes == [rows] * (10 // rows) + ([10 % rows] if 10 % rows else [])
 
 
 def test_text_can_be_read_twice(tmp_path):
@@ -119,12 +88,6 @@ def test_another_encoding_is_refused(tmp_path, encoding, suffix):
         path.write_bytes(COMPRESS[suffix](text.encode(encoding)))
         with pytest.raises(InputError, match=f"first bytes are those of {encoding}; convert it, .*-f {encoding} -t"):
             read(LineFiles({"a": path}))
-
-
-def test_a_file_without_a_byte(tmp_path):
-    (tmp_path / "text.gz").touch()
-    with pytest.raises(InputError, match=r"text\.gz: expected lines of text, but the file is empty"):
-        read(TabFile([tmp_path / "text.gz"], {"a": 1}))
 
 
 def test_missing_files_and_folders(tmp_path):
@@ -232,27 +195,6 @@ def test_numbers_that_may_be_missing(tmp_path):
             read(TabFile([write(tmp_path / "bad", f"a\t{wrong}")], {"text": 1, "score": 2}, **options))
     with pytest.raises(InputError, match="expected a finite number in column 'score', got ''"):
         read(TabFile([file], {"text": 1, "score": 2}, numbers=["score"]))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"columns": {}}, "expected names of columns"),
-        ({"columns": {"id": 1}}, "none of them 'id'"),
-        ({"columns": {"a": 0}}, "numbered from 1"),
-        ({"numbers": ["b"]}, r"must be among the columns, \['b'\] are not"),
-        ({"optional": ["c"]}, r"must be among the columns, \['c'\] are not"),
-        ({"max_characters": 0}, "at least 1, got 0"),
-    ],
-)
-def test_arguments_out_of_range(tmp_path, arguments, message):
-    with pytest.raises(InputError, match=message):
-        TabFile([write(tmp_path / "t", "a")], **{"columns": {"a": 1}, **arguments})
-
-
-def test_rows_out_of_range(tmp_path):
-    with pytest.raises(InputError, match="rows must be at least 1, got 0"):
-        LineFiles({"a": write(tmp_path / "t", "a")}).batches(Report(), rows=0)
 
 
 def test_identity_of_files(tmp_path):

@@ -40,11 +40,6 @@ def test_the_model_is_hashed_once_for_the_identity_and_once_to_load(read):
     assert dropped == {}
 
 
-def test_threads_are_no_part_of_the_identity():
-    config = TranslatorConfig("embedded", backend="transformers")
-    assert TranslateStage(config, threads=1).identity == TranslateStage(config, threads=3).identity
-
-
 def test_threads_reach_the_engine(monkeypatch):
     given = []
 
