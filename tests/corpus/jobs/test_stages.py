@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from paranmt_hf.corpus.jobs.stages import TranslateStage
-from paranmt_hf.corpus.translation import checkpoint, engines
+from paranmt_hf.corpus.translation import engines, transformers
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
 
@@ -15,13 +15,13 @@ from paranmt_hf.errors import InputError
 def read(monkeypatch):
     """Counts how often the model is read and hashed."""
     count = []
-    real = checkpoint.locate
+    real = transformers.locate
 
     def locate(*arguments, **options):
         count.append(1)
         return real(*arguments, **options)
 
-    monkeypatch.setattr(checkpoint, "locate", locate)
+    monkeypatch.setattr(transformers, "locate", locate)
     return count
 
 
