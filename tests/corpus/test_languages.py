@@ -188,6 +188,7 @@ def test_from_english_captions(shared_data, tmp_path, monkeypatch, code):
     assert header_of(tmp_path / "corpus")["language"] == [code]
 
 
+@pytest.mark.slow
 def test_the_card_of_a_model_names_the_languages_that_it_learned(tmp_path, pairs, vectors):
     folders = []
     for language in ("de", "en"):

@@ -61,6 +61,7 @@ def test_normalise_by_hand(text, expected):
     assert normalised(text) == [expected]
 
 
+@pytest.mark.slow
 def test_every_character_in_front_and_between_letter_and_accent():
     characters = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
     known = [character for character in characters if unicodedata.category(character) != "Cn"]

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.bitext import lines
@@ -37,6 +38,7 @@ def content_of(rows, chosen):
     return (BOM if chosen["bom"] else b"") + b"\n".join(rows) + (b"\n" if chosen["last"] else b"")
 
 
+@hypothesis_settings(max_examples=40)
 @given(st.lists(st.tuples(values("\n"), values("\n")), min_size=1, max_size=12), settings())
 def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
     folder = tmp_path_factory.mktemp("lines")
@@ -53,6 +55,7 @@ def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
     assert (rows, report.dropped, report.read) == (expected, dropped, len(sides[0]))
 
 
+@hypothesis_settings(max_examples=40)
 @given(st.lists(st.tuples(*[values("\n\t")] * 3), min_size=1, max_size=12), st.permutations([1, 2, 3]), settings())
 def test_tab_files_equal_plain_python(tmp_path_factory, fields, order, chosen):
     path = tmp_path_factory.mktemp("tabs") / f"text{chosen['suffix']}"
@@ -67,6 +70,7 @@ def test_tab_files_equal_plain_python(tmp_path_factory, fields, order, chosen):
     assert (rows, report.dropped) == (expected, dropped)
 
 
+@hypothesis_settings(max_examples=40)
 @given(st.lists(st.tuples(*[st.none() | values("")] * 2), max_size=12), st.integers(1, 5), st.integers(1, 4))
 def test_parquet_files_equal_plain_python(tmp_path_factory, pairs, block, rows):
     assume(pairs)
@@ -85,6 +89,7 @@ def test_parquet_files_equal_plain_python(tmp_path_factory, pairs, block, rows):
     assert (found, report.dropped) == (expected, dropped)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "count"), [("multi30k/train", 29_000), ("news/news", 30_225)])
 def test_real_bitext_equals_plain_python(shared_data, name, count):
     files = {"source": shared_data / "bitext" / f"{name}.cs", "reference": shared_data / "bitext" / f"{name}.en"}

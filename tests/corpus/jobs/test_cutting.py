@@ -21,7 +21,7 @@ def stored(manifest):
     return [pq.read_table(path)["id"].to_pylist() for path in manifest.paths()]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(st.lists(st.integers(0, 9), max_size=5), st.integers(1, 7))
 def test_rows_stay_in_their_order(tmp_path_factory, sizes, rows):
     manifest = cut_into_shards(tables(sizes), tmp_path_factory.mktemp("cut"), {"made": "here"}, rows)

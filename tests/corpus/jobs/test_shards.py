@@ -43,12 +43,6 @@ def test_a_job_in_this_process_leaves_its_threads_as_they_were(tmp_path, monkeyp
     assert torch.get_num_threads() == before
 
 
-def test_workers_give_the_same_bytes(tmp_path):
-    fakes.run(tmp_path / "one")
-    fakes.run(tmp_path / "two", workers=2)
-    assert contents(tmp_path / "one" / "output") == contents(tmp_path / "two" / "output")
-
-
 def kill_in_the_middle(folder: Path, workers: int, done: int) -> None:
     """Start the job in a process of its own and kill it with -9 once `done` shards stand in the manifest."""
     command = [sys.executable, "-m", "tests.corpus.fakes", str(folder), "0.02", str(workers), "local"]
@@ -64,7 +58,8 @@ def kill_in_the_middle(folder: Path, workers: int, done: int) -> None:
     assert len(json.loads(manifest.read_text())["shards"]) < 4, "the job ended before it could be killed"
 
 
-@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
 def test_killed_job_continues(tmp_path, workers):
     fakes.run(tmp_path / "whole")
     kill_in_the_middle(tmp_path / "killed", workers, done=1)
@@ -80,15 +75,16 @@ def test_killed_job_continues(tmp_path, workers):
     assert sum(before.values()) >= 5
 
 
-def test_dead_worker_is_replaced(tmp_path):
+def test_workers_give_the_same_bytes_even_if_one_dies(tmp_path):
+    fakes.run(tmp_path / "one")
     source = fakes.make_input(tmp_path / "input")
     stage = fakes.UpperStage(str(tmp_path / "log"), poison="die")
     manifest = run_job(source, tmp_path / "output", stage, EngineConfig("local", 2, 1))
-    assert manifest.rows == 18
-    assert (tmp_path / "log.died").exists()
+    assert manifest.rows == 18 and (tmp_path / "log.died").exists()
+    assert contents(tmp_path / "output") == contents(tmp_path / "one" / "output")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_error_in_a_worker_is_the_users_sentence(tmp_path, workers):
     source = fakes.make_input(tmp_path / "input")
     stage = fakes.UpperStage(str(tmp_path / "log"), poison="row 7")
@@ -185,6 +181,7 @@ def test_torch_is_not_asked_for_gpus_where_no_driver_is(monkeypatch, tmp_path):
     assert engine.has_driver()
 
 
+@pytest.mark.slow
 def test_script_without_a_guard_is_told(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
