@@ -1,11 +1,21 @@
 """What tests of the command share: small settings, a command that fails, and options."""
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from paranmt_hf.cli import file_values, find_command, main
 from paranmt_hf.cli.command import flag_of
 from paranmt_hf.cli.parsing import parse
 
 # A training that takes no time.
 SMALL = ["--dimension", "4", "--batch-size", "2", "--mega-batch", "2", "--epochs", "2"]
+
+
+def write_pairs(path):
+    """Write ten pairs."""
+    words = "abcdefghij"
+    table = {"reference": [f"{word} x" for word in words], "translation": [f"{word} y {word}" for word in words]}
+    pq.write_table(pa.table(table), path)
 
 
 def fails(capsys, arguments, *messages):

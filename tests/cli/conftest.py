@@ -1,11 +1,9 @@
 """A folder to work in, pairs in it, and an encoder trained on them."""
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
-from tests.cli.commands import SMALL
+from tests.cli.commands import SMALL, write_pairs
 
 
 @pytest.fixture(autouse=True)
@@ -19,9 +17,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def pairs(folder):
     """The folder, with ten pairs in it."""
-    words = "abcdefghij"
-    table = {"reference": [f"{word} x" for word in words], "translation": [f"{word} y {word}" for word in words]}
-    pq.write_table(pa.table(table), folder / "pairs.parquet")
+    write_pairs(folder / "pairs.parquet")
     return folder
 
 

@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
-from tests.cli.commands import fails
 
 SELECT = ["select", "release", "--out", "some"]
 
@@ -56,26 +55,3 @@ def test_bounds_of_columns(release):
     assert ids(release / "some") == [10, 11, 12]
     assert main(["select", "--config", "some/paranmt.yaml", "--out", "other", "--min", "para_score=0.55"]) == 0
     assert ids(release / "other") == [11, 12]
-
-
-def test_what_it_says_of_bad_options(release, capsys):
-    fails(capsys, [*SELECT, "--max", "id=much"], "--max takes COLUMN=NUMBER")
-    fails(capsys, [*SELECT, "--min", "=1"], "min must be NAME=VALUE")
-    fails(
-        capsys, [*SELECT, "--min", "beauty=1"], "release has no column beauty, which decides what is dropped; it has"
-    )
-    fails(capsys, [*SELECT, "--tenths", "11"], "tenths must be from 1, the lowest, to 10")
-    fails(capsys, SELECT, "nothing says which rows are kept")
-    fails(capsys, ["select", "nowhere", "--out", "some", "--tenths", "1"], "nowhere is not a finished release")
-    fails(capsys, ["select", "release", "--out", ".", "--tenths", "1"], "is the current folder of this process")
-    fails(
-        capsys,
-        ["select", "release", "--out", "release", "--tenths", "1"],
-        "release is the release that rows are selected from",
-    )
-    fails(
-        capsys,
-        [*SELECT, "--tenths", "1", "--json", "no/x.json"],
-        "no/x.json",
-    )
-    assert not list(release.glob("some*"))

@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
-from tests.cli.commands import fails
 
 
 @pytest.fixture
@@ -43,22 +42,3 @@ def test_a_picture(corpora, capsys):
     pytest.importorskip("matplotlib")
     assert main(["stats", "news.en", "--write", "figure.png"]) == 0
     assert (corpora / "figure.png").stat().st_size > 5000
-
-
-def test_bad_input(corpora, capsys):
-    before = sorted(path.name for path in corpora.iterdir())
-    fails(capsys, ["stats", "none"], "none: there is no such file")
-    fails(capsys, ["stats", "pairs.parquet"], "no column reference; it has english, score", "--columns reference=NAME")
-    fails(capsys, ["stats", "news.en", "--json", "no/stats.json"], "no/stats.json")
-    fails(capsys, ["stats", "news.en", "--write", "."], "is a folder")
-    fails(capsys, ["stats", "news.en", "--write", "a.doc"], "a.doc")
-    fails(capsys, ["stats", "news.en", "--write-samples", "news.en"], "news.en is a file; name a folder")
-    fails(capsys, ["stats", "news.en", "--sample", "0"], "sample must be from 1 to 2,000,000, was 0")
-    (corpora / "trees").write_text("(S a)\n(S (NP b)\n")
-    fails(
-        capsys,
-        ["stats", "news.en", "--parser", "trees", "--json", "s.json"],
-        "trees:2: expected a tree, but 1 closing",
-    )
-    (corpora / "trees").unlink()
-    assert sorted(path.name for path in corpora.iterdir()) == before

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 # Each command of a mistake, and what is said of it.
 MISTAKES = {
     "--data none.parquet": "cannot read none.parquet: there is no such file",
