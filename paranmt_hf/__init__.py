@@ -33,7 +33,7 @@ _NAMES = {
     "ReleaseConfig": "paranmt_hf.corpus.release_run",
     "EvaluationText": "paranmt_hf.corpus.selection.decontamination",
     "TextInput": "paranmt_hf.corpus.bitext.inputs",
-    "RotateConfig": "paranmt_hf.training.rotate",
+    "RotateConfig": "paranmt_hf.training.derived",
     "ReleaseFilter": "paranmt_hf.corpus.selection.release_filter",
     "PairSelection": "paranmt_hf.corpus.pairs",
     "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
@@ -47,7 +47,7 @@ _NAMES = {
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "TuneConfig": "paranmt_hf.training.tuning.grid",
     "augment": "paranmt_hf.paraphrase.augment",
-    "average_encoders": "paranmt_hf.training.average",
+    "average_encoders": "paranmt_hf.training.derived",
     "build": "paranmt_hf.corpus.build",
     "convert_model": "paranmt_hf.training.convert",
     "describe_corpora": "paranmt_hf.corpus.stats",
@@ -73,7 +73,7 @@ _NAMES = {
     "parse_pairs": "paranmt_hf.corpus.parsing.parse",
     "publish": "paranmt_hf.hub.publish",
     "rescore": "paranmt_hf.corpus.score",
-    "rotate_encoder": "paranmt_hf.training.rotate",
+    "rotate_encoder": "paranmt_hf.training.derived",
     "sample_for_annotation": "paranmt_hf.apps.annotate.annotate",
     "select": "paranmt_hf.corpus.selection.select",
     "serve_annotation": "paranmt_hf.apps.annotate.annotate",
@@ -223,13 +223,12 @@ if TYPE_CHECKING:
     from paranmt_hf.search.index import SentenceIndex
     from paranmt_hf.search.indexed_vectors import IndexConfig
     from paranmt_hf.search.mine import MineConfig, mine_pairs
-    from paranmt_hf.training.average import average_encoders
     from paranmt_hf.training.config import TrainConfig
     from paranmt_hf.training.convert import ConvertConfig, convert_model
+    from paranmt_hf.training.derived import RotateConfig, average_encoders, rotate_encoder
     from paranmt_hf.training.mega_batch_miner import MarginLoss, MegaBatchMiner
     from paranmt_hf.training.negatives import NegativesConfig, mined_negatives
     from paranmt_hf.training.overfitting import evaluate_overfitting
-    from paranmt_hf.training.rotate import RotateConfig, rotate_encoder
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig
     from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec
     from paranmt_hf.training.supervised.config import SuperviseConfig

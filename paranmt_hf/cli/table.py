@@ -125,13 +125,13 @@ GROUPS: dict[str, list[Command]] = {
         ),
         Command(
             "encoder average",
-            "paranmt_hf.training.average:average_encoders",
+            "paranmt_hf.training.derived:average_encoders",
             "average the weights of encoders trained from one start",
             "paranmt encoder average models/one models/two --out models/mean",
         ),
         Command(
             "encoder rotate",
-            "paranmt_hf.training.rotate:rotate_encoder",
+            "paranmt_hf.training.derived:rotate_encoder",
             "order dimensions, so that cutting some off costs less",
             "paranmt encoder rotate models/word-trigram --out models/word-trigram-even",
         ),

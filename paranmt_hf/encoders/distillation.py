@@ -15,13 +15,16 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Advanced, Count, Range, check
+from paranmt_hf.util.settings import Count, Group, Range, check
 
 Encode = Callable[[list[str]], np.ndarray]
 # Words that are encoded at once.
 WORDS_AT_ONCE = 2_000
 # The a of SIF's weights a / (a + p).
 SIF_A = 1e-3
+FREQUENT = Group("most_frequent", "Which words get a vector.")
+READING = Group("reading", "How words are read in sentences, instead of alone.")
+REDUCTION = Group("reduction", "How vectors are weighted and reduced.")
 
 
 @dataclass(frozen=True)
@@ -39,19 +42,19 @@ class DistillConfig:
         remove: Leave out this number of first principal components.
     """
 
-    words: Count = 50_000
-    min_count: Count = 1
-    dimension: Count | None = None
-    unweighted: Annotated[bool, Advanced] = False
-    contexts: Count | None = None
-    precision: Annotated[Literal["float32", "bf16"], Advanced] = "float32"
-    remove: Annotated[int, Range(at_least=0), Advanced] = 0
+    words: Annotated[Count, FREQUENT] = 50_000
+    min_count: Annotated[Count, FREQUENT] = 1
+    dimension: Annotated[Count | None, REDUCTION] = None
+    unweighted: Annotated[bool, REDUCTION] = False
+    contexts: Annotated[Count | None, READING] = None
+    precision: Annotated[Literal["float32", "bf16"], READING] = "float32"
+    remove: Annotated[int, Range(at_least=0), REDUCTION] = 0
 
     def __post_init__(self) -> None:
         check(self)
         if self.precision != "float32" and self.contexts is None:
             raise InputError(
-                "precision is that of a model which reads words in sentences; give contexts too, or leave it out"
+                "`precision` is that of a model which reads words in sentences; give `contexts` too, or leave it out"
             )
 
 
@@ -148,6 +151,6 @@ def check_reduction(rows: int, width: int, dimension: int | None, remove: int) -
         wanted = f"{dimension} dimensions" if dimension is not None else "what is left of them"
         first = f" without the first {remove}" if remove else ""
         advice = (
-            "give more text or a smaller --dimension" if width > most else "give a smaller --dimension or --remove"
+            "give more text or a smaller `dimension`" if width > most else "give a smaller `dimension` or `remove`"
         )
         raise InputError(f"{rows} vectors of {width} dimensions cannot be reduced to {wanted}{first}; {advice}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
@@ -68,10 +69,8 @@ class MinedNegatives:
         """The negatives below their sentences, as in table 7."""
         lines = []
         for sentence, negatives in self.of.items():
-            lines += [
-                sentence,
-                *(f"  M = {one.mega_batch:<4} {one.similarity:5.2f}  {one.sentence}" for one in negatives),
-            ]
+            lines.append(sentence)
+            lines += [f"  M = {one.mega_batch:<4} {one.similarity:5.2f}  {one.sentence}" for one in negatives]
         return "\n".join(lines)
 
 
@@ -99,7 +98,7 @@ def mined_negatives(
     model = load(encoder)
     most = config.pairs(max(config.mega_batches))
     sources = [data] if isinstance(data, str | Path) else list(data)
-    pool = _sample(Pairs(sources, PairSelection(), seed=config.seed), most, config.seed)
+    pool = random_pairs(Pairs(sources, PairSelection(max_pairs=most), seed=config.seed), config.seed)
     if len(pool) < most:
         raise InputError(
             f"M = {max(config.mega_batches)} needs {most:,} pairs, the data has {len(pool):,}; name a smaller M"
@@ -108,11 +107,18 @@ def mined_negatives(
     candidates = [sentence for pair in pool for sentence in pair]
     similarities = model.encode(list(sentences), **options) @ model.encode(candidates, **options).T
     _exclude_paraphrases(similarities, sentences, candidates, config)
-    negatives = [
-        [_most_similar(row, candidates, size, config.pairs(size)) for size in config.mega_batches]
-        for row in similarities
-    ]
-    return MinedNegatives(dict(zip(sentences, negatives, strict=True)))
+    found: dict[str, list[Negative]] = {}
+    for sentence, row in zip(sentences, similarities, strict=True):
+        best = {size: int(np.argmax(row[: 2 * config.pairs(size)])) for size in config.mega_batches}
+        found[sentence] = [Negative(size, float(row[index]), candidates[index]) for size, index in best.items()]
+    return MinedNegatives(found)
+
+
+def random_pairs(pairs: Pairs, seed: int) -> list[tuple[str, str]]:
+    """Read pairs in a random order."""
+    table = pa.concat_tables(pairs.batches())
+    table = table.take(np.random.default_rng(seed).permutation(table.num_rows))
+    return list(zip(*(table[side].to_pylist() for side in SIDES), strict=True))
 
 
 def _exclude_paraphrases(
@@ -120,8 +126,8 @@ def _exclude_paraphrases(
 ) -> None:
     """Give what cannot be a sentence's negative a similarity [sentence, candidate] below all others, in place.
 
-    That is what training excludes: each sentence is added to the pairs as one that is paired with itself. The two
-    sentences of a pair stand beside each other, candidate 2k is paired with 2k + 1.
+    That is what training excludes: each sentence is added to the pairs as one that is paired with itself. Candidate 2k
+    is paired with 2k + 1.
     """
     from paranmt_hf.training.mega_batch import excluded
 
@@ -140,27 +146,3 @@ def _exclude_paraphrases(
                 f"no negative for {sentence!r} among {fewest} pairs: all their sentences are copies of it or "
                 "paraphrases"
             )
-
-
-def _most_similar(row: np.ndarray, candidates: Sequence[str], mega_batch: int, pairs: int) -> Negative:
-    """Choose the most similar [candidate] of the sentences of the first pairs."""
-    index = int(np.argmax(row[: 2 * pairs]))
-    return Negative(mega_batch, float(row[index]), candidates[index])
-
-
-def _sample(pairs: Pairs, count: int, seed: int) -> list[tuple[str, str]]:
-    """Draw pairs without knowing how many there are: each gets a random key, the smallest keys win."""
-    generator = np.random.default_rng(seed)
-    kept: list[tuple[str, str]] = []
-    keys = np.empty(0)
-    for table in pairs.batches():
-        drawn = generator.random(table.num_rows)
-        # Rows that cannot be among the smallest keys any more are not turned into Python strings.
-        bound = keys.max() if len(kept) >= count else np.inf
-        rows = np.flatnonzero(drawn < bound)
-        chosen = table.take(rows)
-        kept += list(zip(*(chosen[side].to_pylist() for side in SIDES), strict=True))
-        keys = np.concatenate([keys, drawn[rows]])
-        order = np.argsort(keys, kind="stable")[:count]
-        kept, keys = [kept[index] for index in order.tolist()], keys[order]
-    return kept

@@ -18,7 +18,7 @@ from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
-from paranmt_hf.util.settings import Range, Seed, check
+from paranmt_hf.util.settings import PythonOnly, Range, Seed, check
 
 # Pairs in memory, and pairs that are encoded at once.
 MAX_PAIRS, ENCODED_PAIRS = 3_000_000, 100_000
@@ -38,7 +38,7 @@ class OverfittingConfig:
 
     pool: Annotated[int, Range(at_least=2)] = 100
     pairs: Annotated[int, Range(at_least=2, at_most=MAX_PAIRS)] = 10_000
-    seed: Seed = 1
+    seed: Annotated[Seed, PythonOnly] = 1
 
     def __post_init__(self) -> None:
         check(self)
@@ -85,13 +85,7 @@ def evaluate_overfitting(
 
 
 class MarginPairs:
-    """Pairs over which encoders are measured, read once.
-
-    Args:
-        data: As for `train`.
-        development: The development set, or where it is; see `read_scored_pairs`.
-        config: How many pairs are drawn, and the pools.
-    """
+    """Training pairs, and pairs of a development set (or its place), over which encoders are measured; read once."""
 
     def __init__(
         self,
@@ -127,7 +121,7 @@ class MarginPairs:
         return mean_margin(encoder, first, second, pool=self.config.pool, seed=self.config.seed)
 
 
-def margins(vectors: np.ndarray, keys: np.ndarray) -> np.ndarray:
+def pool_margins(vectors: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Compute 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) of each pair (g1, g2) of a pool.
 
     The negatives n1 and n2 are the most similar allowed sentences of the pool, as `mine_negatives` finds them.
@@ -155,17 +149,9 @@ def margins(vectors: np.ndarray, keys: np.ndarray) -> np.ndarray:
 def mean_margin(
     encoder: Encoder, first: Sequence[str], second: Sequence[str], *, pool: int = 100, seed: int = 1
 ) -> float:
-    """Average the margins of pairs in random pools.
+    """Average the margins of pairs (first and second sides) in random pools, over those that have negatives.
 
-    Args:
-        encoder: The encoder.
-        first: First sides [pair].
-        second: Second sides [pair].
-        pool: Pairs among which the negatives of each are searched, as in a mini-batch; at least 2.
-        seed: Decides the pools.
-
-    Returns:
-        The mean over the pairs that have negatives, in [-4, 4].
+    `pool` is the number of pairs among which the negatives of each are searched; at least 2.
     """
     tables, hashes = WordTokenizer().tables(first, second), TokenHashes()
     keys = np.stack([sentence_keys(table, hashes.of(table)) for table in tables])
@@ -179,7 +165,7 @@ def mean_margin(
         vectors = np.stack(sides)
         for start in range(0, len(own), pool):
             known = keys[:, own[start : start + pool]].ravel()
-            values.append(margins(vectors[:, start : start + pool].reshape(len(known), -1), known))
+            values.append(pool_margins(vectors[:, start : start + pool].reshape(len(known), -1), known))
     found = np.concatenate([np.empty(0), *values])
     if not len(found):
         raise InputError(

@@ -184,7 +184,7 @@ def _train_recipe(
     start = EncoderConfig(init_from=str(first))
     # Text is for a teacher alone.
     train(data, second, encoder=start, config=margin, selection=further, **{**others, "text": None})
-    from paranmt_hf.training.average import average_encoders
+    from paranmt_hf.training.derived import average_encoders
     from paranmt_hf.training.distributed import barrier
 
     if os.environ.get("RANK", "0") == "0":

@@ -27,7 +27,7 @@ from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.training.average import average_encoders
+from paranmt_hf.training.derived import average_encoders
 from tests.encoders.test_ngrams import buckets_of
 from tests.encoders.toys import SENTENCES, WORDS, rows
 

@@ -17,8 +17,8 @@ from paranmt_hf import cli
 from paranmt_hf.encoders.modules.paranmt_tables import store
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import publish
-from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.convert import ConvertConfig, convert_model
+from paranmt_hf.training.derived import average_encoders
 from tests.encoders.sent2vec_files import TEXTS, WORDS, BinFile, vector
 
 

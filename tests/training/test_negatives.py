@@ -5,11 +5,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
-from paranmt_hf.training import negatives
-from paranmt_hf.training.negatives import NegativesConfig, mined_negatives
+from paranmt_hf.training.negatives import NegativesConfig, mined_negatives, random_pairs
 from tests.training.toys import encoder_of, random_text
 
 PAIRS = 90
@@ -35,7 +35,8 @@ def test_equals_brute_force_over_the_same_pairs(place):
     folder, (references, translations) = place
     sentences = [references[3], translations[5], "w1 w2 w3", "w7"]
     mined = mine(place, sentences)
-    pool = negatives._sample(negatives.Pairs([folder / "pairs.parquet"], negatives.PairSelection()), 80, 1)
+    selected = Pairs([folder / "pairs.parquet"], PairSelection(max_pairs=80), seed=1)
+    pool = random_pairs(selected, 1)
     assert len(set(pool)) == 80
     assert set(pool) <= set(zip(references, translations, strict=True))
     encoder = load(folder / "encoder")
@@ -79,33 +80,10 @@ def test_copies_and_paraphrases_are_no_negatives(tmp_path, place):
         assert mined[0][0].similarity > -1
 
 
-def test_too_few_pairs_and_bad_sizes(tmp_path, place):
+def test_too_few_pairs(tmp_path, place):
     with pytest.raises(InputError, match=r"M = 10 needs 200 pairs, the data has 90; name a smaller M"):
         mine(place, ["w1"], (1, 10))
-    for sizes, batch, message in (
-        ((), 20, r"mega_batches must be at least one value, was \(\)"),
-        ((0,), 20, r"mega_batches must be values that are each at least 1, was \(0,\)"),
-        ((1,), 0, "batch_size must be at least 1, was 0"),
-    ):
-        with pytest.raises(InputError, match=f"^{message}$"):
-            mine(place, ["w1"], sizes, batch_size=batch)
     same = tmp_path / "same.parquet"
     pq.write_table(pa.table({"reference": ["w1"] * 3, "translation": ["w1"] * 3}), same)
     with pytest.raises(InputError, match="no negative for 'w1'"):
         mined_negatives(["w1"], data=[same], config=NegativesConfig((1,), 3), encoder=place[0] / "encoder")
-
-
-def test_sampling_is_even_over_batches(tmp_path, monkeypatch):
-    from paranmt_hf.corpus import pairs as reading
-
-    monkeypatch.setattr(reading, "BATCH_ROWS", 100)
-    texts = [str(number) for number in range(1000)]
-    pq.write_table(pa.table({"reference": texts, "translation": texts}), tmp_path / "p.parquet")
-    drawn = np.zeros(1000)
-    for seed in range(60):
-        pairs = negatives.Pairs([tmp_path / "p.parquet"], negatives.PairSelection())
-        chosen = [int(left) for left, _ in negatives._sample(pairs, 50, seed)]
-        assert len(set(chosen)) == 50
-        drawn[chosen] += 1
-    # Each tenth of the file gets 300 of 3,000; five standard deviations are 80.
-    assert np.abs(drawn.reshape(10, 100).sum(axis=1) - 300).max() < 80

@@ -13,8 +13,8 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.average import average_encoders
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.derived import average_encoders
 from paranmt_hf.training.record import AveragedModel, TrainingRecord
 from tests.cli.commands import fails
 from tests.toys import bytes_of
@@ -43,7 +43,7 @@ def cosines(vectors):
 def test_whole_vectors_keep_their_cosines(folder, tmp_path, order, each_part):
     before = load(folder / "m", device="cpu").encode(PROBE)
     data = folder / "pairs.parquet" if order == "principal" else None
-    config = RotateConfig(order=order, each_part=each_part)
+    config = RotateConfig(each_part=each_part)
     rotated = rotate_encoder(folder / "m", tmp_path / "r", config=config, data=data).load()
     after = rotated.encode(PROBE)
     assert after.shape == (4, 32) and np.abs(after - before).max() > 0.01
@@ -63,8 +63,7 @@ def test_whole_vectors_keep_their_cosines(folder, tmp_path, order, each_part):
 
 def test_principal_components_fall(folder, tmp_path):
     """The squares of the dimensions, over the sentences that they are taken from, become fewer and fewer."""
-    config = RotateConfig(order="principal")
-    rotated = rotate_encoder(folder / "m", tmp_path / "r", config=config, data=folder / "pairs.parquet").load()
+    rotated = rotate_encoder(folder / "m", tmp_path / "r", data=folder / "pairs.parquet").load()
     vectors = rotated.encode([*synonyms(60)[0], *synonyms(60)[1]]).astype(np.float64)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     shares = np.square(vectors).mean(axis=0)
@@ -113,8 +112,6 @@ def test_what_does_not_fit(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     model = str(folder / "m")
     for options, message in (
-        (["--order", "principal"], "--order principal needs text"),
-        (["--data", "x.parquet"], "--data is for --order principal"),
         (["--dimension", "33"], "--dimension 33 is more than the 32 dimensions"),
         (["--dimension", "3", "--each-part"], "--dimension with --each-part"),
         (["--dimension", "0"], "dimension"),

@@ -26,7 +26,7 @@ LEARNING_RATE: dict[Optimizer, float] = {"adam": 0.001, "adagrad": 0.05}
 LAMBDA_W: dict[TaskName, float] = {"SICK-R": 1e-5, "SICK-E": 1e-5, "SST2": 1e-6, "SST5": 1e-6}
 EPOCHS, EPOCHS_FIXED = 10, 20
 HEAD = Group("head", "Widths of the layers over sentence vectors.")
-OPTIMISATION = Group("optimisation", "How steps are made.")
+OPTIMIZATION = Group("optimization", "How steps are made.")
 PENALTIES = Group("penalties", "What holds parameters back (equation 2).")
 
 
@@ -59,9 +59,9 @@ class SuperviseConfig:
     projection: Annotated[Width | None, HEAD] = None
     hidden: Annotated[Width | None, HEAD] = None
     epochs: Count | None = None
-    batch_size: Annotated[Count, OPTIMISATION] = 25
-    optimizer: Annotated[Optimizer | None, OPTIMISATION] = None
-    learning_rate: Annotated[float | None, Range(above=0, at_most=1), OPTIMISATION] = None
+    batch_size: Annotated[Count, OPTIMIZATION] = 25
+    optimizer: Annotated[Optimizer | None, OPTIMIZATION] = None
+    learning_rate: Annotated[float | None, Range(above=0, at_most=1), OPTIMIZATION] = None
     lambda_s: Annotated[Weight, PENALTIES] = 1e-6
     lambda_c: Annotated[Weight, PENALTIES] = 1e-6
     lambda_w: Annotated[Weight | None, PENALTIES] = None

@@ -237,8 +237,8 @@ def test_a_loss_that_is_no_number(made, folder, capsys, any_number):
     save(broken, folder / "broken")
     command = ["supervise", made / "senteval", "--task", "SICK-R", "--out", "out", "--init-from", "broken"]
     fails(capsys, command, "the loss of step 1 is nan; lower the learning rate or look for broken initial vectors")
-    words = ["--init-from", made / "word", "--optimisation", "optimizer=adagrad,learning_rate=1e6"]
-    fails(capsys, [*command[:-2], *words], "there is no correlation, because", "lower --optimisation learning_rate")
+    words = ["--init-from", made / "word", "--optimization", "optimizer=adagrad,learning_rate=1e6"]
+    fails(capsys, [*command[:-2], *words], "there is no correlation, because", "lower --optimization learning_rate")
     with torch.no_grad():
         broken[0].embedding.weight[1] = float("nan")
     save(broken, folder / "nan")

@@ -1,15 +1,16 @@
-"""Put the dimensions of a trained averaging encoder into an order in which the first ones hold most of its cosines."""
+"""Encoders made from others: the mean of several, and one whose dimensions are in another order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.card import write_derived_card
@@ -20,6 +21,7 @@ from paranmt_hf.training.record import (
     Derived,
     DerivedRecord,
     Rotation,
+    basis_of,
     training_values,
 )
 from paranmt_hf.util.records import as_json
@@ -27,10 +29,95 @@ from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.settings import Count, Seed, check
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 # Sentence pairs whose principal components are taken, sampled at random.
 ROTATION_PAIRS = 10_000
+
+
+def average_encoders(models: Sequence[str | Path], out: str | Path) -> Derived:
+    """Average the weights of encoders that were trained from one start, in full precision.
+
+    A model that was trained further on narrower data, averaged with its start, keeps part of its gain and recovers
+    part of its loss (Wortsman et al. 2022, arXiv:2109.01903).
+
+    Args:
+        models: Folders or Hub ids of at least two encoders with equal vocabularies and dimensions; one that is named
+            twice counts twice.
+        out: Folder of the mean; its `training.json` is that of the last model, and names all of them.
+    """
+    if len(models) < 2:
+        raise InputError("name at least two models to average", option="models")
+    located = [locate(model) for model in models]
+    out = result_folder(out, DerivedRecord, sources=[model.folder for model in located])
+    for model in located:
+        if kind := other_kind(model.folder):
+            raise InputError(f"{model.name} is {kind}; only encoders trained on pairs from one start can be averaged")
+    bases = [basis_of(training_values(model.folder)) for model in located]
+    if any(basis != bases[0] for basis in bases):
+        name = next(model.name for model, basis in zip(located, bases, strict=True) if basis)
+        raise InputError(
+            f"{name} was rotated (`paranmt encoder rotate`), or trained from a rotated model, so it does not "
+            "have the dimensions of the other models; average first and rotate the mean"
+        )
+    # The development score of the last model is not that of the mean.
+    values = training_values(located[-1].folder) | {
+        "development": None,
+        "mean_of": [{"name": model.name, "revision": model.revision} for model in located],
+    }
+    record = DerivedRecord.from_json(values, out / TRAINING_FILE)
+
+    def make(work: Path, folder: Path) -> DerivedRecord:
+        from paranmt_hf.encoders.saving import save
+
+        save(_mean(located), folder)
+        write_derived_card(folder, out.name, values)
+        return record
+
+    return run(out, record.settings, DerivedRecord, make, result=Derived, command="encoder average")
+
+
+def _mean(located: Sequence[Model]) -> SentenceEncoder:
+    """Average the weights of encoders."""
+    import torch
+
+    from paranmt_hf.encoders.building import trainable
+
+    mean = trainable(load(located[0], device="cpu"))
+    sums = {name: weight.double() for name, weight in mean.state_dict().items()}
+    for source in located[1:]:
+        other = load(source, device="cpu")
+        weights = other.state_dict()
+        if _kind(other) != _kind(mean) or any(weights[key].shape != sums[key].shape for key in sums):
+            raise InputError(
+                f"{source.name} does not have the kind, the vocabulary and the dimensions of {located[0].name}; only "
+                "models trained from one start can be averaged"
+            )
+        for key, weight in weights.items():
+            sums[key] += weight
+    mean.load_state_dict({name: (total / len(located)).to(torch.float32) for name, total in sums.items()})
+    return mean
+
+
+def _kind(model: SentenceEncoder) -> tuple[Any, ...]:
+    """What models to be averaged must have in common, with how a BLSTM joins directions and what is pooled."""
+    from paranmt_hf.encoders.composition import take_apart
+
+    composition = take_apart(list(model))
+    parts = []
+    for part in composition.parts:
+        ngrams = part.vocabulary.ngrams
+        hashed = None if ngrams is None else (ngrams.order, ngrams.buckets, ngrams.hashes.tobytes(), part.cut)
+        parts.append(([_described(module) for module in part.modules], part.vocabulary.units, hashed))
+    return composition.name, parts
+
+
+def _described(module: nn.Module) -> str:
+    """Name a module's class, and its activation if it has one."""
+    activation = getattr(module, "activation_function", getattr(module, "activation", ""))
+    return f"{type(module).__name__} {activation}"
 
 
 @dataclass(frozen=True)
@@ -38,15 +125,12 @@ class RotateConfig:
     """How the dimensions of an encoder are ordered (not in the papers).
 
     Attributes:
-        order: even: every dimension holds as much as any other; principal: principal components of the sentences of
-            `data`, the largest first.
         dimension: Keep only this number of the first dimensions.
         each_part: Rotate each table of a concatenation such as WORD,TRIGRAM by itself: the files stay as small, but
             the first dimensions are then those of the first table alone.
         seed: Decides the even rotation, or which pairs are sampled.
     """
 
-    order: Literal["even", "principal"] = "even"
     dimension: Count | None = None
     each_part: bool = False
     seed: Seed = 1
@@ -54,7 +138,10 @@ class RotateConfig:
     def __post_init__(self) -> None:
         check(self)
         if self.each_part and self.dimension is not None:
-            raise InputError("`dimension` with `each_part` would keep dimensions of the first table alone; give one")
+            raise InputError(
+                "`dimension` with `each_part` would keep dimensions of the first table alone; give one of them",
+                option="dimension",
+            )
 
 
 def rotate_encoder(
@@ -66,17 +153,18 @@ def rotate_encoder(
 ) -> Derived:
     """Order the dimensions of an averaging encoder, so that cutting some off costs less; its cosines stay the same.
 
-    A concatenation becomes a sum of tables that are as wide as all of its tables together, unless `each_part` is set.
+    Every dimension then holds as much as any other, or, with `data`, the first ones hold most. A concatenation becomes
+    a sum of tables that are as wide as all of its tables together, unless `each_part` is set.
 
     Args:
         model: Folder or Hub id of an encoder trained on pairs; `embedded` is the one in the package.
         out: Folder of the rotated encoder; its `training.json` is that of the model, with the rotation.
-        data: Sentences whose principal components are taken, as `paranmt train` takes them; for that order only.
-        config: The order, and the number of dimensions.
+        data: Sentences whose principal components become the dimensions, the largest first; as `paranmt train` takes
+            them.
+        config: Which dimensions are kept, and whether tables are rotated by themselves.
     """
     # Torch is imported only now, so that the command's help does not need it.
     from paranmt_hf.encoders.building import trainable
-    from paranmt_hf.encoders.loading import load
     from paranmt_hf.encoders.rotation import refuse_other_weights
     from paranmt_hf.encoders.saving import save
 
@@ -84,11 +172,21 @@ def rotate_encoder(
     out = result_folder(out, DerivedRecord, sources=[located.folder])
     if kind := other_kind(located.folder):
         raise InputError(f"{located.name} is {kind}; only encoders trained on pairs are rotated")
-    pairs = _pairs(config, data)
+    sources = [data] if isinstance(data, str | Path) else data
+    pairs = Pairs(list(sources), PairSelection(max_pairs=ROTATION_PAIRS), seed=config.seed) if sources else None
     encoder = trainable(load(located, device="cpu"))
     composition = refuse_other_weights(encoder, str(model))
     _check(config, composition.dimension, len(composition.parts) if composition.mode == "concatenate" else 1)
-    values = training_values(located.folder) | {"rotated": as_json(_rotation(located, config, pairs))}
+    rotation = Rotation(
+        model=AveragedModel(located.name, located.revision),
+        order="even" if pairs is None else "principal",
+        dimension=config.dimension,
+        each_part=config.each_part,
+        pairs=None if pairs is None else ROTATION_PAIRS,
+        seed=config.seed,
+        data=None if pairs is None else pairs.identity,
+    )
+    values = training_values(located.folder) | {"rotated": as_json(rotation)}
     # The rotation that it was trained in is not the last one.
     values.pop("basis", None)
 
@@ -103,20 +201,6 @@ def rotate_encoder(
     return run(out, identity, DerivedRecord, make, result=Derived, command="encoder rotate")
 
 
-def _pairs(config: RotateConfig, data: str | Path | Sequence[str | Path] | None) -> Pairs | None:
-    """The sentences whose components are taken."""
-    if (config.order == "principal") != (data is not None):
-        raise InputError(
-            "`order` principal needs text whose principal components are taken: give `data`, such as the training data"
-            if data is None
-            else "`data` is for `order` principal; leave it out, or choose that order"
-        )
-    if data is None:
-        return None
-    sources = [data] if isinstance(data, str | Path) else list(data)
-    return Pairs(sources, PairSelection(max_pairs=ROTATION_PAIRS), seed=config.seed)
-
-
 def _check(config: RotateConfig, dimension: int, tables: int) -> None:
     if config.dimension is not None and config.dimension > dimension:
         raise InputError(f"`dimension` {config.dimension} is more than the {dimension} dimensions of the model")
@@ -124,18 +208,6 @@ def _check(config: RotateConfig, dimension: int, tables: int) -> None:
         raise InputError(
             "`each_part` is for concatenations such as WORD,TRIGRAM, which this model is not; leave it out"
         )
-
-
-def _rotation(located: Model, config: RotateConfig, pairs: Pairs | None) -> Rotation:
-    return Rotation(
-        model=AveragedModel(located.name, located.revision),
-        order=config.order,
-        dimension=config.dimension,
-        each_part=config.each_part,
-        pairs=None if pairs is None else ROTATION_PAIRS,
-        seed=config.seed,
-        data=None if pairs is None else pairs.identity,
-    )
 
 
 def _rotate(encoder: SentenceEncoder, config: RotateConfig, pairs: Pairs | None) -> SentenceEncoder:
