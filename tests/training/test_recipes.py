@@ -12,7 +12,7 @@ from paranmt_hf import load
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.training import average, distributed
+from paranmt_hf.training import derived, distributed
 from paranmt_hf.training import train as workflow
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingRecord
@@ -131,7 +131,7 @@ def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
     def twice(*arguments):
         raise AssertionError("averaged by two processes")
 
-    monkeypatch.setattr(average, "average_encoders", twice)
+    monkeypatch.setattr(derived, "average_encoders", twice)
     monkeypatch.setattr(distributed, "barrier", averaged_elsewhere)
     settings = EncoderConfig(vectors="v"), TrainConfig(teacher="t"), PairSelection(), {"text": None}
     monkeypatch.setattr(workflow, "train", lambda data, out, **options: steps.append(out.name))
