@@ -33,14 +33,7 @@ SMALLEST_SPREAD = 1e-7
 def choose_vocabularies(
     config: EncoderConfig, counts: Mapping[Kind, Counter[str]], vectors: WordVectors | None = None
 ) -> dict[Kind, Vocabulary]:
-    """Choose the units that get a row.
-
-    Args:
-        config: The settings.
-        counts: How often each unit occurs in the training text, by kind.
-        vectors: Pretrained vectors; of their words those of the training text come first, then the others, in order.
-            Where unknown words share the file's vector, words without one of their own are left out.
-    """
+    """Choose the units that get a row: the most frequent ones of the training text, then words of `vectors`."""
     found: dict[Kind, Vocabulary] = {}
     for kind in config.kinds:
         size = config.words if kind == "word" else config.trigrams
@@ -63,14 +56,7 @@ def build_encoder(
     vectors: WordVectors | None = None,
     seed: int = 1,
 ) -> SentenceEncoder:
-    """Make an encoder with initial weights.
-
-    Args:
-        config: The settings.
-        vocabularies: Units with a row, by kind.
-        vectors: Pretrained vectors of words; other words start at random, as spread out as these are.
-        seed: Decides the random weights.
-    """
+    """Make an encoder with random weights, or with pretrained vectors of words; `seed` decides the random ones."""
     config = config.resolved(vectors.matrix.shape[1] if vectors is not None else None)
     _refuse_too_large(config, vocabularies)
     generator = np.random.default_rng(seed)
@@ -142,8 +128,8 @@ def _refuse_too_large(config: EncoderConfig, vocabularies: Mapping[Kind, Vocabul
     if needed > (memory := total_memory()):
         raise InputError(
             f"{config.model} of {config.dimension:,} dimensions has {numbers:,} weights here, whose training takes "
-            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower --dimension, --words or "
-            "--trigrams, or raise --min-count"
+            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower `dimension`, `words` or "
+            "`trigrams`, or raise `min_count`"
         )
 
 
@@ -151,7 +137,7 @@ def _combine(chains: list[list[nn.Module]], config: EncoderConfig) -> Combinatio
     try:
         return Combination(chains, config.mode)
     except ValueError as error:
-        raise InputError(f"{config.model}: {error}; use commas, or --directions average") from None
+        raise InputError(f"{config.model}: {error}; use commas, or `directions` average") from None
 
 
 def _initial(
@@ -167,8 +153,8 @@ def _initial(
     if vectors is not None:
         if vectors.matrix.shape[1] != width:
             raise InputError(
-                f"the vectors have {vectors.matrix.shape[1]} dimensions, the encoder {width}; set --dimension "
-                f"{vectors.matrix.shape[1]} (or --word-dimension for an LSTM)"
+                f"the vectors have {vectors.matrix.shape[1]} dimensions, the encoder {width}; set `dimension` "
+                f"{vectors.matrix.shape[1]} (or `word_dimension` for an LSTM)"
             )
         spread = float(vectors.matrix.std(dtype=np.float64))
         if not spread > SMALLEST_SPREAD:
@@ -183,8 +169,8 @@ def _initial(
     if config.unknown == "share" and vectors is not None:
         if vectors.unknown is None:
             raise InputError(
-                f"--unknown share needs a row for unknown words ({', '.join(UNKNOWN_WORDS)}) in the file of "
-                "--vectors; it has none, so choose drop or train"
+                f"`unknown` share needs a row for unknown words ({', '.join(UNKNOWN_WORDS)}) in the file of "
+                "`vectors`; it has none, so choose drop or train"
             )
         weight[0] = vectors.unknown
     elif config.unknown != "train":
@@ -201,12 +187,7 @@ def trainable(encoder: SentenceEncoder) -> SentenceEncoder:
 
 
 def with_precision(encoder: SentenceEncoder, precision: str) -> SentenceEncoder:
-    """Make an averaging encoder that is stored in another precision.
-
-    Args:
-        encoder: WORD, TRIGRAM, Sent2Vec or a combination of the first two.
-        precision: `float32`, `float16`, or `int8` with a scale for each row.
-    """
+    """Make an averaging encoder that is stored in another precision: `float32`, `float16` or `int8`."""
     composition = encoder.composition
     if composition is None or not composition.is_bag:
         raise InputError(

@@ -131,14 +131,7 @@ class Composition:
 
 
 def composition_of(modules: Sequence[nn.Module]) -> Composition | None:
-    """Take an encoder apart.
-
-    Args:
-        modules: The modules of a `SentenceTransformer`, in order.
-
-    Returns:
-        None if it is not one of this package's encoders.
-    """
+    """Take an encoder apart; None if it is not one of this package's encoders."""
     chains, mode = [list(modules)], "concatenate"
     if len(modules) == 1 and isinstance(modules[0], Combination):
         chains, mode = [list(part.children()) for part in modules[0].parts], modules[0].mode

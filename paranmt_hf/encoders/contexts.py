@@ -71,7 +71,7 @@ def check_reads_words(encoder: SentenceTransformer, name: str) -> PreTrainedToke
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise InputError(
             f"word vectors in context need a transformer with a fast tokenizer, and {name} has none; leave out "
-            "--contexts, or name another model"
+            "`contexts`, or name another model"
         )
     return tokenizer
 
@@ -96,13 +96,7 @@ class StateMeans:
         self.counts = np.zeros(len(lookup.vocabulary), np.int64)
 
     def add(self, sentences: Sequence[str], wanted: Sequence[np.ndarray], *, alone: bool = False) -> None:
-        """Read sentences.
-
-        Args:
-            sentences: The sentences.
-            wanted: The rows of the words of each sentence that are looked at, ascending.
-            alone: Each sentence is one word, even if it would be split into several.
-        """
+        """Read sentences, and add up the states of the `wanted` rows of each; `alone`: each sentence is one word."""
         order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
         for start in range(0, len(order), SENTENCES_AT_ONCE):
             part = order[start : start + SENTENCES_AT_ONCE].tolist()

@@ -59,13 +59,7 @@ class DistillConfig:
 
 
 def distill(words: Sequence[str], encoders: Sequence[Encode], config: DistillConfig) -> WordVectors:
-    """Make vectors of words alone; the root mean square of their lengths is 1.
-
-    Args:
-        words: The words, most frequent first.
-        encoders: Each from texts to vectors [text, dimension].
-        config: The settings.
-    """
+    """Make vectors of words alone; the root mean square of their lengths is 1."""
     matrix = _side_by_side([_alone(words, encode) for encode in encoders])
     if config.dimension is not None or config.remove:
         matrix = matrix @ components(matrix, config.dimension, config.remove)

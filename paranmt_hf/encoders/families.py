@@ -56,7 +56,7 @@ class Family:
     """What is known of one kind of encoder.
 
     Attributes:
-        name: Its name in `--model`.
+        name: Its name in `EncoderConfig.model`.
         title: Its name in the papers.
         units: What its table has rows for.
         ordered: Whether it reads the units of a sentence in order; else as a bag.

@@ -88,15 +88,7 @@ def model_settings(folder: Path, name: str) -> dict[str, Any]:
 
 
 def check_module(folder: Path, kind: str) -> None:
-    """Check that the files of a module are all there and readable.
-
-    Args:
-        folder: Where the module was saved.
-        kind: Name of its class.
-
-    Raises:
-        ValueError: A file is missing or damaged, with its name.
-    """
+    """Check that the files of a module, named by its class, are all there and readable; raises a ValueError."""
     required = FILES.get(kind, ())
     for name in required:
         if not (folder / name).is_file():

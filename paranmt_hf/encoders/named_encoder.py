@@ -73,11 +73,7 @@ class NamedEncoder:
         return NamedEncoder(str(path.resolve())) if self.name != EMBEDDED and path.exists() else self
 
     def check_language(self, language: str) -> None:
-        """Refuse an encoder of another language.
-
-        Args:
-            language: ISO 639-1 code of that of the corpus.
-        """
+        """Refuse an encoder of another language than that of the corpus, an ISO 639-1 code."""
         advice = (
             "give a scorer for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, or "
             "word vectors of it"
@@ -96,12 +92,7 @@ class NamedEncoder:
             )
 
     def check_knows(self, sentences: list[str], tokenizer: WordTokenizer | None = None) -> None:
-        """Refuse a file of word vectors that is not for this text.
-
-        Args:
-            sentences: Some of the corpus.
-            tokenizer: Cuts them into words; without it as in English.
-        """
+        """Refuse a file of word vectors that knows no word of some sentences of the corpus."""
         if not self.vectors:
             return
         table = (tokenizer or WordTokenizer()).tables(sentences)[0]

@@ -30,9 +30,6 @@ def even_rotation(dimension: int, seed: int) -> np.ndarray:
 def second_moment(vectors: Iterable[np.ndarray]) -> np.ndarray:
     """Average the outer product of each normalised vector with itself.
 
-    Args:
-        vectors: Batches of vectors [sentence, dimension]; vectors of zeros are left out.
-
     Returns:
         The mean [dimension, dimension], float64.
     """
@@ -53,9 +50,6 @@ def principal_rotation(moment: np.ndarray) -> np.ndarray:
     """Principal components of vectors, those of the largest variance first.
 
     The mean is not subtracted, as cosines do not subtract it either.
-
-    Args:
-        moment: Of the vectors, as `second_moment` gives it [dimension, dimension].
 
     Returns:
         The components [dimension, component], orthogonal; the largest value of each is positive.

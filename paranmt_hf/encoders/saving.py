@@ -38,12 +38,7 @@ CLASSES: dict[str, type] = {
 
 
 def save(model: SentenceTransformer, folder: Path | str) -> None:
-    """Write an encoder so that it loads everywhere.
-
-    Args:
-        model: The encoder.
-        folder: Where to; created if missing.
-    """
+    """Write an encoder into a folder so that it loads everywhere."""
     device = model.device
     try:
         model.to("cpu")
@@ -133,7 +128,7 @@ class RowFile:
         """Append rows [row, dimension], float32."""
         if self._precision == "float16" and len(rows) and (largest := float(np.abs(rows).max())) > LARGEST_HALF:
             raise InputError(
-                f"a vector has the value {largest:g}, and float16 ends at {LARGEST_HALF:,.0f}; choose --precision "
+                f"a vector has the value {largest:g}, and float16 ends at {LARGEST_HALF:,.0f}; choose `precision` "
                 "float32"
             )
         stored = store(rows, self._precision)

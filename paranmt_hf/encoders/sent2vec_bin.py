@@ -48,12 +48,7 @@ OPTIONS = (
 
 
 class BinReader:
-    """Reads a model front to back, and knows at which byte it is.
-
-    Args:
-        stream: The model, plain or compressed by gzip.
-        name: Its name, for errors.
-    """
+    """Reads a model front to back, plain or compressed by gzip, and knows at which byte it is."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
@@ -288,12 +283,7 @@ def _unit(raw: bytes) -> str:
 
 
 class Sent2VecRows:
-    """The rows of a model, read one block after the other.
-
-    Args:
-        reader: A reader that is behind the words.
-        found: The words.
-    """
+    """The rows of a model, read one block after the other, by a reader that is behind the words."""
 
     def __init__(self, reader: BinReader, found: Sent2VecWords) -> None:
         self._reader, self._words = reader, found

@@ -25,12 +25,7 @@ GROUP = 32
 
 
 def word_sequence(units: list[str], weight: torch.Tensor | np.ndarray) -> WordEmbeddings:
-    """Make the stock module that reads the words of a sentence in order.
-
-    Args:
-        units: Word of each row; the first is the unknown word.
-        weight: Word vectors [row, dimension].
-    """
+    """Make the stock module that reads the words of a sentence in order, from vectors [row, dimension]."""
     # Without naming the unknown word here, which would cut a text's own `[UNK]` out before the words are found.
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer(units))
     return WordEmbeddings(tokenizer, torch.as_tensor(weight).float(), update_embeddings=True)
@@ -72,9 +67,6 @@ def directions_behind(modules: list[nn.Module]) -> list[nn.Module]:
 
     Both are means, so they may change places: a stock `Dense` of fixed weights averages the directions of the sentence
     vector. Where the maximum is pooled they may not, and the modules stay as they are.
-
-    Args:
-        modules: The modules of an encoder.
     """
     directions = modules[2] if len(modules) == 4 else None
     if not isinstance(directions, AverageDirections) or isinstance(modules[3], MaxPooling):

@@ -22,11 +22,7 @@ USUAL_CHARACTERS, BEYOND = 64, 0xFFFF
 
 
 class UnitCounter:
-    """Counts the units of a corpus, table by table.
-
-    Args:
-        kinds: What to count.
-    """
+    """Counts the units of some kinds in a corpus, table by table."""
 
     def __init__(self, kinds: Sequence[Kind]) -> None:
         self._kinds = kinds
@@ -56,15 +52,7 @@ class UnitCounter:
 
 
 def count_units(columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[Kind]) -> dict[Kind, Counter[str]]:
-    """Count the words and character trigrams of a corpus.
-
-    Args:
-        columns: Columns [sentence] of strings without nulls.
-        kinds: What to count.
-
-    Returns:
-        How often each unit occurs, by kind.
-    """
+    """Count how often each unit of some kinds occurs in a corpus."""
     tokenizer, counter = WordTokenizer(), UnitCounter(kinds)
     for column in columns:
         (table,) = tokenizer.tables(column)
@@ -106,11 +94,7 @@ def _neighbours(table: TokenTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class Lookup:
-    """From word tokens to rows of a vocabulary; remembers what each token gave.
-
-    Args:
-        vocabulary: The units with a row.
-    """
+    """From word tokens to rows of a vocabulary; remembers what each token gave."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -258,11 +242,7 @@ def _numbers(codes: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 class _UsualTrigrams:
-    """Rows of the trigrams of a vocabulary's most frequent characters, as a table of all of their combinations.
-
-    Args:
-        vocabulary: The trigrams.
-    """
+    """Rows of the trigrams of a vocabulary's most frequent characters, as a table of all of their combinations."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         rows = np.array([row for row, unit in enumerate(vocabulary.units) if row and len(unit) == 3], np.int32)

@@ -60,14 +60,7 @@ class AverageTable:
 
 
 def most_frequent(kind: Kind, counts: Counter[str], size: int, *, min_count: int = 1) -> Vocabulary:
-    """Keep the most frequent units; equally frequent ones in the order of their characters.
-
-    Args:
-        kind: What was counted.
-        counts: How often each unit occurs.
-        size: Number of units to keep.
-        min_count: Leave out units that occur less often.
-    """
+    """Keep the `size` most frequent units; equally frequent ones in the order of their characters."""
     kept = [unit for unit, count in counts.items() if count >= min_count and unit != UNKNOWN]
     kept.sort(key=lambda unit: (-counts[unit], unit))
     return Vocabulary(kind, [UNKNOWN, *kept[:size]])

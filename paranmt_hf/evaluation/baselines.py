@@ -177,14 +177,7 @@ _ENDINGS: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def find_wordnet(folder: Path | str | None = None) -> Path | None:
-    """Find a dictionary.
-
-    Args:
-        folder: Where it is; by default what the environment variable `WNSEARCHDIR` says, else `DEBIAN`.
-
-    Returns:
-        Its folder; None if none was named and none is there.
-    """
+    """Find a dictionary: the folder, else what `WNSEARCHDIR` names, else `DEBIAN`; None if it is not there."""
     named = folder or os.environ.get("WNSEARCHDIR")
     folder = Path(named) if named else DEBIAN
     missing = [name for name in _FILES if not (folder / name).is_file()]
@@ -233,22 +226,14 @@ class _Part:
 
 
 class WordNet:
-    """A dictionary, read into memory.
-
-    Args:
-        folder: Where its files are, see `find_wordnet`.
-    """
+    """A dictionary, read into memory."""
 
     def __init__(self, folder: Path) -> None:
         self._parts = [_read_part(folder, name) for name in _PARTS]
         self._known: dict[str, frozenset[str]] = {}
 
     def synonyms(self, word: str) -> frozenset[str]:
-        """Synonyms of a word or of its base form, without those of several words; the word itself among them if known.
-
-        Args:
-            word: In lower case.
-        """
+        """Single-word synonyms of a word in lower case or of its base form; the word itself among them if known."""
         if word not in self._known:
             members = {member for part in self._parts for member in part.synonyms(word) if "_" not in member}
             self._known[word] = frozenset(members)
@@ -271,7 +256,7 @@ def _read_part(folder: Path, name: str) -> _Part:
         offsets = dict(_index_entry(line) for line in index if line and not line.startswith(" "))
     except (OSError, ValueError, IndexError) as error:
         raise InputError(
-            f"cannot read the {name}s of WordNet in {folder}: {error}; install the dictionary anew"
+            f"cannot read the {name}s of WordNet in {folder}: {error}; install the dictionary again"
         ) from None
     return _Part(name, offsets, data, {form: bases for form, *bases in map(str.split, lines) if form})
 

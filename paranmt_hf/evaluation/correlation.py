@@ -17,30 +17,14 @@ _NO_VARIANCE = 1e-12
 
 
 def pearson(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray) -> float:
-    """Pearson's product-moment correlation.
-
-    Args:
-        left: Values [pair].
-        right: Values [pair].
-
-    Returns:
-        The correlation, in [-1, 1].
-    """
+    """Pearson's product-moment correlation."""
     x, y = _standardised(left, "first"), _standardised(right, "second")
     _check_lengths(x, y)
     return float(np.clip(np.mean(x * y), -1, 1))
 
 
 def spearman(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray) -> float:
-    """Spearman's rank correlation; equal values share the average of their ranks.
-
-    Args:
-        left: Values [pair].
-        right: Values [pair].
-
-    Returns:
-        The correlation, in [-1, 1].
-    """
+    """Spearman's rank correlation; equal values share the average of their ranks."""
     x, y = _checked(left, "first"), _checked(right, "second")
     _check_lengths(x, y)
     return pearson(ranks(x), ranks(y))
@@ -68,13 +52,6 @@ def bootstrap_interval(
     """Percentile bootstrap interval of Pearson's correlation, over pairs drawn with replacement.
 
     Resamples in which a side is constant have no correlation and are left out; they only occur with a few pairs.
-
-    Args:
-        left: Values [pair].
-        right: Values [pair].
-        resamples: How often to draw.
-        level: Share of the resamples inside the interval, in (0, 1).
-        seed: Equal seeds give equal intervals.
 
     Returns:
         Lower and upper bound, in [-1, 1].

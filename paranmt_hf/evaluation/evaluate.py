@@ -51,15 +51,7 @@ def find_models(
     averages: WordWeighting | None = None,
     sentences: Callable[[], Iterable[str]] = tuple,
 ) -> list[Measured]:
-    """Find everything before the first evaluation, whose result would be lost by a mistake in a later name.
-
-    Args:
-        models: Folders or Hub ids of encoders (`embedded` is the one that the package carries), or encoders.
-        baselines: Baselines.
-        vectors: Files of word vectors, or encoders whose word vectors are averaged.
-        averages: How the words of these averages are weighted.
-        sentences: Gives the sentences that will be encoded; only the vectors of their words are read.
-    """
+    """Find everything before the first evaluation, whose result would be lost by a mistake in a later name."""
     given = [models] if isinstance(models, str | Path) or hasattr(models, "encode") else list(models)
     if not given and not baselines and not vectors:
         raise InputError("name a model to evaluate, a file of `vectors`, or `baselines`", option="models")

@@ -54,17 +54,7 @@ class StsEvaluator(BaseEvaluator):
     def __call__(
         self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
     ) -> dict[str, float]:
-        """Evaluate a model.
-
-        Args:
-            model: The model.
-            output_path: Folder for the CSV file; None writes none.
-            epoch: Epoch of the training, -1 outside of one.
-            steps: Step of the training, -1 at the end of an epoch.
-
-        Returns:
-            The metrics, each in [-1, 1], with the name before each.
-        """
+        """Evaluate a model; the metrics, each in [-1, 1], have the name before each."""
         plain = metrics_of(evaluate_sts(model, self.sets, bootstrap=0))
         if output_path is not None and self.write_csv:
             self._add_line(Path(output_path), plain, epoch, steps)

@@ -29,9 +29,6 @@ class _InMemory(evaluate.Metric):
 class StsCorrelation(_InMemory):
     """Pearson's r and Spearman's rho between similarities and gold scores.
 
-    Args:
-        settings: Those of `evaluate.Metric`.
-
     >>> round(StsCorrelation().compute(predictions=[0.1, 0.4, 0.5], references=[1, 2, 4])["spearman"], 6)
     1.0
     """

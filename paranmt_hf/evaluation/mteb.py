@@ -194,13 +194,7 @@ def _means(rows: Sequence[Row]) -> list[Row]:
 
 
 def model_meta(encoder: SentenceEncoder, model: Model, name: str | None) -> ModelMeta:
-    """Describe an encoder for mteb, from its files and the header of its card.
-
-    Args:
-        encoder: The encoder.
-        model: Where it is.
-        name: Name under which it is submitted; else its id on the Hub, or ORGANISATION/NAME of its folder.
-    """
+    """Describe an encoder for mteb, from its files and the header of its card; `name` is that of a submission."""
     require("mteb", EXTRA)
     from mteb.models import ModelMeta
     from mteb.types import Licenses
@@ -245,12 +239,6 @@ def _parameters(folder: Path) -> int:
 def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask, data: Path | None = None) -> TaskResult:
     """Evaluate an encoder on a task.
 
-    Args:
-        encoder: The encoder.
-        meta: What mteb shall know of it.
-        task: The task.
-        data: The folder that its data are in, for errors; None for the Hub.
-
     Returns:
         The result: `scores` by split, of which each has a `main_score` and a `hf_subset`.
     """
@@ -292,8 +280,8 @@ def _load(task: AbsTask, data: Path | None) -> None:
     except Exception as error:
         if data is None:
             raise InputError(
-                f"the task {task.metadata.name}: {explain(error, hub_id(task), 'dataset')}; or give --data FOLDER "
-                f"with these data in FOLDER/{task.metadata.name}"
+                f"the task {task.metadata.name}: {explain(error, hub_id(task), 'dataset')}; or give a folder `data` "
+                f"with these data in DATA/{task.metadata.name}"
             ) from error
         raise InputError(unreadable(task, _place(task, data), error)) from error
     wanted = columns_of(task)

@@ -50,7 +50,7 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ("eng",)) -> lis
     """Find tasks by name.
 
     Args:
-        names: Names of tasks, such as `STS12`, or of benchmarks, such as `MTEB(eng, v2)`, which stand for their tasks.
+        names: Names of tasks, such as `STS12`, or of benchmarks, such as `MTEB(eng, v2)`, of which all are taken.
         languages: Of tasks in several languages only these parts, by their codes of three letters (ISO 639-3): those
             whose every text is in one of them. A benchmark says itself which parts it takes.
 
@@ -59,7 +59,7 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ("eng",)) -> lis
     """
     mteb = require("mteb", EXTRA)
     if not names:
-        raise InputError("name a task of mteb, such as --tasks STS12 STSBenchmark")
+        raise InputError("name a task of mteb, such as STS12", option="tasks")
     found: dict[str, AbsTask] = {}
     with quiet_mteb():
         for name in names:
@@ -84,18 +84,16 @@ def _named(mteb: Any, name: str, languages: Sequence[str]) -> list[AbsTask]:  # 
     except ValueError:
         there = sorted({code.split("-")[0] for code in mteb.get_task(name).languages})
         raise InputError(
-            f"the task {name} has no part in {' or '.join(languages)} alone; it has {', '.join(there)}: name one with "
-            "--languages"
+            f"the task {name} has no part in {' or '.join(languages)} alone; it has {', '.join(there)}: name one in "
+            "`languages`"
         ) from None
     if not task.hf_subsets:
-        raise InputError(
-            f"the task {name} has no part in {' or '.join(languages)} alone; name others with --languages"
-        )
+        raise InputError(f"the task {name} has no part in {' or '.join(languages)} alone; name others in `languages`")
     return [task]
 
 
 def _unknown(mteb: Any, name: str) -> str:  # noqa: ANN401
-    """Say that there is no such task, and which names are close."""
+    """Describe an unknown name, and which names are close."""
     known = [task.name for task in every_task()]
     known += [benchmark.name for benchmark in mteb.get_benchmarks()]
     by_folded = {other.casefold(): other for other in known}
@@ -139,15 +137,7 @@ def data_folder(task: AbsTask, data: Path) -> Path:
 
 
 def with_local_data(task: AbsTask, data: Path) -> tuple[AbsTask, str]:
-    """Let a task read its data from a folder.
-
-    Args:
-        task: The task; stays as it is.
-        data: The folder that holds a folder for each task, see `data_folder`.
-
-    Returns:
-        The task, and `sha256:` with the checksum over the names and contents of its files.
-    """
+    """Let a copy of a task read its data from its folder in `data`; the other value is their checksum."""
     task, digest = fresh(task), hashlib.sha256()
     for part in parts_of(task):
         folder = data_folder(part, data).resolve()

@@ -86,7 +86,7 @@ def collect(
         subsets: See `StsSet`; only of the rows that are not skipped.
         unit: What a row is called in errors.
         first: Number of the first row in its file.
-        may_be_empty: Whether no pairs at all are no error.
+        may_be_empty: Whether a set without pairs is allowed.
     """
     left, right, gold = [], [], []
     for row_number, (score, *sentences) in enumerate(rows, first):
@@ -102,19 +102,14 @@ def collect(
 
 
 def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
-    r"""Read the lines of a UTF-8 file; only `\n` and `\r\n` end one, because text may hold any other separator.
-
-    Args:
-        path: The file.
-        or_latin1: Read a file as Latin-1 that is not UTF-8, which text in Latin-1 with accents hardly ever is.
-    """
+    r"""Read the lines of a UTF-8 file; only `\n` and `\r\n` end one, because text may hold any other separator."""
     check_regular(path)
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     if not raw.strip():
-        raise InputError(f"{path} is empty: expected a line for each item; get the file anew")
+        raise InputError(f"{path} is empty: expected a line for each item; get the file again")
     if or_latin1 and not _is_utf8(raw):
         raw = raw.decode("latin-1").encode()
     lines = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
@@ -132,13 +127,7 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def parse_number(text: str, where: str, what: str) -> float:
-    """Read a finite number.
-
-    Args:
-        text: As it stands in the file.
-        where: File and line, for the error.
-        what: What the number means, for the error.
-    """
+    """Read a finite number; `where` it is and `what` it means are for the error."""
     try:
         value = float(text) if "_" not in text else math.nan
     except ValueError:

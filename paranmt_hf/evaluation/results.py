@@ -138,7 +138,7 @@ class Results:
         return (row for rows in self.tables.values() for row in rows)
 
     def value(self, name: str, measure: str | None = None) -> float | None:
-        """Give the main figure of a row, or another one; None if there is no such row."""
+        """Give the main figure of a row, or another one; None if the row is missing."""
         row = next((row for row in self.rows if row.name == name), None)
         return None if row is None else row.main if measure is None else row.values.get(measure)
 
@@ -217,7 +217,7 @@ def write_results(path: str | Path, results: Iterable[Any]) -> None:
 
 def read_results(path: str | Path) -> list[Results]:
     """Read a file of results."""
-    values = read_json(Path(path), "what `paranmt evaluate ... --json FILE` wrote")
+    values = read_json(Path(path), "results of `paranmt evaluate` as JSON")
     return from_json(list[Results], values, path)
 
 

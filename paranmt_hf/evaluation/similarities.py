@@ -39,14 +39,7 @@ class Similarities:
 
 
 def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right: list[str], name: str) -> Similarities:
-    """Compute the similarity of every pair; each distinct sentence is encoded once.
-
-    Args:
-        encoder: An encoder, compared by cosine, or a measure of pairs.
-        left: First sentences [pair].
-        right: Second sentences [pair].
-        name: Name of the set, for errors.
-    """
+    """Compute the similarity of every pair; each distinct sentence is encoded once. `name` is for errors."""
     if isinstance(encoder, PairSimilarity):
         values = np.asarray(encoder.similarities(left, right), dtype=np.float64)
         if values.shape != (len(left),):

@@ -50,12 +50,6 @@ def encoding_speed(
 
     One part more is encoded first and not counted. No sentence is encoded twice, so that an encoder which remembers
     the text of earlier calls gains no more from it than from other text.
-
-    Args:
-        encoder: Anything with `encode(sentences)`.
-        sentences: Sentences to choose from; at least one more than passes.
-        passes: Number of parts that are measured.
-        count: Sentences of a part; fewer where there are not enough.
     """
     distinct = list(dict.fromkeys(sentences))
     count = min(count, len(distinct) // (passes + 1))

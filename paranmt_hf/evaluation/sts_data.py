@@ -133,7 +133,7 @@ def read_senteval(folder: Path | str) -> list[StsSet]:
     golds = {file.name.replace(".input.", ".gs.", 1) for file in inputs.values()}
     for file in sorted(folder.glob("STS*.gs.*.txt")):
         if file.name not in golds:
-            raise InputError(f"{file} has no {file.name.replace('.gs.', '.input.', 1)} beside it; get the data anew")
+            raise InputError(f"{file} has no {file.name.replace('.gs.', '.input.', 1)} next to it; get the data again")
     return [_read_pair_of_files(year, name, file) for name, file in inputs.items()]
 
 
@@ -143,7 +143,7 @@ def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
     if len(lines) != len(golds):
         raise InputError(
             f"expected as many pairs as gold scores, but {file} has {len(lines)} lines and {gold_file} has "
-            f"{len(golds)}: one of them is cut off; get the data anew"
+            f"{len(golds)}: one of them is cut off; get the data again"
         )
     rows = []
     for line_number, (line, gold) in enumerate(zip(lines, golds, strict=True), 1):
@@ -157,13 +157,7 @@ def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
 
 
 def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), name: str | None = None) -> StsSet:
-    """Read a tab-separated file without header or quoting.
-
-    Args:
-        path: The file.
-        columns: Where score, first and second sentence stand, from 1 as `cut` counts.
-        name: Name of the set; by default that of the file.
-    """
+    """Read a tab-separated file without header or quoting; columns count from 1: score, first and second sentence."""
     path = Path(path)
     if min(columns) < 1 or len(set(columns)) != 3:
         raise InputError(f"expected three different column numbers, from 1, got {columns}")
@@ -209,7 +203,7 @@ def development_set(folder: Path | str) -> StsSet:
     if len(left) != _TRACK5_PAIRS:
         raise InputError(
             f"expected {_TRACK5_PAIRS} pairs of {_TRACK5} in sts-dev.csv and sts-test.csv of {folder}, found "
-            f"{len(left)}; get the STS benchmark anew"
+            f"{len(left)}; get the STS benchmark again"
         )
     return StsSet(DEVELOPMENT, left, right, np.concatenate([part.gold for part in parts]))
 
@@ -258,11 +252,7 @@ def read_sick(folder: Path) -> StsSet:
 
 
 def read_pit(folder: Path) -> StsSet:
-    """Read the test part of PIT 2015 (Xu et al. 2015): pairs of tweets, and an expert's judgement from 0 to 5.
-
-    Args:
-        folder: A folder with `test.data`: topic id, topic, two sentences, judgement, and tags of both, as published.
-    """
+    """Read the test part of PIT 2015 (Xu et al. 2015), `test.data`: pairs of tweets, and a judgement from 0 to 5."""
     path = folder / PIT_FILE
     rows = []
     for number, fields in enumerate(tab_separated(path, 5, "topic, its name, two sentences and a judgement"), 1):
@@ -282,14 +272,7 @@ def read_hub(
     columns: tuple[str, str, str] = ("score", "sentence1", "sentence2"),
     revision: str | None = None,
 ) -> StsSet:
-    """Read a dataset of the Hub or of a local folder, such as MTEB's: all data sets of a year in one.
-
-    Args:
-        dataset: Hub id such as `mteb/sts12-sts`, or a folder that `load_dataset` reads.
-        split: Which split.
-        columns: Names of the columns of score, first and second sentence.
-        revision: Branch, tag or commit on the Hub.
-    """
+    """Read a split of a dataset of the Hub or of a local folder, such as MTEB's: all data sets of a year in one."""
     from datasets import load_dataset, load_dataset_builder
 
     folder = Path(dataset) if Path(dataset).is_dir() else None

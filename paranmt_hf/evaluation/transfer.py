@@ -207,10 +207,6 @@ def _relatedness(
 def f1(predictions: np.ndarray, labels: np.ndarray) -> float:
     """F1 of class 1, in [0, 1]; 0 where it is never right.
 
-    Args:
-        predictions: Classes [item].
-        labels: Gold classes [item].
-
     >>> f1(np.array([1, 1, 0, 1]), np.array([1, 0, 1, 1]))
     0.6666666666666666
     """

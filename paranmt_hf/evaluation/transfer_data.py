@@ -24,7 +24,7 @@ Row = tuple[tuple[str, ...], float]
 
 _QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 JUDGEMENTS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
-# What stands for a sentence without a word; CR has such lines, and SentEval's encoders read them as this.
+# Replaces a sentence without a word; CR has such lines, and SentEval's encoders read them as this.
 _NOTHING = "."
 
 
@@ -131,7 +131,7 @@ def _check_last_line(path: Path) -> None:
     content = path.read_bytes()
     if not content.endswith(b"\n"):
         number = content.count(b"\n") + 1
-        raise InputError(f"{path}, line {number}: the file ends within this line, so it is cut off; get it anew")
+        raise InputError(f"{path}, line {number}: the file ends within this line, so it is cut off; get it again")
 
 
 def _written(counts: Mapping[str, int]) -> str:
@@ -156,7 +156,7 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
             beside = next(iter(files.values()))
             raise InputError(
                 f"{folder} holds no {' or '.join(options)}, but {beside.relative_to(folder)}; "
-                f"get the files of {name} anew"
+                f"get the files of {name} again"
             )
     splits = {split: _read_rows(path, layout) for split, path in files.items()}
     if layout.way == "nested":
@@ -187,7 +187,7 @@ def _read_rows(path: Path, layout: _Layout) -> list[Row]:
         first = 2
     rows = [layout.parse(line, f"{path}, line {number}") for number, line in enumerate(lines[first - 1 :], first)]
     if not rows:
-        raise InputError(f"{path} holds nothing below its header; get the file anew")
+        raise InputError(f"{path} holds nothing below its header; get the file again")
     return rows
 
 

@@ -250,9 +250,6 @@ class Relatedness:
 def target_distributions(scores: np.ndarray) -> np.ndarray:
     """Give each score the distribution over 1 to 5, of at most two neighbours, whose expectation it is.
 
-    Args:
-        scores: Relatedness [pair], in [1, 5].
-
     Returns:
         Distributions [pair, class], float32.
 

@@ -98,9 +98,6 @@ class WordAverage:
         Arora et al. 2017, algorithm 1: the first right singular vector of the matrix of sentence vectors, which is
         not centred. Their program takes the first and the second sentences of pairs each by themselves; here all
         sentences of a data set are one matrix, each distinct sentence once.
-
-        Args:
-            sentences: The distinct sentences of the data set.
         """
         if not self._removes:
             return self
@@ -183,7 +180,7 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
         name: A file of word vectors; or the folder or Hub id of an encoder, of whose parts the first that reads words
             counts. `embedded` is the encoder that the package carries.
         wanted: The words, or all that are there.
-        limit: Without `wanted`, so many of the first words of a file; an encoder gives all.
+        limit: Without `wanted`, maximum number of words of a file, from its beginning; an encoder gives all.
     """
     if Path(name).is_file():
         return read_vectors(name, limit=limit) if wanted is None else read_known(name, wanted)

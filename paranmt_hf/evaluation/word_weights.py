@@ -37,7 +37,7 @@ RANK = "rank"
 SIF_A = 1e-3
 # No corpus has more words than 18 digits count.
 _LINE = re.compile(rb"\S+[ \t]\d{1,18}")
-# Lines by which a list is told from a text.
+# Number of lines that decide whether a file is a list or a text.
 _FIRST = 10
 
 
@@ -174,12 +174,7 @@ class WordCounts:
 
 
 def counts_by_rank(words: Sequence[str], source: str) -> WordCounts:
-    """Guess counts from the order of words by Zipf's law: the word at rank r of n counts n / r, the last one 1.
-
-    Args:
-        words: Words, most frequent first.
-        source: Where their order comes from.
-    """
+    """Guess counts from the order of words by Zipf's law: the word at rank r of n counts n / r, the last one 1."""
     return WordCounts(
         {word: len(words) / rank for rank, word in enumerate(words, 1)}, f"order of words in {source} (Zipf's law)"
     )

@@ -5,8 +5,8 @@ punctuation mark is a token of its own, except a full stop or comma between two 
 counts as a plain one. The definition is a pipeline of the `tokenizers` library, so that it can travel inside a model.
 
 No rule looks across white space, so a chunk of text between blanks always gives the same tokens. The fast path for
-columns of sentences, `tokens.py`, rests on that. This file needs no package but `tokenizers`, because it is also put
-beside the weights of models that people load without this package.
+columns of sentences, `tokens.py`, depends on that. This file needs no package but `tokenizers`, because it is also put
+next to the weights of models that people load without this package.
 """
 
 from __future__ import annotations
@@ -68,11 +68,7 @@ def cut_chunk(chunk: str) -> list[str]:
 
 
 def word_tokenizer(units: list[str]) -> Tokenizer:
-    """Make the tokenizer of a word vocabulary: the definition of `text.py`, then one id for each word.
-
-    Args:
-        units: Word of each id; the first is the unknown word.
-    """
+    """Make the tokenizer of a word vocabulary: the definition above, then one id for each word, 0 for unknown ones."""
     vocabulary = {unit: row for row, unit in enumerate(units)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=units[0]))
     tokenizer.normalizer = word_normalizer()

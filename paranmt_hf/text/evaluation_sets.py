@@ -22,7 +22,7 @@ from paranmt_hf.util.files import check_regular
 # The label before a question of TREC: `NUM:dist How far is it ...`.
 _TREC_LABEL = re.compile(r"[A-Z]+:\w+ (?=\S)")
 _LETTER = re.compile(r"[^\W\d_]")
-# They tell of the data, and are none.
+# Descriptions of the data.
 _ABOUT = re.compile(r"(readme|license|licence|copying|changes)\b.*", re.IGNORECASE)
 
 
@@ -53,9 +53,6 @@ def read_sentences(*folders: str | Path) -> EvaluationSentences:
     is a text: sentences, but also labels and headings, which are too short to do harm. So SemEval's and SentEval's
     STS, the STS benchmark, MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK and plain text are all read alike. Of Parquet,
     JSON and JSON lines every string is a text. Files that are not UTF-8 are read as Latin-1, as MR and CR are.
-
-    Args:
-        folders: Folders or files.
     """
     texts: dict[str, None] = {}
     files: dict[str, int] = {}
@@ -140,7 +137,7 @@ def _of_json(content: str, *, whole: bool) -> Iterator[str]:
             if part.strip():
                 yield from _strings(json.loads(part))
     except (ValueError, RecursionError) as error:
-        raise _UnreadError(f"it is no JSON: {error}") from None
+        raise _UnreadError(f"it is not JSON: {error}") from None
 
 
 def _strings(value: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON holds

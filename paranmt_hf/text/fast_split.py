@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.text.definitions import words
 
-# The white space of ASCII at which the definition cuts, besides the blank; they are neighbours.
+# The white space of ASCII at which the definition cuts, in addition to the blank; their codes are contiguous.
 TAB, RETURN = 9, 13
 WHITE = " \t\n\v\f\r"
 APOSTROPHE, COMMA, STOP = b"',."
@@ -44,11 +44,7 @@ class Pieces:
 
 
 def cut_at_blanks(column: pa.Array) -> Pieces:
-    """Cut a column of sentences at its blanks alone.
-
-    Args:
-        column: Strings [sentence] without nulls.
-    """
+    """Cut a column of sentences, without nulls, at its blanks alone."""
     chunks = pc.split_pattern(column, " ")
     bounds = chunks.offsets.to_numpy().astype(np.int64)
     encoded = chunks.flatten().dictionary_encode()
@@ -57,11 +53,7 @@ def cut_at_blanks(column: pa.Array) -> Pieces:
 
 
 def cut_column(column: pa.Array) -> Pieces:
-    """Cut a column of sentences as `text.words` does.
-
-    Args:
-        column: Strings [sentence] without nulls.
-    """
+    """Cut a column of sentences, without nulls, as `text.words` does."""
     # A blank behind each sentence, so that no rule looks from one into the next.
     joined = pc.ascii_lower(pc.binary_join_element_wise(column, "", " "))
     text, bounds = _bytes_of(joined)
@@ -92,7 +84,7 @@ def cut_column(column: pa.Array) -> Pieces:
 
 
 def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes [byte], uint8, and bounds [sentence + 1] of a column that is no part of another."""
+    """Bytes [byte], uint8, and bounds [sentence + 1] of a column that is not a slice."""
     _, offsets, values = column.buffers()
     bounds = np.frombuffer(offsets, np.int32, len(column) + 1)
     return np.frombuffer(values, np.uint8, bounds[-1]) if bounds[-1] else np.empty(0, np.uint8), bounds
@@ -141,8 +133,8 @@ def _cut_clitics(text: np.ndarray, joins: np.ndarray, starts: np.ndarray, rare: 
 
 
 def _is_word(text: np.ndarray, joins: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Tell of which positions the regular expressions say that a word goes on there."""
-    # Full stops and commas in numbers join, and are no word characters.
+    """Whether each position holds a word character of the regular expressions."""
+    # Full stops and commas in numbers join, but are not word characters.
     return (joins[at] & (text[at] != COMMA) & (text[at] != STOP)) | (text[at] == ord("_"))
 
 

@@ -50,9 +50,7 @@ def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.nda
         ids, bits = np.split(numbered, [len(ids[0])]), len(used).bit_length()
     if 3 * bits + 1 > KEY_BITS:
         if pairs == 1:
-            raise InputError(
-                "a pair of more than a million different words is no pair of sentences; lower max_characters"
-            )
+            raise InputError("a pair of sentences has more than a million different words; lower `max_characters`")
         middle = pairs // 2
         halves = [(0, middle), (middle, pairs)]
         cuts = [(slice_table(references, *half), slice_table(translations, *half)) for half in halves]

@@ -75,7 +75,7 @@ class WordTokenizer:
         distinct, uncut = pieces.distinct.to_pylist(), np.flatnonzero(pieces.uncut)
         if len(uncut) < len(distinct):
             chunks = [distinct[at] for at in uncut.tolist()]
-            # A chunk is no token; as one it would stand in the vocabulary.
+            # Chunks must not become tokens of the vocabulary.
             tokens = compress(distinct, (~pieces.uncut).tolist()) if chunks else distinct
             found = list(map(self._token_ids.__getitem__, tokens))
         else:
@@ -98,11 +98,7 @@ class WordTokenizer:
                 self._bounds.append(len(self._flat))
 
     def tables(self, *columns: pa.Array | pa.ChunkedArray | Sequence[str]) -> list[TokenTable]:
-        """Cut several columns of sentences; their tables share one vocabulary, so ids can be compared across them.
-
-        Args:
-            columns: Columns [sentence] of strings without nulls.
-        """
+        """Cut several columns of sentences; their tables share one vocabulary, so ids can be compared across them."""
         if len(self._token_ids) + len(self._chunks) > self.capacity:
             self._forget()
         return [self._table(column) for column in columns]
@@ -140,7 +136,7 @@ class WordTokenizer:
 
 
 def _parts(column: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
-    """Cut a column into parts of about so many bytes that all arrays over one are small."""
+    """Cut a column into parts of about `PART_BYTES`, which bounds the memory of arrays over them."""
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         if chunk.nbytes <= PART_BYTES:
             yield chunk if chunk.type == pa.string() else chunk.cast(pa.string())
@@ -198,10 +194,6 @@ class Bags:
 
 def ngram_starts(table: TokenTable, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Find the word n-grams of every sentence; none reaches across a sentence's end.
-
-    Args:
-        table: Tokens of the sentences.
-        size: Number of words of an n-gram.
 
     Returns:
         The position of each n-gram's first token in `table.ids` [n-gram], and its sentence [n-gram], both int64.

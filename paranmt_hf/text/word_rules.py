@@ -40,10 +40,7 @@ def _pre_tokenizer(language: str) -> pre_tokenizers.PreTokenizer:
 
 
 def cutter(language: str) -> Callable[[str], list[str]]:
-    """Give what cuts text into word tokens.
-
-    Args:
-        language: ISO 639-1 code; English has the definition of `text.py`.
+    """Give what cuts text of a language (ISO 639-1 code) into word tokens; English has the definition of `text.py`.
 
     >>> cutter("fr")("J'ai vu l'homme d'aujourd'hui.")
     ["j'", 'ai', 'vu', "l'", 'homme', "d'", "aujourd'hui", '.']
@@ -63,18 +60,10 @@ def word_tokenizer_for(language: str) -> WordTokenizer:
     return WordTokenizer(cut=cutter(language))
 
 
-# Marks are vowels in many scripts. Those that choose between a sign's plain and its coloured form are none.
+# Marks are vowels in many scripts. Variation selectors, which choose a plain or coloured sign, are left out.
 NOT_LETTERS = r"(?:[^\p{L}\p{M}\p{N}]|[\x{FE00}-\x{FE0F}])+"
 
 
 def letters(column: pa.Array | pa.ChunkedArray, between: str = "") -> pa.Array | pa.ChunkedArray:
-    """Leave of each sentence its letters with their marks and its digits, in lower case.
-
-    Args:
-        column: Strings [sentence].
-        between: What stands where something else stood.
-
-    Returns:
-        Strings [sentence].
-    """
+    """Leave of each sentence its letters with their marks and its digits, in lower case, `between` for the rest."""
     return pc.replace_substring_regex(pc.utf8_lower(column), pattern=NOT_LETTERS, replacement=between)

@@ -199,12 +199,7 @@ def _start(line: bytes) -> str:
 
 
 def write_vectors(path: Path | str, vectors: WordVectors) -> None:
-    """Write a file in the text format of GloVe: a word and its numbers on each line.
-
-    Args:
-        path: The file; `.gz` compresses it. It is written atomically.
-        vectors: Words without blanks, and their vectors.
-    """
+    """Write a file in the text format of GloVe atomically; one that ends in `.gz` is compressed."""
     path = Path(path)
     advice = "make room, or choose another place"
     with (

@@ -103,7 +103,7 @@ def test_where_the_dictionary_is(dictionary, no_wordnet, monkeypatch, tmp_path):
 
 def test_damaged_dictionary(dictionary):
     (dictionary / "index.verb").write_text("run v many\n", encoding="utf8")
-    with pytest.raises(InputError, match="cannot read the verbs of WordNet in .*install the dictionary anew"):
+    with pytest.raises(InputError, match="cannot read the verbs of WordNet in .*install the dictionary again"):
         WordNet(dictionary)
 
 

@@ -212,7 +212,7 @@ class TestBadInput:
             ({"tasks": []}, "name a task of mteb"),
             ({"tasks": "CIFAR10"}, "the task CIFAR10 is about image, and encoders read text"),
             ({"models": []}, "name a model to evaluate"),
-            ({"tasks": "BornholmBitextMining"}, "has no part in eng alone; it has dan: name one with --languages"),
+            ({"tasks": "BornholmBitextMining"}, "has no part in eng alone; it has dan: name one in `languages`"),
             (
                 {"tasks": "STS13"},
                 "no data of the task STS13 in .*: expected the folder .*STS13 or .*mteb/sts13-sts with",
@@ -278,7 +278,7 @@ class TestBadInput:
 
         monkeypatch.setattr("mteb.abstasks.abstask.load_dataset", unreachable)
         with pytest.raises(
-            InputError, match="the task STS12: .*'mteb/sts12-sts'.*or give --data FOLDER with these data"
+            InputError, match="the task STS12: .*'mteb/sts12-sts'.*or give a folder `data` with these data"
         ):
             evaluate_mteb(model, tasks="STS12", out=tmp_path / "out")
         assert not list(tmp_path.iterdir())

@@ -165,7 +165,7 @@ def test_damaged_lines(folder, task, name, number, line, message):
 
 def test_damaged_files(folder):
     (folder / "MR" / "rt-polarity.neg").unlink()
-    expected = f"^{folder} holds no MR/rt-polarity.neg, but MR/rt-polarity.pos; get the files of MR anew$"
+    expected = f"^{folder} holds no MR/rt-polarity.neg, but MR/rt-polarity.pos; get the files of MR again$"
     with pytest.raises(InputError, match=expected):
         read_tasks(folder)
     (folder / "MR" / "rt-polarity.neg").write_text("\n")
@@ -179,7 +179,7 @@ def test_damaged_files(folder):
 def test_a_file_that_is_cut_off_within_a_sentence(folder):
     path = folder / "SICK" / "SICK_test_annotated.txt"
     path.write_bytes(path.read_bytes()[:-1])
-    expected = f"^{path}, line 41: the file ends within this line, so it is cut off; get it anew$"
+    expected = f"^{path}, line 41: the file ends within this line, so it is cut off; get it again$"
     with pytest.raises(InputError, match=expected):
         read_tasks(folder, ["SICK-R"])
 

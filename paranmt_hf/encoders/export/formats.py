@@ -60,7 +60,7 @@ class Format:
     """A format to export to.
 
     Attributes:
-        name: Its name in `--format`.
+        name: Its name.
         holds: What it can hold, for messages.
         families: The single encoders it can hold; empty if it can hold all of them and their combinations.
         write: Writes the files into a folder that exists.
@@ -98,17 +98,7 @@ LICENSE_KEYS = ("license", "license_name", "license_link")
 
 
 def card(name: str, format: Format, kinds: Sequence[str], source: Model) -> str:
-    """Render the README.md of an export.
-
-    Args:
-        name: Name of the folder.
-        format: Format it was exported to.
-        kinds: The encoders that are combined, by the names of the paper.
-        source: The encoder that was exported; its licence is taken over.
-
-    Returns:
-        YAML header and Markdown text.
-    """
+    """Render the README.md of an export, with the licence of its source."""
     license = stated_license(source)
     header = {
         "library_name": format.library,

@@ -253,15 +253,7 @@ def save_graph(
     *,
     weights_file: str,
 ) -> None:
-    """Write a graph.
-
-    Args:
-        graph: The graph.
-        folder: Where to; must exist.
-        inputs: Names of the inputs, each int64 [batch, length].
-        outputs: Of each output, float32, the node that gives it, and its shape.
-        weights_file: Name of the file for weights that are too large for the graph itself.
-    """
+    """Write a graph; `outputs` names node and shape of each, `weights_file` is for weights too large for the graph."""
     helper, types = graph.onnx.helper, graph.onnx.TensorProto
     graph.nodes += [helper.make_node("Identity", [node], [name]) for name, (node, _) in outputs.items()]
     # The encoders of a combination split a text into different numbers of units.

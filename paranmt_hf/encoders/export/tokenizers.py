@@ -96,11 +96,7 @@ class Spelling:
 
 
 def trigram_tokenizer(units: Sequence[str]) -> Tokenizer:
-    """Make the tokenizer of a trigram vocabulary; its ids are the rows of `text.character_ngrams`, for any text.
-
-    Args:
-        units: Trigram of each id; the first is the unknown trigram.
-    """
+    """Make the tokenizer of a trigram vocabulary; its ids are the rows of `text.character_ngrams`, for any text."""
     alphabet = alphabet_of(units)
     base = next(base for base in range(2, len(SYMBOLS)) if base**PLACES > len(alphabet))
     known = set(alphabet)
