@@ -126,8 +126,3 @@ ALIASES = {"paragram-phrase": "word"}
 def title_of(names: Iterable[str], mode: str) -> str:
     """Write a model as the papers do, such as `WORD,TRIGRAM`; `+` where the mode is `add`."""
     return ("+" if mode == "add" else ",").join(FAMILIES[name].title for name in names)
-
-
-def users_of(setting: str) -> list[str]:
-    """Name the families that read a setting of `EncoderConfig` which not all of them read."""
-    return [family.name for family in _RECORDS if setting in family.settings]

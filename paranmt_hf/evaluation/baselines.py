@@ -10,11 +10,12 @@ Debian's dictionary lacks, and reads only folders that are registered for the wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import Literal
 
 import numpy as np
 
@@ -82,7 +83,8 @@ class Meteor:
             "METEOR: nltk's; the paper's is that of Denkowski & Lavie 2014. Mean of both directions; stages: "
             f"{', '.join(self.stages)}.",
         )
-        self._stemmer = _CachedStemmer(stemmer)
+        # The same words occur again and again, and stemming takes most of the time.
+        self._stemmer = SimpleNamespace(stem=lru_cache(maxsize=None)(stemmer.stem))
         self._dictionary = _Dictionary(read_wordnet(folder) if folder else None)
 
     def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
@@ -102,46 +104,20 @@ def _both_directions(score: Callable[[str, str], float], left: list[str], right:
     return np.array([(score(first, second) + score(second, first)) / 2 for first, second in pairs], np.float64)
 
 
-class _Lemma:
-    """What nltk asks of a synonym."""
-
-    def __init__(self, word: str) -> None:
-        self._word = word
-
-    def name(self) -> str:
-        return self._word
-
-
-class _Synset:
-    """What nltk asks of a set of synonyms."""
-
-    def __init__(self, synonyms: Iterable[str]) -> None:
-        self._lemmas = [_Lemma(word) for word in synonyms]
-
-    def lemmas(self) -> list[_Lemma]:
-        return self._lemmas
-
-
 class _Dictionary:
     """What nltk asks of WordNet; without a dictionary no word has synonyms."""
 
     def __init__(self, wordnet: WordNet | None) -> None:
         self._wordnet = wordnet
-        self._known: dict[str, list[_Synset]] = {}
+        self._known: dict[str, list[SimpleNamespace]] = {}
 
-    def synsets(self, word: str) -> list[_Synset]:
+    def synsets(self, word: str) -> list[SimpleNamespace]:
         if self._wordnet is None:
             return []
         if word not in self._known:
-            self._known[word] = [_Synset(self._wordnet.synonyms(word))]
+            lemmas = [SimpleNamespace(name=partial(str, synonym)) for synonym in self._wordnet.synonyms(word)]
+            self._known[word] = [SimpleNamespace(lemmas=lambda: lemmas)]
         return self._known[word]
-
-
-class _CachedStemmer:
-    """The same words come again and again, and stemming takes most of the time."""
-
-    def __init__(self, stemmer: Any) -> None:  # noqa: ANN401
-        self.stem = lru_cache(maxsize=None)(stemmer.stem)
 
 
 # Where Debian's package wordnet-base puts the dictionary.

@@ -10,6 +10,8 @@ from paranmt_hf.errors import InputError
 
 # Resamples of a bootstrap interval.
 RESAMPLES = 1000
+# Share of the resamples inside the interval.
+LEVEL = 0.95
 # Weights of one block of resamples [resample, pair] stay below this many numbers, whatever the size of the data.
 _BLOCK = 4_000_000
 # A variance below this, of values that were scaled to variance 1, is nothing but rounding.
@@ -46,20 +48,15 @@ def bootstrap_interval(
     right: Sequence[float] | np.ndarray,
     *,
     resamples: int = RESAMPLES,
-    level: float = 0.95,
     seed: int = 1,
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of Pearson's correlation, over pairs drawn with replacement.
+    """95 % percentile bootstrap interval of Pearson's correlation, over pairs drawn with replacement.
 
     Resamples in which a side is constant have no correlation and are left out; they only occur with a few pairs.
 
     Returns:
         Lower and upper bound, in [-1, 1].
     """
-    if resamples < 1 or not 0 < level < 1:
-        raise InputError(
-            f"expected at least one resample and a level between 0 and 1, got {resamples!r} resamples and {level!r}"
-        )
     x, y = _standardised(left, "first"), _standardised(right, "second")
     _check_lengths(x, y)
     generator = np.random.default_rng(seed)
@@ -69,7 +66,7 @@ def bootstrap_interval(
     correlations = np.concatenate(blocks)
     if not len(correlations):
         raise InputError(f"{len(x)} pairs are too few for a bootstrap interval: every resample was constant")
-    low, high = np.quantile(correlations, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(correlations, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +20,7 @@ from paranmt_hf.evaluation.transfer_data import TaskName, read_tasks
 from paranmt_hf.evaluation.transfer_heads import TransferConfig
 from paranmt_hf.evaluation.word_averages import read_averages
 from paranmt_hf.evaluation.word_weights import WordWeighting
-from paranmt_hf.hub.repository import locate, weights_checksum
+from paranmt_hf.hub.repository import Model, locate, weights_checksum
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.settings import PythonOnly
 
@@ -34,13 +33,22 @@ class Measured:
 
     Attributes:
         name: Its name in the results.
-        load: Loads it: an encoder, or a measure of pairs.
+        model: An encoder, a measure of pairs, or where the files of an encoder are.
         weights: Checksum of its weights; None for what was not loaded from files.
     """
 
     name: str
-    load: Callable[[], Any]
+    model: Any
     weights: str | None = None
+
+    def load(self) -> Any:  # noqa: ANN401 - an encoder, or a measure of pairs
+        """Load the model."""
+        if not isinstance(self.model, Model):
+            return self.model
+        # Baselines and averages need no torch.
+        from paranmt_hf.encoders.loading import load
+
+        return load(self.model)
 
 
 def find_models(
@@ -56,31 +64,20 @@ def find_models(
     if not given and not baselines and not vectors:
         raise InputError("name a model to evaluate, a file of `vectors`, or `baselines`", option="models")
     found = [_encoder(model) for model in given]
-    found += [Measured(name, partial(_same, measure)) for name in baselines for measure in [baseline(name)]]
+    found += [Measured(name, baseline(name)) for name in baselines]
     distinct = list(dict.fromkeys(sentences())) if vectors else []
     for title, average in read_averages(vectors, distinct, averages or WordWeighting()):
-        found.append(Measured(title, partial(_same, average), average.checksum))
+        found.append(Measured(title, average, average.checksum))
     return found
 
 
-def _same(model: Any) -> Any:  # noqa: ANN401
-    return model
-
-
 def _encoder(model: str | Path | Encoder) -> Measured:
-    if not isinstance(model, str | Path):
-        source = getattr(model, "source", None)
-        weights = weights_checksum(source.folder) if source is not None else None
-        return Measured(type(model).__name__ if source is None else source.name, partial(_same, model), weights)
-    found = locate(model)
-
-    def load() -> Encoder:
-        # Baselines and averages need no torch.
-        from paranmt_hf.encoders.loading import load
-
-        return load(found)
-
-    return Measured(str(model), load, weights_checksum(found.folder))
+    if isinstance(model, str | Path):
+        found = locate(model)
+        return Measured(str(model), found, weights_checksum(found.folder))
+    source = getattr(model, "source", None)
+    weights = weights_checksum(source.folder) if source is not None else None
+    return Measured(type(model).__name__ if source is None else source.name, model, weights)
 
 
 StsData = str | Path | Sequence[str | Path | StsSet]

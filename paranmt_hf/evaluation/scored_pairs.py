@@ -10,13 +10,12 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import read_lines
-from paranmt_hf.evaluation.sts_data import StsSet, collect, development_set, read_hub, read_tsv
+from paranmt_hf.evaluation.sts_data import COLUMNS, StsSet, collect, development_set, read_hub, read_tsv
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.repository import ASSETS
 
 # Forty pairs of our own, which the package carries.
 SAMPLE = "sample"
-COLUMNS = ("score", "sentence1", "sentence2")
 
 
 def read_scored_pairs(data: str | Path) -> StsSet:

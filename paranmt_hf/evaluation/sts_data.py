@@ -36,6 +36,8 @@ COUNTS: Mapping[str, Mapping[str, int]] = {
         "question-question": 209,
     },
 }
+# Columns of tables with names.
+COLUMNS = ("score", "sentence1", "sentence2")
 DEVELOPMENT = "STS17-track5"
 _TRACK5, _TRACK5_PAIRS = "track5.en-en", 250
 _CAPTIONS = "main-captions"
@@ -265,13 +267,7 @@ def read_pit(folder: Path) -> StsSet:
     return collect(TWITTER, rows, (path, path))
 
 
-def read_hub(
-    dataset: str,
-    *,
-    split: str = "test",
-    columns: tuple[str, str, str] = ("score", "sentence1", "sentence2"),
-    revision: str | None = None,
-) -> StsSet:
+def read_hub(dataset: str, *, split: str = "test") -> StsSet:
     """Read a split of a dataset of the Hub or of a local folder, such as MTEB's: all data sets of a year in one."""
     from datasets import load_dataset, load_dataset_builder
 
@@ -284,8 +280,8 @@ def read_hub(
                 f"{_LAYOUTS}"
             )
         if splits is None:
-            check_remote(dataset, lambda: load_dataset_builder(dataset, revision=revision))
-        rows = load_dataset(dataset, split=split, revision=revision)
+            check_remote(dataset, lambda: load_dataset_builder(dataset))
+        rows = load_dataset(dataset, split=split)
     except InputError:
         raise
     except Exception as error:  # the library raises whatever the Hub, the files and pyarrow raise
@@ -293,13 +289,13 @@ def read_hub(
         here = absent_here(dataset)
         where = f"{here}; taken for an id on the Hub: " if here else ""
         raise InputError(f"{where}cannot load the split {split!r} of {dataset}: {reason}") from None
-    if missing := [column for column in columns if column not in rows.column_names]:
+    if missing := [column for column in COLUMNS if column not in rows.column_names]:
         raise InputError(
-            f"{dataset} has no column {missing[0]!r}; its columns are {', '.join(rows.column_names)}: name the "
-            "columns of score and sentences"
+            f"{dataset} has no column {missing[0]!r}; its columns are {', '.join(rows.column_names)}; rename "
+            "those of the score and the sentences"
         )
     try:
-        values = [["" if value is None else str(value) for value in rows[column]] for column in columns]
+        values = [["" if value is None else str(value) for value in rows[column]] for column in COLUMNS]
     # Parquet readers do not check that text is UTF-8.
     except UnicodeDecodeError:
         raise InputError(f"{dataset}: expected text in UTF-8, found other bytes; write its files again") from None

@@ -10,7 +10,7 @@ from torch import nn
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import composition_of, take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.families import FAMILIES, FILES, OF_PAIRS, title_of, users_of
+from paranmt_hf.encoders.families import FAMILIES, FILES, OF_PAIRS, title_of
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_combination import OWN, STOCK
 from paranmt_hf.encoders.saving import save
@@ -65,9 +65,6 @@ def test_records_and_files_agree():
     assert [family.name for family in FAMILIES.values()] == list(FAMILIES)
     # All that a family of pairs is made of can be a part of a combination, WORD as the module of ours.
     assert {*FILES} - {"Combination", "StaticEmbedding", "NgramEmbedding"} == {*OWN, *STOCK}
-    assert users_of("pooling") == ["lstm", "blstm"]
-    assert users_of("word_dimension") == ["lstm", "blstm", "projection", "dan", "rnn", "plstm"]
-    assert users_of("activation") == ["dan", "rnn"]
     assert title_of(["word", "trigram"], "add") == "WORD+TRIGRAM"
     assert take_apart([word()]).title == "WORD"
 

@@ -3,27 +3,36 @@
 import numpy as np
 import pytest
 import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import LSTM
+from torch import nn
 
+from paranmt_hf.encoders import sequences
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
-from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections
+from paranmt_hf.encoders.modules.paranmt_recurrent import LastStateRNN
 from paranmt_hf.encoders.modules.paranmt_tables import restore, store
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.sequences import lstm_modules, sequence_features
+from paranmt_hf.encoders.sequences import (
+    directions_before,
+    directions_behind,
+    lstm_modules,
+    sequence_features,
+    unpacked_sequences,
+)
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import vocabulary_of, word_tokenizer, words
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.encoders.toys import (
-    AVERAGES,
     BIASED,
     EVERY,
-    REDUCED,
     SENTENCES,
-    SEQUENCES,
     WORDS,
     encoder,
     lstm,
@@ -110,18 +119,7 @@ def test_odd_sentences_give_finite_vectors_alone_and_in_a_batch(name):
     for number in (SENTENCES.index(""), SENTENCES.index("   ")):
         assert together[number].any() == (name in BIASED), "a sentence without words is zeros"
     np.testing.assert_allclose(model.encode(SENTENCES[::-1])[::-1], together, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_only_sentences_without_words(name):
-    assert encoder(name).encode(["", "  ", "\t\u00a0"]).any() == (name in BIASED)
-
-
-@pytest.mark.parametrize("name", AVERAGES + REDUCED)
-def test_unknown_units_alone_are_zeros(name):
-    found = encoder(name).encode(["zebra!", "qqq"])
-    assert found.shape[0] == 2
-    assert found.any() == (name in BIASED)
+    assert model.encode(["", "  ", "\t\u00a0"]).any() == (name in BIASED)
 
 
 def test_lstm_reads_the_words_of_the_definition():
@@ -133,19 +131,6 @@ def test_lstm_reads_the_words_of_the_definition():
     assert set(ours) == set(stock)
     for name in ours:
         assert ours[name].tolist() == stock[name].tolist(), name
-
-
-def test_sequence_features_by_hand():
-    found = sequence_features(np.array([5, 6, 7], np.int32), np.array([0, 2, 2, 3]))
-    assert found["input_ids"].tolist() == [[5, 6], [0, 0], [7, 0]]
-    assert found["attention_mask"].tolist() == [[1, 1], [0, 0], [1, 0]]
-    assert found["sentence_lengths"].tolist() == [2, 0, 1]
-    assert sequence_features(np.zeros(0, np.int32), np.array([0, 0]))["input_ids"].tolist() == [[0]]
-
-
-def test_average_directions_by_hand():
-    features = AverageDirections(2)({"token_embeddings": torch.tensor([[[1.0, 2, 3, 6]]])})
-    assert features["token_embeddings"].tolist() == [[[2, 4]]]
 
 
 @pytest.mark.parametrize("name", ["word", "trigram", "word,trigram", "word+lstm", "blstm-average-max"])
@@ -179,18 +164,6 @@ def test_float16_error_is_that_of_rounding():
     np.testing.assert_array_equal(restore(store(weight, "float32")), weight)
 
 
-def test_stock_module_and_back():
-    module = word().stock()
-    again = WordEmbedding.from_stock(module)
-    assert again.units == WORDS
-    assert again.precision == "float32"
-    assert torch.equal(again.weight, word().weight)
-    assert WordEmbedding.from_stock(word(precision="float16").stock()).precision == "float16"
-    for sentence in SENTENCES:
-        ids = module.tokenizer.encode(sentence).ids
-        assert [WORDS[row] for row in ids] == [token if token in WORDS else "[UNK]" for token in words(sentence)]
-
-
 def test_tokenizers_of_other_models_are_not_ours():
     from tokenizers import Tokenizer, models, pre_tokenizers
 
@@ -219,12 +192,10 @@ def test_wrong_arguments_are_named():
         Combination([[word(3)], [trigram(4)]], "add")
     with pytest.raises(NotImplementedError):
         AverageEmbedding(["[UNK]"], np.zeros((1, 2))).split("a")
+    with pytest.raises(ValueError, match="activation must be one of tanh, relu, was 'elu'"):
+        LastStateRNN(2, 3, "elu")
     with pytest.raises(ValueError, match="pooling"):
         lstm_modules(WORDS, rows(WORDS, 5), dimension=3, pooling="median")
-
-
-def test_lists_of_names_cover_one_another():
-    assert len(set(EVERY)) == len(EVERY) == len(AVERAGES) + len(REDUCED) + len(SEQUENCES)
 
 
 def test_encoders_beside_each_other_have_widths_of_their_own():
@@ -238,3 +209,63 @@ def test_encoders_beside_each_other_have_widths_of_their_own():
     assert [part.table.weight.shape for part in encoder.composition.parts] == [(3, 4), (3, 3)]
     with pytest.raises(InputError, match="trigram_dimension must be from 1 to 100,000, was 0"):
         EncoderConfig(trigram_dimension=0)
+
+
+def batch(count):
+    """Sentences of 0 to 40 words, some of which are much longer."""
+    generator = np.random.default_rng(1)
+    lengths = generator.integers(0, 12, count)
+    lengths[:: count // 4] = 40
+    lengths[-1] = 0
+    return generator.integers(1, len(WORDS), lengths.sum()), np.concatenate([[0], np.cumsum(lengths)])
+
+
+@pytest.mark.parametrize("group", [1, 7, 32, 1000])
+@pytest.mark.parametrize("name", ["lstm", "lstm-max", "blstm", "blstm-average"])
+def test_groups_equal_the_stock_module(monkeypatch, name, group):
+    monkeypatch.setattr(sequences, "GROUP", group)
+    found = []
+    for modules in (False, True):
+        model = encoder(name).train()
+        with unpacked_sequences(model.modules() if modules else ()):
+            features = sequence_features(*batch(90))
+            vectors = model(features)["sentence_embedding"]
+            (vectors * torch.linspace(-1, 1, vectors.numel()).view_as(vectors)).sum().backward()
+        found.append((vectors.detach(), [weight.grad for weight in model.parameters()]))
+        assert not any("forward" in vars(module) for module in model.modules() if isinstance(module, LSTM))
+    rows = np.diff(batch(90)[1]) > 0
+    torch.testing.assert_close(found[0][0][rows], found[1][0][rows], atol=1e-6, rtol=0)
+    assert found[0][0][rows].abs().sum() > 1
+    for one, other in zip(found[0][1], found[1][1], strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+def test_averaged_directions_are_saved_as_stock_modules_and_read_as_ours(tmp_path):
+    """A mean of the sentence vector's two halves behind the pooling is a mean of each word's halves before it."""
+    model = encoder("blstm-average")
+    sentences = ["The cat sat on the mat.", "it is", ""]
+    wanted = model.encode(sentences)
+    model.save(str(tmp_path / "model"))
+    assert [type(module).__name__ for module in model] == ["WordEmbeddings", "LSTM", "AverageDirections", "Pooling"]
+    plain = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    assert [type(module).__name__ for module in plain] == ["WordEmbeddings", "LSTM", "Pooling", "Dense"]
+    np.testing.assert_allclose(plain.encode(sentences), wanted, atol=1e-6)
+    again = load(tmp_path / "model")
+    assert [type(module).__name__ for module in again] == [type(module).__name__ for module in model]
+    assert sum(weight.numel() for weight in again.parameters()) == sum(w.numel() for w in model.parameters())
+    np.testing.assert_array_equal(again.encode(sentences), wanted)
+
+
+@pytest.mark.parametrize("change", ["weights", "bias", "activation"])
+def test_another_layer_behind_an_lstm_is_no_mean_of_directions(change):
+    words, lstm, pooling, mean = directions_behind(list(encoder("blstm-average")))
+    if change == "weights":
+        mean.linear.weight.data[0, 0] = 1
+    elif change == "bias":
+        mean = Dense(
+            mean.in_features, mean.out_features, activation_function=nn.Identity(), init_weight=mean.linear.weight
+        )
+    else:
+        mean.activation_function = nn.Tanh()
+    modules = [words, lstm, pooling, mean]
+    assert directions_before(modules) is modules

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Dense
 from torch import nn
 
 from paranmt_hf.encoders.building import build_encoder
@@ -164,16 +163,6 @@ def test_dan_by_hand():
     assert found.any()
 
 
-@pytest.mark.parametrize("layers", [1, 2])
-def test_dan_loads_in_plain_sentence_transformers(tmp_path, layers):
-    model = build("dan", layers=layers, activation="relu", word_dimension=5)
-    save(model, tmp_path)
-    plain = SentenceTransformer(str(tmp_path), device="cpu")
-    assert [type(module).__name__ for module in plain] == ["StaticEmbedding", *["Dense"] * layers]
-    np.testing.assert_allclose(plain.encode(SENTENCES), model.encode(SENTENCES), atol=1e-6)
-    assert isinstance(load(tmp_path)[layers].activation_function, nn.ReLU)
-
-
 @pytest.mark.parametrize(
     ("model", "settings", "wanted"),
     [
@@ -209,9 +198,3 @@ def test_paragram_phrase_is_another_name_of_word():
     assert EncoderConfig(model="lstm+paragram-phrase").families[1].title == "WORD"
     with pytest.raises(InputError, match="model must be one to three different ones"):
         EncoderConfig(model="paragram")
-
-
-def test_modules_say_what_they_take():
-    with pytest.raises(ValueError, match="activation must be one of tanh, relu, was 'elu'"):
-        LastStateRNN(2, 3, "elu")
-    assert take_apart([dan()[0], Dense(4, 3, activation_function=nn.ReLU())]).name == "dan"

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import threading
 
 import numpy as np
 import pytest
@@ -104,18 +103,9 @@ def test_usual_values_take_the_fast_path(options, fast_calls):
     assert len(fast_calls) == 1
 
 
-def test_queries_and_documents_take_the_fast_path(fast_calls):
-    model = SentenceEncoder(modules=list(encoder("word")), device="cpu", prompts={"query": "the ", "document": "cat "})
-    np.testing.assert_array_equal(model.encode_query(["cat"]), model.encode(["the cat"]))
-    np.testing.assert_array_equal(model.encode_document(["sat"]), model.encode(["cat sat"]))
-    assert len(fast_calls) == 4
-
-
 @pytest.mark.parametrize(
     "options",
     [
-        {"precision": "int8"},
-        {"precision": "binary"},
         {"device": "cpu"},
         {"output_value": None},
         {"normalize_embeddings": True, "precision": "uint8"},
@@ -145,22 +135,6 @@ def test_several_devices_are_delegated(monkeypatch, fast_calls):
     assert model.encode(SENTENCES, device=["cpu", "cpu"]).shape == (len(SENTENCES), 4)
     assert asked == [["cpu", "cpu"]]
     assert not fast_calls
-
-
-def test_positional_options_and_wrong_ones_are_delegated(fast_calls):
-    model = SentenceEncoder(modules=list(encoder("word")), device="cpu", **PROMPTED)
-    np.testing.assert_allclose(model.encode(["is"], "quiet"), model.encode(["the cat is"]), atol=1e-6)
-    assert len(fast_calls) == 1
-    with pytest.raises(ValueError, match="batch_size must be a positive integer, got 0"):
-        model.encode(["a"], batch_size=0)
-    with pytest.raises(ValueError, match="additional keyword arguments"):
-        model.encode(["a"], mistake=1)
-    with pytest.raises(ValueError, match="Precision 'int5' is not supported"):
-        model.encode(["a"], precision="int5")
-    with pytest.raises(ValueError, match="Prompt name 'missing' not found"):
-        model.encode(["a"], prompt_name="missing")
-    with pytest.raises(TypeError):
-        model.encode()
 
 
 @pytest.mark.parametrize("make", [np.array, tuple, lambda texts: np.array(texts, object)])
@@ -271,34 +245,6 @@ def test_copies_do_not_share_what_is_remembered(name):
             weight.mul_(2)
     np.testing.assert_allclose(other.encode(SENTENCES), 2 * before, atol=1e-6)
     np.testing.assert_array_equal(model.encode(SENTENCES), before)
-
-
-def test_threads_of_the_caller(threads):
-    """Several threads use one encoder at a time."""
-    model = encoder("word,trigram")
-    expected = model.encode(SENTENCES * 3)
-    found = [None] * 6
-
-    def work(number):
-        for _ in range(5):
-            found[number] = model.encode(SENTENCES * 3)
-
-    workers = [threading.Thread(target=work, args=(number,)) for number in range(len(found))]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    for vectors in found:
-        np.testing.assert_array_equal(vectors, expected)
-
-
-def test_threads_to_come_are_as_many_as_before(threads):
-    encoder("word").encode(SENTENCES)
-    found = []
-    worker = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
-    worker.start()
-    worker.join()
-    assert found == [threads] == [torch.get_num_threads()]
 
 
 def test_vectors_can_be_trained_on():

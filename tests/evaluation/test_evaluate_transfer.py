@@ -15,7 +15,7 @@ from paranmt_hf.hub.repository import ASSETS, CARRIED, weights_checksum
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.util.files import checksum
 from tests.cli.commands import fails
-from tests.evaluation.transfer_toys import WORDS, write_all
+from tests.evaluation.toys import WORDS, write_all
 
 OPTIONS = ["--tasks", "CR", "MRPC", "--folds", "3"]
 

@@ -7,8 +7,7 @@ from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.paper_tables import PARAGRAM_SETS, TABLES, paragram_table, sent2vec_table
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_several, read_sts
-from tests.evaluation.toys import DIAGONAL, Plane, write_senteval
-from tests.evaluation.transfer_toys import SICK_HEADER, write
+from tests.evaluation.toys import DIAGONAL, SICK_HEADER, Plane, write, write_senteval
 
 ROWS = [("5", "x", "x"), ("1", "x", "y"), ("2", "x", "d"), ("0", "y", "w")]
 COSINES = [1, 0, DIAGONAL, 0]

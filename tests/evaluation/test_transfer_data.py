@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation import transfer_data
 from paranmt_hf.evaluation.transfer_data import TASKS, read_tasks
-from tests.evaluation.transfer_toys import MRPC_HEADER, SICK_HEADER, sentence, write, write_all
+from tests.evaluation.toys import MRPC_HEADER, SICK_HEADER, sentence, write, write_all
 
 
 @pytest.fixture
@@ -193,10 +192,6 @@ def test_nothing_there(tmp_path):
         read_tasks(tmp_path)
     with pytest.raises(InputError, match="there is no transfer task 'STS'; the tasks are MR, CR"):
         read_tasks(tmp_path, ["STS"])
-
-
-def test_every_task_has_a_layout():
-    assert tuple(transfer_data._LAYOUTS) == TASKS
 
 
 def test_real_data(shared_data):

@@ -22,7 +22,7 @@ from paranmt_hf.evaluation.transfer_heads import (
     train_relatedness,
     tuned_head,
 )
-from tests.evaluation.transfer_toys import quick_relatedness  # noqa: F401
+from tests.evaluation.toys import quick_relatedness  # noqa: F401
 
 CONFIG = TransferConfig(folds=4, seed=3)
 

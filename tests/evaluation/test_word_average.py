@@ -20,7 +20,7 @@ from paranmt_hf.evaluation.word_weights import (
     word_weights,
 )
 from paranmt_hf.text.definitions import words
-from paranmt_hf.text.word_vectors import WordVectors, read_known, read_words, write_vectors
+from paranmt_hf.text.word_vectors import WordVectors
 
 COUNTS = WordCounts({"the": 6, "cat": 3, "dog": 1}, "a text")
 
@@ -174,23 +174,3 @@ def test_whatever_a_list_holds(tmp_path_factory, content):
         assert read_counts(path).total > 0
     except InputError as error:
         assert "counts.txt" in str(error)
-
-
-def test_reading_words_and_known_vectors(tmp_path):
-    path = tmp_path / "v.txt"
-    path.write_text("5 2\nthe 1 2\n. . 0 0\n<unk> 9 9\ncat 3 4\nthe 7 8\n")
-    assert read_words(path) == ["the", ". .", "cat"]
-    vectors = read_known(path, {"cat", "dog"})
-    assert vectors.words == ["cat"] and vectors.matrix.tolist() == [[3, 4]]
-    assert read_known(path, {"the", "cat"}).words == ["the", "cat"]
-    with pytest.raises(InputError, match=r"v.txt has none of the 1 words that are asked for; is it of English\?"):
-        read_known(path, {"dog"})
-    path.write_text("nonsense\n")
-    for read in (read_words, lambda path: read_known(path, {"dog"})):
-        with pytest.raises(InputError, match="v.txt, line 1: expected a word and its numbers"):
-            read(path)
-    path.write_bytes(b"a 1 2\n\xff\xfe 1 2\n")
-    with pytest.raises(InputError, match="v.txt, line 2: expected text in UTF-8"):
-        read_words(path)
-    write_vectors(path, table(["a", "b"]))
-    assert read_words(path) == ["a", "b"]

@@ -243,7 +243,7 @@ def _supervise(root: Path) -> list[str]:
 
 
 def _task(root: Path) -> None:
-    from tests.evaluation.transfer_toys import WORDS, write_all
+    from tests.evaluation.toys import WORDS, write_all
 
     write_all(root / "senteval", items=10)
     _encoder(root / "model", (list(WORDS), ["of number"]), model="projection")

@@ -49,7 +49,7 @@ def test_what_is_not_read_is_said(tmp_path):
     assert set(unread) == {"model.bin", "bad.parquet", "bad.jsonl", "bad.txt.gz", "README.md"}
     assert unread["model.bin"] == "it is not text"
     assert unread["README.md"] == "no data, by its name"
-    assert unread["bad.jsonl"].startswith("it is no JSON")
+    assert unread["bad.jsonl"].startswith("it is not JSON")
 
 
 def test_checksum_is_that_of_the_text(tmp_path):

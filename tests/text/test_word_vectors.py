@@ -104,6 +104,8 @@ def test_damaged_lines_that_are_not_needed(tmp_path, lines, number, numbers):
 def test_lines_that_are_not_needed_may_be_unusual(tmp_path):
     (tmp_path / "v.txt").write_text("2 2\na 1 2 \n. . . 1 2\nb\t1\t2\n\u00fc 12345 -1e-9\nc 1 2", encoding="utf8")
     assert read_known(tmp_path / "v.txt", ["a", "absent"]).words == ["a"]
+    with pytest.raises(InputError, match="v.txt has none of the 1 words that are asked for"):
+        read_known(tmp_path / "v.txt", {"dog"})
     assert read_words(tmp_path / "v.txt") == ["a", ". . .", "b", "\u00fc", "c"]
 
 

@@ -345,13 +345,3 @@ class TestCommand:
         assert "TRIGRAM as tokenizers, 4 dimensions" in printed
         assert re.search(r"[\d,]+ sentences per second here; paranmt_hf.load: [\d,]+", printed)
         assert "the 12 known ones" in printed
-
-    def test_one_sentence_for_what_cannot_be(self, sources, tmp_path, capsys):
-        assert (
-            main(["encoder", "export", str(sources / "lstm"), "--format", "static", "--out", str(tmp_path / "out")])
-            == 1
-        )
-        assert (
-            capsys.readouterr().err
-            == "paranmt: format static holds WORD alone, and lstm is LSTM; format onnx holds it\n"
-        )

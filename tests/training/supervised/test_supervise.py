@@ -14,7 +14,7 @@ from paranmt_hf.evaluation.transfer_data import read_tasks
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.supervised.config import SupervisedRecord
 from tests.cli.commands import fails
-from tests.evaluation.transfer_toys import SICK_HEADER, WORDS, write, write_all
+from tests.evaluation.toys import SICK_HEADER, WORDS, write, write_all
 from tests.toys import bytes_of
 from tests.training.toys import encoder_of
 
