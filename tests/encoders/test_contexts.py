@@ -147,7 +147,9 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("after", [1, 6, 7, 13])
+@pytest.mark.parametrize(
+    "after", [pytest.param(1, marks=pytest.mark.slow), 6, pytest.param(13, marks=pytest.mark.slow)]
+)
 def test_killed_and_resumed(transformer, tmp_path, monkeypatch, after):
     monkeypatch.setattr(contexts, "BLOCK", 3)
     monkeypatch.setattr(workflow, "CHECKPOINT_SECONDS", 0)

@@ -220,7 +220,7 @@ def batch(count):
     return generator.integers(1, len(WORDS), lengths.sum()), np.concatenate([[0], np.cumsum(lengths)])
 
 
-@pytest.mark.parametrize("group", [1, 7, 32, 1000])
+@pytest.mark.parametrize("group", [7, 1000])
 @pytest.mark.parametrize("name", ["lstm", "lstm-max", "blstm", "blstm-average"])
 def test_groups_equal_the_stock_module(monkeypatch, name, group):
     monkeypatch.setattr(sequences, "GROUP", group)
@@ -228,12 +228,12 @@ def test_groups_equal_the_stock_module(monkeypatch, name, group):
     for modules in (False, True):
         model = encoder(name).train()
         with unpacked_sequences(model.modules() if modules else ()):
-            features = sequence_features(*batch(90))
+            features = sequence_features(*batch(40))
             vectors = model(features)["sentence_embedding"]
             (vectors * torch.linspace(-1, 1, vectors.numel()).view_as(vectors)).sum().backward()
         found.append((vectors.detach(), [weight.grad for weight in model.parameters()]))
         assert not any("forward" in vars(module) for module in model.modules() if isinstance(module, LSTM))
-    rows = np.diff(batch(90)[1]) > 0
+    rows = np.diff(batch(40)[1]) > 0
     torch.testing.assert_close(found[0][0][rows], found[1][0][rows], atol=1e-6, rtol=0)
     assert found[0][0][rows].abs().sum() > 1
     for one, other in zip(found[0][1], found[1][1], strict=True):

@@ -161,7 +161,7 @@ def test_fast_path_equals_slow_on_real_text(cut: str) -> None:
     np.testing.assert_allclose(vectors, slow(made, sentences), atol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.lists(
         st.lists(st.sampled_from([*WORDS, "x", "\t", "\u00a0"]), max_size=8).map(" ".join), min_size=1, max_size=5
