@@ -143,12 +143,12 @@ class Pairs:
         subset = selection.subset
         if subset != "default" and all(is_release(source) is False for source in self._sources):
             raise InputError(
-                f"--subset {subset} is for releases and datasets on the Hub; {', '.join(self._sources)} has no "
+                f"`subset` {subset} is for releases and datasets on the Hub; {', '.join(self._sources)} has no "
                 "subsets, so leave it out"
             )
         if selection.ppdb_score and not any(isinstance(reader, PhraseFiles) for reader in self._readers):
             raise InputError(
-                f"--ppdb-score {selection.ppdb_score} is for files of PPDB; {', '.join(self._sources)} has none, so "
+                f"`ppdb_score` {selection.ppdb_score} is for files of PPDB; {', '.join(self._sources)} has none, so "
                 "leave it out"
             )
 
@@ -157,7 +157,7 @@ class Pairs:
         check_regular(path)
         if is_release(source):
             if self._selection.subset not in FOLDERS:
-                raise InputError(f"--subset must be one of {', '.join(FOLDERS)}, not {self._selection.subset!r}")
+                raise InputError(f"`subset` must be one of {', '.join(FOLDERS)}, not {self._selection.subset!r}")
             files = release_files(path, self._selection.subset)
         elif path.is_dir():
             files = sorted(path.glob("*.parquet"))
@@ -195,13 +195,13 @@ class Pairs:
             )
         if self._errors_apart:
             raise InputError(
-                f"{path} has phrases and no columns {', '.join(ERRORS)}; leave out --error-negatives, or train on a "
+                f"{path} has phrases and no columns {', '.join(ERRORS)}; leave out `error_negatives`, or train on a "
                 "release that has them"
             )
         if chosen.ranges and score is None:
             names = ", ".join(features_of(path)[:8]) or "none, for it is a list of words"
             raise InputError(
-                f"{path}: name the score that the smallest and largest are about with --ppdb-score; its features are "
+                f"{path}: name the score that the smallest and largest are about with `ppdb_score`; its features are "
                 f"{names}"
             )
         return PhraseFiles([path], score=score)

@@ -25,7 +25,7 @@ from paranmt_hf.corpus.jobs.shards import Manifest, Stage, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import ColumnStage, ScoreStage, TranslateStage
 from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
 from paranmt_hf.corpus.meaning.columns import MISMATCHES
-from paranmt_hf.corpus.record import WORDING, HeldOut, ReleaseRecord, identity_of
+from paranmt_hf.corpus.record import WORDING, ReleaseRecord, identity_of
 from paranmt_hf.corpus.release import Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, release_card
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
@@ -55,6 +55,8 @@ Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
 STATED = ("title", "description")
 # Parts of an identity that say what is done to the input, and not what it is; stages answer for them.
 STAGES = ("pivot", "translator", "paraphraser", "scorer", "columns")
+# Part of an identity: the files of a release that is scored again, which its record leaves out.
+RESCORED = "rescored"
 # Packages that decide the last digits of the scores and the bytes of the files.
 PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers")
 
@@ -147,7 +149,7 @@ def make_release(
         out,
         identity_of(wanted),
         ReleaseRecord,
-        lambda work, folder: write_rows(batches, work, folder, identity, stages, release, own, name=out.name),
+        lambda work, folder: write_rows(batches, work, folder, identity, stages, release, own, out.name),
         result=Built,
         command=command,
         holds=holds or holds_shards,
@@ -182,28 +184,12 @@ def write_rows(
     stages: Sequence[Stage],
     release: ReleaseConfig,
     engine: EngineConfig,
-    *,
     name: str,
-    recorded: Identity | None = None,
-    dropped: dict[str, int] | None = None,
-    warned: Sequence[str] = (),
-    held_out: HeldOut | None = None,
+    before: ReleaseRecord | None = None,
 ) -> ReleaseRecord:
-    """Send rows through stages and write a release of them, continuing with what a work folder holds.
+    """Send rows through stages and write a release into an empty folder, continuing with what a work folder holds.
 
-    Args:
-        batches: As of `make_release`, like `identity`, `stages`, `release` and `engine`.
-        work: The work folder, which the caller holds.
-        folder: An empty folder for the release.
-        identity: As above.
-        stages: As above.
-        release: As above.
-        engine: As above.
-        name: Name of the corpus.
-        recorded: What the record says determined the rows, where that is not `identity`.
-        dropped: Rows that are missing from the input already, by reason.
-        warned: Warnings that go with the input.
-        held_out: How well the classifier behind a `human_score` does that the input has already.
+    The arguments are as for `make_release`; `before` is the record of a release that is scored again.
     """
     report = Report()
 
@@ -215,11 +201,26 @@ def write_rows(
     own = {key: value for key, value in identity.items() if key not in STAGES}
     rows = engine.shard_rows or SHARD_ROWS
     manifest = cut_into_shards(batches(report), work / "0-input", own, rows, unit="lines", extra=extra)
-    counts, warnings = dict(dropped or {}), list(warned)
+    counts, warnings = (dict(before.dropped), list(before.warnings)) if before else ({}, [])
     manifest, stages = _run_stages(manifest, work, stages, engine, counts, warnings)
     written = _write(manifest, folder, release)
-    wanted = {**(recorded or identity), "release": release.identity}
-    record = _record(name, written, wanted, counts, warnings, _held_out(stages) or held_out)
+    settings = {key: value for key, value in identity.items() if key != RESCORED} | {"release": release.identity}
+    classifiers = [stage.weights for stage in stages if isinstance(stage, ColumnStage) and stage.weights]
+    held_out = before.held_out if before else None
+    record = ReleaseRecord(
+        name=name,
+        schema_version=SCHEMA_VERSION,
+        license=settings["release"]["license"],
+        **{stated: settings["release"].get(stated) for stated in STATED},
+        settings=as_json(settings),
+        dropped=counts,
+        columns=written.schema.names,
+        configs=written.configs,
+        statistics=written.statistics.summary(),
+        warnings=warnings,
+        held_out=Authorship.load(classifiers[0]).held_out if classifiers else held_out,
+        **made_with(*PACKAGES, *["scikit-learn"] * ("human_score" in written.schema.names)),
+    )
     write_card(folder, record)
     return record
 
@@ -254,12 +255,6 @@ def _run_stages(
     return manifest, ran
 
 
-def _held_out(stages: Sequence[Stage]) -> HeldOut | None:
-    """How well the classifier does that a stage used."""
-    found = [stage.weights for stage in stages if isinstance(stage, ColumnStage) and stage.weights]
-    return Authorship.load(found[0]).held_out if found else None
-
-
 def _count(total: dict[str, int], more: dict[str, int]) -> None:
     for reason, count in more.items():
         total[reason] = total.get(reason, 0) + count
@@ -284,30 +279,6 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
             folder,
             optional=[name for name in OPTIONAL & columns if name != "source" or release.keep_source],
         )
-
-
-def _record(
-    name: str,
-    written: Release,
-    identity: Identity,
-    dropped: dict[str, int],
-    warnings: list[str],
-    held_out: HeldOut | None,
-) -> ReleaseRecord:
-    return ReleaseRecord(
-        name=name,
-        schema_version=SCHEMA_VERSION,
-        license=identity["release"]["license"],
-        **{name: identity["release"].get(name) for name in STATED},
-        settings=as_json(identity),
-        dropped=dropped,
-        columns=written.schema.names,
-        configs=written.configs,
-        statistics=written.statistics.summary(),
-        warnings=warnings,
-        held_out=held_out,
-        **made_with(*PACKAGES, *["scikit-learn"] * ("human_score" in written.schema.names)),
-    )
 
 
 def write_card(folder: Path, record: ReleaseRecord) -> None:
@@ -350,5 +321,5 @@ def misfit(manifest: Manifest, translator: TranslatorConfig) -> str | None:
         return None
     return (
         f"the mean translation score is {mean:.2f}, far below the {expected:.2f} that {translator.name!r} reaches on "
-        "the text it was trained for: these translations are of no use; choose another --translator"
+        "the text it was trained for: these translations are of no use; choose another `translator`"
     )

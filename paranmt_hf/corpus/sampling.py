@@ -23,7 +23,7 @@ from paranmt_hf.util.files import check_regular
 
 # What a row of a sample has beside its sentence, where the corpus has it.
 EXTRAS = ("para_score", "origin")
-# What --columns can name.
+# What `columns` can name.
 COLUMN_NAMES = ("reference", "translation", *EXTRAS)
 # A table of more would not be read.
 MAX_ORIGINS = 100
@@ -114,7 +114,7 @@ def _of_parquet(
     names = _schema(existing(files)[0]).names
     if side not in columns and side not in names:
         raise InputError(
-            f"{path} has no column {side}; it has {', '.join(names)}. Say which it is: --columns {side}=NAME"
+            f"{path} has no column {side}; it has {', '.join(names)}. Say which it is: `columns` {side}=NAME"
         )
     found = tuple(name for name in wanted if name in columns or name in names)
     where = {name: columns.get(name, name) for name in (side, *found)}
@@ -233,5 +233,5 @@ def _check_origins(corpus: Corpus, samples: Mapping[str, Sample], limit: int | N
     if limit is not None and sum(sample.held for sample in samples.values()) > limit:
         raise InputError(
             f"{corpus.path} has at least {len(samples):,} origins, whose samples hold more than {limit:,} rows "
-            "together; take smaller ones (--sample)"
+            "together; take smaller ones (`sample`)"
         )

@@ -135,7 +135,6 @@ IMPORTED = {
     "reference": "first sentence of the pair, as written, white space normalised",
     "reference_length": "number of word tokens of the first sentence",
     "translation_length": "number of word tokens of the second sentence",
-    "translation_score": "null, because these pairs were imported",
 }
 # And in one of pairs that were found by mining.
 MINED = {

@@ -18,7 +18,7 @@ from paranmt_hf.corpus.jobs.stages import ColumnStage, ScoreStage, added_columns
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.release_card import RELEASE_FILES
-from paranmt_hf.corpus.release_run import Built, ReleaseConfig, check_stages, holds_shards, write_rows
+from paranmt_hf.corpus.release_run import RESCORED, Built, ReleaseConfig, check_stages, holds_shards, write_rows
 from paranmt_hf.corpus.schema import ADDED, AddedColumn
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -61,7 +61,7 @@ def rescore(
         return Built(folder, record, fresh=False)
     for stage in stages:
         parts = _merged(parts, stage.identity)
-    identity = {**parts, "rescored": record.configs["default"].files}
+    identity = {**parts, RESCORED: record.configs["default"].files}
     own = (engine or EngineConfig()).resolved()
 
     def batches(report: Report) -> Iterator[pa.Table]:
@@ -73,20 +73,7 @@ def rescore(
     def make(work: Path, new: Path) -> ReleaseRecord:
         if ReleaseRecord.read(folder) != record:
             raise InputError(f"{folder} was scored by another process in the meantime; run the same command again")
-        made = write_rows(
-            batches,
-            work,
-            new,
-            identity,
-            stages,
-            settings,
-            own,
-            name=folder.name,
-            recorded=parts,
-            dropped=record.dropped,
-            warned=record.warnings,
-            held_out=record.held_out,
-        )
+        made = write_rows(batches, work, new, identity, stages, settings, own, folder.name, record)
         _keep_others(folder, new)
         return made
 

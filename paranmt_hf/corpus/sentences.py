@@ -45,7 +45,7 @@ class SentenceFile:
         if self.path.suffix == ".parquet" and self.path.exists():
             return ParquetFiles([self.path], {"sentence": column or _only_text(self.path)})
         if column is not None:
-            raise InputError(f"{self.path}: --column is for Parquet files and releases; a text file has none")
+            raise InputError(f"{self.path}: `column` is for Parquet files and releases; a text file has none")
         if self.path.name.removesuffix(".gz").endswith(NOT_LINES):
             raise InputError(
                 f"{self.path}: expected one sentence on a line, or Parquet; this ends in {self.path.suffix}"
@@ -79,7 +79,7 @@ def _only_text(path: Path) -> str:
     if len(names) != 1:
         raise InputError(
             f"{path} has {'no column' if not names else 'several columns'} of text among {', '.join(schema.names)}; "
-            "name one with --column"
+            "name one with `column`"
         )
     return names[0]
 
@@ -111,7 +111,7 @@ class SentenceSources:
         for source in map(str, sources):
             self._add(source, list(columns) if columns else None)
         if columns and not self._columnar:
-            raise InputError("--columns is for Parquet files, releases and data sets, and text files have none")
+            raise InputError("`columns` is for Parquet files, releases and data sets, and text files have none")
 
     def _add(self, source: str, columns: list[str] | None) -> None:
         path = Path(source).expanduser()
@@ -135,7 +135,7 @@ class SentenceSources:
         if (fetched := fetch_release(name, revision, "default")) is not None:
             return [ParquetFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
         if columns is None:
-            raise InputError(f"{name} is not a release: say which of its columns hold sentences, --columns NAME")
+            raise InputError(f"{name} is not a release: say which of its columns hold sentences, `columns` NAME")
         return [HubDataset(name, {SENTENCE: column}, revision=revision) for column in columns]
 
     @property

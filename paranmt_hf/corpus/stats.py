@@ -145,10 +145,10 @@ class CorpusStatistics:
         """What the figures are of, in sentences."""
         idf = f"IDF: {self.idf}. Sentences: "
         if self.idf_text is None:
-            idf += "each sample's own, so compare it between corpora only with --idf-text."
+            idf += "each sample's own, so compare it between corpora only with `idf_text`."
         else:
             idf += f"the {self.idf_sentences:,} of {self.idf_text}."
-        parses = "no parser; --parser link-grammar, --parser stanza, or a file of trees."
+        parses = "no parser; `parser` takes link-grammar, stanza, or a file of trees."
         if self.parse_levels is not None:
             parses = f"of trees cut to {self.parse_levels}."
         return [

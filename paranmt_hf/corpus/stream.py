@@ -8,7 +8,6 @@ stream is left before its end, these threads are still at work while the interpr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -73,52 +72,51 @@ def stream(
     _check_values(schema, alternatives)
     groups = [(file, group) for file in files for group in _groups(file, alternatives)]
     features = datasets.Features.from_arrow_schema(pa.schema([schema.field(name) for name in wanted]))
-    return _Reader(plan=_Plan(groups, wanted, needed, alternatives, features)).as_streaming_dataset(split="train")
+    return _Reader(
+        groups=groups, columns=wanted, needed=needed, alternatives=alternatives, features=features
+    ).as_streaming_dataset(split="train")
 
 
-@dataclass
-class _Plan:
-    """What is read: row groups of files, in order.
+class _Reader(datasets.ArrowBasedBuilder):
+    """Gives tables to `datasets`; nothing is kept in its cache.
 
-    Attributes:
-        groups: Files and row groups.
+    Args:
+        groups: Files and their row groups, in order.
         columns: Names of the columns of a row.
         needed: Names of the columns that are read.
         alternatives: Lists of conditions, of which one list must hold; empty for all rows.
         features: Types of the columns.
     """
 
-    groups: list[tuple[str, int]]
-    columns: list[str]
-    needed: list[str]
-    alternatives: list[list[Condition]]
-    features: datasets.Features
-
-
-class _Reader(datasets.ArrowBasedBuilder):
-    """Gives the tables of a plan to `datasets`; nothing is kept in its cache."""
-
-    def __init__(self, *, plan: _Plan) -> None:
-        self._plan = plan
+    def __init__(
+        self,
+        *,
+        groups: list[tuple[str, int]],
+        columns: list[str],
+        needed: list[str],
+        alternatives: list[list[Condition]],
+        features: datasets.Features,
+    ) -> None:
+        self._groups, self._columns, self._needed = groups, columns, needed
+        self._alternatives, self._features = alternatives, features
         super().__init__(dataset_name="paranmt")
 
     def _info(self) -> datasets.DatasetInfo:
-        return datasets.DatasetInfo(features=self._plan.features)
+        return datasets.DatasetInfo(features=self._features)
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:  # noqa: ANN401
         # Lists are what `datasets` deals out to workers.
-        return [datasets.SplitGenerator(datasets.Split.TRAIN, gen_kwargs={"groups": self._plan.groups})]
+        return [datasets.SplitGenerator(datasets.Split.TRAIN, gen_kwargs={"groups": self._groups})]
 
     def _generate_tables(self, groups: list[tuple[str, int]]) -> Iterator[tuple[Key, pa.Table]]:
-        plan = self._plan
         for index, (file, group) in enumerate(groups):
             with _open(file) as opened, pq.ParquetFile(opened) as parquet:
                 # Without threads, so that nothing is at work when nobody asks for the next table.
-                table = parquet.read_row_group(group, columns=plan.needed, use_threads=False)
-            if plan.alternatives:
-                table = table.filter(_chosen(table, plan.alternatives))
+                table = parquet.read_row_group(group, columns=self._needed, use_threads=False)
+            if self._alternatives:
+                table = table.filter(_chosen(table, self._alternatives))
             if table.num_rows:
-                yield Key(index, 0), table.select(plan.columns)
+                yield Key(index, 0), table.select(self._columns)
 
 
 def _alternatives(filters: Filters | None) -> list[list[Condition]]:

@@ -154,7 +154,7 @@ def test_release_folder(tmp_path):
     assert 0 < len(filtered) < 200
     assert set(filtered) <= set(found[800:])
     assert len(read(tmp_path / "corpus", min_score=0.9, max_length=10)[0]) < 100
-    with pytest.raises(InputError, match="--subset must be one of .*filtered.*, not 'best'"):
+    with pytest.raises(InputError, match="`subset` must be one of .*filtered.*, not 'best'"):
         read(tmp_path / "corpus", subset="best")
 
 

@@ -137,10 +137,10 @@ def test_what_tells_runs_apart(ppdb, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"min_score": 1}, "name the score .* with --ppdb-score; its features are PPDB2.0Score, AGigaSim"),
+        ({"min_score": 1}, "name the score .* with `ppdb_score`; its features are PPDB2.0Score, AGigaSim"),
         ({"ppdb_score": "PPDB1.0Score", "min_score": 1}, "line 1: expected a feature PPDB1.0Score="),
         ({"max_length": 3}, "no column reference_length, translation_length; leave out the option"),
-        ({"subset": "filtered"}, "--subset filtered is for releases"),
+        ({"subset": "filtered"}, "`subset` filtered is for releases"),
     ],
 )
 def test_refused(ppdb, settings, message):
@@ -150,5 +150,5 @@ def test_refused(ppdb, settings, message):
 
 def test_a_score_without_use(tmp_path):
     pq.write_table(pa.table({"reference": ["r"], "translation": ["t"], "para_score": [0.5]}), tmp_path / "p.parquet")
-    with pytest.raises(InputError, match="--ppdb-score X is for files of PPDB; .*p.parquet has none"):
+    with pytest.raises(InputError, match="`ppdb_score` X is for files of PPDB; .*p.parquet has none"):
         phrases(tmp_path / "p.parquet", ppdb_score="X", min_score=0.1)

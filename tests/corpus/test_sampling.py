@@ -89,7 +89,7 @@ def test_text_files(tmp_path):
 def test_what_cannot_be_measured(tmp_path, parquet):
     with pytest.raises(InputError, match="there is no such file"):
         open_corpus(tmp_path / "none")
-    with pytest.raises(InputError, match=r"has no column translation; it has english, .* --columns translation=NAME"):
+    with pytest.raises(InputError, match=r"has no column translation; it has english, .* `columns` translation=NAME"):
         open_corpus(parquet, side="translation")
     with pytest.raises(InputError, match="there is no column 'none'"):
         list(open_corpus(parquet, columns={"reference": "none"}).batches())

@@ -102,12 +102,12 @@ class PresetFiles(Reader):
         self.layout = _common_layout(preset, self.files)
         if self.layout.hidden_labels and label != "any":
             raise InputError(
-                f"{self.files[0]} has no labels, so its paraphrases cannot be told from other pairs; --label any "
+                f"{self.files[0]} has no labels, so its paraphrases cannot be told from other pairs; `label` any "
                 "reads all of them"
             )
         if label is not None and not self.layout.labelled and not self.layout.hidden_labels:
             raise InputError(
-                f"--label {label}: these files of the preset {preset.name} have no labels ({self.layout.files}); "
+                f"`label` {label}: these files of the preset {preset.name} have no labels ({self.layout.files}); "
                 "leave it out"
             )
         self.wanted: Wanted = label or "1"
@@ -158,7 +158,7 @@ class PresetFiles(Reader):
             shown = [_plain(value) for value in seen.unique().to_pylist()[:5]]
             raise InputError(
                 f"{path}: expected labels {', '.join(f'{label:g}' for label in self.preset.labels)} in the column "
-                f"{self.layout.columns[LABEL]!r}, found {', '.join(map(repr, shown))} alone; --label any reads the "
+                f"{self.layout.columns[LABEL]!r}, found {', '.join(map(repr, shown))} alone; `label` any reads the "
                 "pairs without their labels"
             )
 
@@ -224,21 +224,21 @@ def open_preset(
     """
     if not preset.of_phrases:
         if score:
-            raise InputError(f"--ppdb-score is for files of PPDB; the preset {preset.name} has no features")
+            raise InputError(f"`ppdb_score` is for files of PPDB; the preset {preset.name} has no features")
         pairs = PresetFiles(preset, files, label=label)
         for path in pairs.files:
             if language and (found := spoken_in(pairs.layout, path)) not in (None, language):
                 raise InputError(
-                    f"{path} is in the language {found}, and the corpus in {language}: give --language {found}"
+                    f"{path} is in the language {found}, and the corpus in {language}: give `language` {found}"
                 )
         return pairs
     if label is not None:
-        raise InputError(f"--label {label}: the preset {preset.name} has no labels; leave it out")
+        raise InputError(f"`label` {label}: the preset {preset.name} has no labels; leave it out")
     for path in existing(files):
         if not is_rule(first_line(path)):
             raise InputError(
                 f"{path} fits no layout of the preset {preset.name}: expected lines with {BAR.strip()} between the "
-                f"fields {', '.join(preset.layouts[0].fields)}; --format phrases reads lists of words and their "
+                f"fields {', '.join(preset.layouts[0].fields)}; `format` phrases reads lists of words and their "
                 f"paraphrases, and {preset.homepage} has the files of PPDB"
             )
     if score is None and preset.score in features_of(existing(files)[0]):

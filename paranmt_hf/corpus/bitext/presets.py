@@ -116,8 +116,8 @@ def read_preset(name: str) -> Preset:
     """Read a preset."""
     if name not in preset_names():
         raise InputError(
-            f"--preset must be one of {', '.join(preset_names())}, not {name!r}; for another data set name its "
-            "columns with --columns"
+            f"`preset` must be one of {', '.join(preset_names())}, not {name!r}; for another data set name its "
+            "columns with `columns`"
         )
     values: dict[str, Any] = read_yaml(FOLDER / f"{name}.yaml", "a preset")
     return Preset(name, **{**values, "layouts": [Layout(**layout) for layout in values["layouts"]]})
@@ -141,7 +141,7 @@ def find_layout(preset: Preset, path: Path) -> Layout:
         found = _shown(_found(layouts[0], path, line))
     raise InputError(
         f"{path} fits no layout of the preset {preset.name}: expected {expected}; found {found}. Choose another "
-        f"preset ({preset.homepage} has the files), or name the columns yourself with --columns"
+        f"preset ({preset.homepage} has the files), or name the columns yourself with `columns`"
     )
 
 

@@ -115,17 +115,9 @@ class Reader(ABC):
     ) -> None:
         self.columns = tuple(columns)
         self.numbers, self.optional, self.max_characters = frozenset(numbers), frozenset(optional), max_characters
-        if not self.columns or "id" in self.columns:
-            raise InputError(f"expected names of columns, none of them 'id', got {list(self.columns)}")
-        if unknown := (self.numbers | self.optional) - set(self.columns):
-            raise InputError(f"numbers and optional must be among the columns, {sorted(unknown)} are not")
-        if max_characters < 1:
-            raise InputError(f"max_characters must be at least 1, got {max_characters!r}")
 
     def batches(self, report: Report, *, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
         """Read the rows; see `AlignedText`."""
-        if rows < 1:
-            raise InputError(f"rows must be at least 1, got {rows!r}")
         return rebatch(self._kept(report), rows)
 
     @property
@@ -224,8 +216,6 @@ class TabFile(Reader):
         super().__init__(columns, **options)
         self.files, self.positions = existing(files), dict(columns)
         self.label = ", ".join(map(str, self.files))
-        if min(self.positions.values()) < 1:
-            raise InputError(f"columns of a tab-separated file are numbered from 1, got {self.positions}")
 
     def source(self) -> dict[str, object]:
         """Name and hash the files."""

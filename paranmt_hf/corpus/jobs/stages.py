@@ -63,7 +63,7 @@ class TranslateStage:
         if differences := describe_differences(self.identity["translator"], translator.identity):
             raise InputError(
                 f"this worker would not translate like the manifest says ({differences}): "
-                "name --device, --dtype and --backend instead of leaving them to each machine"
+                "name `device`, `dtype` and `backend` instead of leaving them to each machine"
             )
 
         def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
@@ -177,7 +177,7 @@ def check_imported(table: pa.Table) -> pa.ChunkedArray:
         row = pc.index(wrong, True).as_py()
         raise InputError(
             f"para_score of row {table['id'][row].as_py()} (from 0) is {scores[row].as_py():g}; expected a cosine "
-            "from -1 to 1: name the column of the score with --columns, or leave it out and give a --scorer"
+            "from -1 to 1: name the column of the score with `columns`, or leave it out and give a `scorer`"
         )
     return pc.max_element_wise(pc.min_element_wise(scores, pa.scalar(1, pa.float32())), pa.scalar(-1, pa.float32()))
 

@@ -84,7 +84,7 @@ def test_pairs_whose_labels_are_hidden_are_not_taken_for_paraphrases(tmp_path, n
     first = first.replace("\tq\tq", "\tquestion1\tquestion2")
     row = '7,"Why?","How?"' if name == "qqp" else "7\tWhy?\tHow?"
     test = write(tmp_path / "test", f"{first}\n{row}\n")
-    with pytest.raises(InputError, match=r"test has no labels, so its .*; --label any reads all of them"):
+    with pytest.raises(InputError, match=r"test has no labels, so its .*; `label` any reads all of them"):
         read(name, test, label=label)
     assert read(name, test, label="any")[0].to_pylist() == [{"id": 0, "reference": "Why?", "translation": "How?"}]
 
@@ -113,7 +113,7 @@ def test_opusparcus(tmp_path):
     pq.write_table(pa.table(hub), tmp_path / "test.parquet")
     assert read("opusparcus", tmp_path / "test.parquet")[0]["label"].to_pylist() == [1]
     pq.write_table(pa.table({**hub, "annot_score": [0.0]}), tmp_path / "train.parquet")
-    with pytest.raises(InputError, match="expected labels 4, 3.5, .* 'annot_score', found 0.0 alone; --label any"):
+    with pytest.raises(InputError, match="expected labels 4, 3.5, .* 'annot_score', found 0.0 alone; `label` any"):
         read("opusparcus", tmp_path / "train.parquet")
 
 
