@@ -1,4 +1,4 @@
-"""The cards of our encoders say what their records say."""
+"""The cards of our models say what their records say."""
 
 import json
 import re
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from paranmt_hf.paraphrase.card import paraphraser_card
 from paranmt_hf.training.card import encoder_card
 
 FOLDER = Path(__file__).parents[2] / "model_cards"
@@ -100,3 +101,35 @@ def test_what_becomes_of_unknown_words(unknown, said):
 def test_sizes_without_results_have_no_empty_columns(record):
     record["precisions"] = {"as stored": {"bytes": 1_700_000, "mean": None, "development": None}}
     assert "| stored rows | megabytes |\n|---|---:|\n| as stored | 1.7 |\n" in encoder_card(record)
+
+
+PARAPHRASERS = sorted((FOLDER / "paraphrasers").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", PARAPHRASERS, ids=lambda path: path.stem)
+def test_card_of_a_paraphraser_is_rendered_from_its_record(path):
+    record = json.loads(path.read_text(encoding="utf8"))
+    text = paraphraser_card(record)
+    assert path.with_suffix(".md").read_text(encoding="utf8") == text
+    assert record["command"] in text and record["figures"] in text
+    for evaluation in record["evaluations"]:
+        assert evaluation["settings"]["command"] in text
+
+
+def test_figures_stand_with_the_results():
+    record = {
+        "name": "x",
+        "summary": "s",
+        "data": "d",
+        "command": "c",
+        "made": "m",
+        "measured": [{"step": 10, "loss": 1.5, "perplexity": 4.48, "bleu": 12.34}],
+        "best": 10,
+        "own": True,
+        "license_text": "l",
+        "figures": "| more |\n|---|\n| figures |",
+    }
+    text = paraphraser_card(record)
+    assert "| 12.3 |\n\n| more |" in text
+    assert text.index("| more |") < text.index("## Training")
+    assert "| more |" not in paraphraser_card({**record, "figures": ""})

@@ -16,7 +16,6 @@ from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.hub.upload import Parcel, Published, Target
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.derived import average_encoders
-from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import train
 
 DATASET, MODEL = "org/corpus", "org/word"
@@ -66,6 +65,9 @@ def test_release_is_laid_out(release):
     assert "&id" not in plan.card and "$" not in plan.card
     assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['paranmt_hf']}." in plan.card
     assert plan.parcel.sizes["build.json"] == (release / "build.json").stat().st_size
+    record["settings"]["pairs"] |= {"kind": "hub", "dataset": "org/bitext"}
+    (release / "build.json").write_text(json.dumps(record))
+    assert header(publish(release, DATASET, dry_run=True).card)["source_datasets"] == ["extended|org/bitext"]
 
 
 def test_header_of_the_card_agrees_with_the_files(release):
@@ -97,15 +99,7 @@ def test_model_folder_keeps_what_is_no_part_of_the_model(model):
     assert not plan.parcel.owns("onnx/model.onnx") and not plan.parcel.owns("README.md")
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"model": "blstm", "pooling": "max"},
-        {"model": "word+blstm"},
-        {"model": "word,trigram,lstm"},
-        {"model": "word+lstm"},
-    ],
-)
+@pytest.mark.parametrize("settings", [{"model": "blstm", "pooling": "max"}, {"model": "word,trigram,lstm"}])
 def test_every_kind_of_encoder_goes_whole(made, tmp_path, settings):
     train(made, tmp_path / "model", encoder=EncoderConfig(dimension=3, **settings), config=TrainConfig(epochs=1))
     plan = publish(tmp_path / "model", MODEL, license="mit", dry_run=True)
@@ -116,22 +110,6 @@ def test_paths_of_a_parcel_stay_inside():
     for path in ("../a", "/a", "a/../b", "a//b", "", "./a"):
         with pytest.raises(InputError, match="is not a path in a repository"):
             Parcel({path: b""})
-
-
-def test_results_that_are_no_numbers(model, results):
-    results.write_text(results.read_text().replace('"pearson": ', '"pearson": NaN, "x": '))
-    with pytest.raises(
-        InputError,
-        match=r"results.json is damaged: expected a number under '\[0\].tables.Set.*pearson', found nan",
-    ):
-        publish(model, MODEL, license="mit", results=results, dry_run=True)
-
-
-def test_hub_dataset_is_named_as_the_source(release):
-    record = json.loads((release / "build.json").read_text())
-    record["settings"]["pairs"] |= {"kind": "hub", "dataset": "org/bitext"}
-    (release / "build.json").write_text(json.dumps(record))
-    assert header(publish(release, DATASET, dry_run=True).card)["source_datasets"] == ["extended|org/bitext"]
 
 
 def test_model_is_laid_out(model, results):
@@ -158,6 +136,7 @@ def test_the_card_in_the_folder_of_a_model(model):
     assert "paranmt train --data corpus --dimension 4 --epochs 1 --out FOLDER" in card
     assert "s of training" not in card, "equal runs have equal cards"
     plan = publish(model, MODEL, license="mit", dry_run=True)
+    assert plan.missing[0].startswith("results: paranmt evaluate sts") and "model-index" not in header(plan.card)
     assert plan.left_here == [] and header(plan.card)["license"] == "mit"
     assert ("training.png" in plan.parcel.files) == ("](training.png)" in plan.card) == ("](training.png)" in card)
     assert "training.png" in plan.parcel.files, "needs matplotlib, as the other tests of pictures"
@@ -182,35 +161,6 @@ def test_results_from_python(model, results):
     assert header(plan.card)["model-index"] == header(written.card)["model-index"]
     with pytest.raises(InputError, match="none on STS of the weights in .* --json FILE$"):
         publish(model, MODEL, license="mit", results=records[1:], dry_run=True)
-
-
-def test_a_damaged_training_record_is_named(model):
-    path = model / "training.json"
-    record = json.loads(path.read_text())
-    record["settings"]["training"]["seed"] = None
-    path.write_text(json.dumps(record))
-    with pytest.raises(InputError, match="training.json is damaged: .* under 'settings.training.seed', found None"):
-        publish(model, MODEL, license="mit", dry_run=True)
-
-
-def test_training_record_comes_back_byte_for_byte(model):
-    record = TrainingRecord.read(model)
-    assert json.dumps(record.to_json(), indent=1) + "\n" == (model / "training.json").read_text()
-
-
-@pytest.mark.parametrize("error", [KeyError("x"), TypeError("x"), ValueError("x"), AttributeError("x")])
-def test_an_error_of_ours_is_not_told_as_damage(release, model, monkeypatch, error):
-    def fail(*_, **__):
-        raise error
-
-    monkeypatch.setattr("paranmt_hf.training.publish.encoder_card", fail)
-    monkeypatch.setattr("paranmt_hf.corpus.publish.release_card", fail)
-    with pytest.raises(type(error)) as raised:
-        publish(model, MODEL, license="mit", dry_run=True)
-    assert raised.value is error
-    with pytest.raises(type(error)) as raised:
-        publish(release, DATASET, dry_run=True)
-    assert raised.value is error
 
 
 def test_publishing_is_planning_and_sending(release, model, monkeypatch):
@@ -250,12 +200,6 @@ def test_a_model_that_went_on_from_another_needs_its_commands(model):
     assert "It continued from the encoder `taught`." in plan.card
     plan = publish(model, MODEL, license="mit", about=About(commands=["paranmt train"]), dry_run=True)
     assert not [sentence for sentence in plan.missing if "commands" in sentence]
-
-
-def test_model_without_results_says_so(model):
-    plan = publish(model, MODEL, license="mit", dry_run=True)
-    assert "This model was not measured." in plan.card and "model-index" not in header(plan.card)
-    assert plan.missing[0].startswith("results: paranmt evaluate sts")
 
 
 def test_code_beside_the_weights_is_ours_or_refused(trained, tmp_path):
@@ -386,11 +330,3 @@ def test_notes_and_an_edited_card(release, model, tmp_path):
     assert publish(release, DATASET, dry_run=True).left_here == [
         "README.md (the card is rendered from records; `notes` of `about` adds to it)"
     ]
-
-
-def test_publishing_needs_a_login(release, monkeypatch):
-    from paranmt_hf.hub.upload import upload
-
-    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
-    with pytest.raises(InputError, match="publishing needs a login: run `hf auth login`"):
-        upload(Parcel({"a": b"b"}), Target(DATASET, "dataset"))

@@ -38,30 +38,16 @@ def test_defaults():
         Settings()
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"count": 1},
-        {"share": 0},
-        {"share": 1},
-        {"share": 1.0},
-        {"margin": 1e-9},
-        {"rate": 1},
-        {"rate": None},
-        {"kind": "b"},
-        {"maybe": "y"},
-        {"maybe": None},
-        {"flag": True},
-        {"name": ""},
-        {"sizes": [5]},
-        {"words": ["a"]},
-        {"words": ()},
-    ],
-)
-def test_values_inside(values):
-    settings = Settings(1, **values)
-    ((name, value),) = values.items()
-    assert getattr(settings, name) == value
+INSIDE = {
+    **{"count": [1], "share": [0, 1, 1.0], "margin": [1e-9], "rate": [1, None], "kind": ["b"], "maybe": ["y", None]},
+    **{"flag": [True], "name": [""], "sizes": [[5]], "words": [["a"], ()]},
+}
+
+
+def test_values_inside():
+    for name, values in INSIDE.items():
+        for value in values:
+            assert getattr(Settings(1, **{name: value}), name) == value
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The page in a real browser: keys, resuming, two people at the same time, a narrow screen."""
 
-import shutil
 import threading
 import time
 from collections import defaultdict
@@ -11,28 +10,16 @@ from paranmt_hf.apps.annotate.annotate import annotation_app, presented, sample_
 from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, AnnotationSample
 from paranmt_hf.util.local_page import address, guarded, listen, new_token
+from tests.chromium import open_browser
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Debian's chromium and chromium-driver"),
-]
+pytestmark = pytest.mark.slow
 webdriver = pytest.importorskip("selenium.webdriver")
 uvicorn = pytest.importorskip("uvicorn")
-FLAGS = "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
-FLAGS += " disable-component-update disable-sync"
 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    for flag in [*FLAGS.split(), f"user-data-dir={tmp_path_factory.mktemp('profile')}", "window-size=1280,800"]:
-        options.add_argument(f"--{flag}")
-    # With its path given, nothing is looked up or fetched.
-    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    opened.set_page_load_timeout(30)
+    opened = open_browser(tmp_path_factory.mktemp("profile"))
     yield opened
     opened.quit()
 

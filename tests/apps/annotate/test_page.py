@@ -7,7 +7,6 @@ import pytest
 
 from paranmt_hf.apps.annotate.annotate import PAGE, annotation_app, presented
 from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
-from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import toy_sample
 
 httpx = pytest.importorskip("httpx")
@@ -130,15 +129,7 @@ def test_another_window_was_faster(ask, store):
     ("values", "message"),
     [
         ({"strength": 6}, "strength must be from 0 to 5, or nothing, was 6"),
-        ({"strength": "4"}, "strength must be from 0 to 5"),
-        ({"fluency": 0}, "fluency must be from 1 to 3"),
-        ({"skipped": True}, "a pair that is skipped has neither"),
-        ({"note": 3}, "a note must be text"),
-        ({"note": "x" * 3000}, "a note must be text of at most"),
-        ({"annotator": "<script>"}, "the name of an annotator must have"),
         ({"annotator": None}, "the name of an annotator must have"),
-        ({"revision": None}, "revision must be a whole number"),
-        ({"revision": -1}, "revision must be a whole number"),
         ({"more": 1}, "an answer must be an object with annotator, fluency, note, revision, skipped, strength"),
     ],
 )
@@ -178,11 +169,6 @@ def test_a_full_disk_is_said(ask, store):
     failed = [ask("PUT", f"/answers/{item}", json={**RATED, "note": "\u00fc" * 2000}) for item in range(1, 4)]
     assert failed[-1].status_code == 503
     assert "database or disk is full" in failed[-1].json()["error"]
-
-
-def test_names_that_are_none(sample, store):
-    with pytest.raises(InputError, match="the name of an annotator"):
-        annotation_app(sample, store, ["/"])
 
 
 def luminance(color):
