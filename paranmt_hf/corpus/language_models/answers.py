@@ -231,12 +231,10 @@ def unquoted(text: str, sentence: str) -> str:
 
 
 def says_more(raw: str, text: str, sentences: Sequence[str]) -> bool:
-    """Whether an answer holds more than the sentence that was asked for.
+    """Whether an answer, as it came and on one line without reasoning, holds more than the translation of a sentence.
 
-    Args:
-        raw: The answer as it came; several lines are several answers, because each sentence was one line.
-        text: The same on one line, without the model's reasoning.
-        sentences: The sentence and its reference; marks that they have too, such as a colon, are ignored.
+    Several lines are several answers, because each sentence was one line. Marks that the sentence or its reference has
+    too, such as a colon, are ignored.
     """
     if len([line for line in THOUGHT.sub("", raw).splitlines() if line.strip()]) > 1:
         return True

@@ -30,14 +30,7 @@ def tokens_of(text: str) -> int:
 
 @dataclass(frozen=True)
 class Cost:
-    """What is to be asked, by an estimate.
-
-    Attributes:
-        requests: Number of requests, those for equal sentences included.
-        input_tokens: Tokens of all requests.
-        output_tokens: Tokens of all answers.
-        price: In the currency of the prices; None where none were given.
-    """
+    """An estimate of requests (with equal sentences), tokens of requests and answers, and the price if it is known."""
 
     requests: int
     input_tokens: int
@@ -66,13 +59,7 @@ def price(config: LanguageModelConfig, input_tokens: int, output_tokens: int) ->
 
 
 def cost_of(config: LanguageModelConfig, task: ModelTask, tables: Iterable[pa.Table | pa.RecordBatch]) -> Cost:
-    """Estimate what a corpus costs.
-
-    Args:
-        config: The prompt and the prices.
-        task: What is asked; a paraphrase is about as long as its sentence, a translation as the reference.
-        tables: Columns `reference`, and `source` for translations.
-    """
+    """Estimate the cost of a corpus: a paraphrase is about as long as its sentence, a translation as the reference."""
     rows, asked, answered = 0, 0, 0
     for table in tables:
         rows += table.num_rows
@@ -111,14 +98,7 @@ class MinuteLimits:
         self._paused = 0.0
 
     def begin(self, tokens: int) -> float:
-        """Let a request begin, if it may.
-
-        Args:
-            tokens: What it will take, by an estimate.
-
-        Returns:
-            0 if it may begin, and is counted; else the seconds after which to ask again.
-        """
+        """Count a request, given an estimate of its tokens, and return 0; or return the seconds to wait for it."""
         with self._lock:
             now = self._clock()
             if now < self._paused:

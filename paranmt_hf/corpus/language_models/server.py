@@ -50,11 +50,7 @@ class PassingError(Exception):
 
 
 class Server:
-    """A server and one of its models.
-
-    Args:
-        config: Names them.
-    """
+    """One model of a server."""
 
     def __init__(self, config: LanguageModelConfig) -> None:
         self._openai: Any = require("openai", "llm")
@@ -88,12 +84,7 @@ class Server:
             logger.debug("no list of models at %s", self.address)
 
     def ask(self, prompt: str) -> Answer:
-        """Ask once.
-
-        Raises:
-            PassingError: It failed for a reason that may pass.
-            InputError: It failed for another reason.
-        """
+        """Ask once; a `PassingError` is a failure that may pass."""
         openai = self._openai
         while True:
             request = self._request(prompt)

@@ -149,8 +149,7 @@ class MismatchReader:
 
     Args:
         wanted: Which columns.
-        capacity: Number of distinct texts to remember. Past it everything is forgotten at the start of the next batch;
-            the result does not depend on it.
+        capacity: Number of distinct texts to remember, beyond which all are forgotten; results do not depend on it.
     """
 
     def __init__(self, wanted: Sequence[str] = MISMATCHES, capacity: int = 1_000_000) -> None:
@@ -174,15 +173,7 @@ class MismatchReader:
         ]
 
     def columns(self, references: pa.Array, translations: pa.Array) -> dict[str, pa.Array]:
-        """Compute the columns of a batch.
-
-        Args:
-            references: Strings [pair].
-            translations: Strings [pair].
-
-        Returns:
-            Each wanted column [pair], int32.
-        """
+        """Compute the wanted columns of a batch of references and translations, strings [pair]: each [pair], int32."""
         if sum(map(len, (self._chunks, self._numbers, self._names))) > self._capacity:
             self._forget()
         count = len(references)

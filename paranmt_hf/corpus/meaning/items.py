@@ -89,11 +89,7 @@ class Numbering(dict[str, int]):
 
 
 class Claims:
-    """Numbers claims.
-
-    Attributes:
-        keys: The numbered keys of each claim.
-    """
+    """Numbers claims; `keys` are the numbered keys of each claim."""
 
     def __init__(self) -> None:
         self._known: dict[Claim, int] = {}
@@ -108,12 +104,7 @@ class Claims:
 
 
 class Memory:
-    """Remembers what each distinct text was read as: some lists of integers.
-
-    Args:
-        read: Reads a text that was not met before.
-        lists: How many lists it gives.
-    """
+    """Remembers the lists of integers, a fixed number of them, that `read` gives for each distinct text."""
 
     def __init__(self, read: Callable[[str], Sequence[Sequence[int]]], lists: int) -> None:
         self._read = read
@@ -124,11 +115,7 @@ class Memory:
         return len(self._rows)
 
     def lists(self, texts: pa.Array) -> list[Lists]:
-        """Read texts [row].
-
-        Returns:
-            Lists, as many as `read` gives, each for every row.
-        """
+        """Read texts [row]; returns as many `Lists` [row] as `read` gives."""
         encoded = texts.dictionary_encode()
         distinct = encoded.dictionary.to_pylist()
         rows = np.array(list(map(self._rows.get, distinct, repeat(-1))), np.int64)

@@ -30,14 +30,10 @@ START_SECONDS = 60
 
 
 class LinkGrammar:
-    """The program `link-parser` with its English dictionary.
+    """The program `link-parser` with its English dictionary, with a maximum time for each sentence.
 
     Its trees have Penn Treebank categories for phrases and none for words and punctuation, so their entropy is not
     comparable with that of other parsers. A sentence without a complete linkage, or without one in time, has no tree.
-
-    Args:
-        seconds: Maximum time of a sentence.
-        processes: Number of processes.
     """
 
     def __init__(self, *, seconds: int = SENTENCE_SECONDS, processes: int = 1) -> None:

@@ -42,13 +42,13 @@ class Parser(Protocol):
 def open_parser(
     parser: str | Path | Parser, *, text: Path | None = None, processes: int = 1, languages: Collection[str] = ()
 ) -> Parser:
-    """Find a parser.
+    """Find a parser: `link-grammar`, `stanza`, a file of trees, or a parser.
 
     Args:
-        parser: `link-grammar`, `stanza`, a file of trees, or a parser.
-        text: The text whose lines a file of trees may follow; see `TreeFile`.
+        parser: The parser; those with a name parse English.
+        text: Text whose lines a file of trees may follow; see `TreeFile`.
         processes: Number of processes of link-grammar.
-        languages: ISO 639-1 codes of the sentences; the parsers with a name parse English.
+        languages: ISO 639-1 codes of the sentences.
     """
     if not isinstance(parser, str | Path):
         return parser

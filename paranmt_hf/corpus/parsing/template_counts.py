@@ -140,12 +140,7 @@ class TemplateCount:
 
 
 def read_template_counts(path: Path, most: int | None = None) -> list[TemplateCount]:
-    """Read templates and their counts, the most frequent first.
-
-    Args:
-        path: The file, or the folder of `paranmt parse`.
-        most: Maximum number of templates; None for all.
-    """
+    """Read the most frequent templates (default: all) from their file or the folder of `paranmt parse`."""
     path = path / TEMPLATES_FILE if path.is_dir() else path
     check_regular(path)
     if not path.is_file():

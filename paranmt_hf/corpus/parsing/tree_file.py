@@ -22,14 +22,10 @@ MAX_CHARACTERS = 1_000_000
 
 
 class TreeFile:
-    """A parser that looks trees up in a file.
+    """A parser that looks up trees in a file, plain or compressed (.gz, .xz, .zst).
 
-    Its lines are `SENTENCE<tab>TREE` in any order, or trees alone, of which line n belongs to line n of a text. The
+    Its lines are `SENTENCE<tab>TREE` in any order, or trees alone, of which line n belongs to line n of `text`. The
     tree may be empty.
-
-    Args:
-        path: The file; plain, .gz, .xz or .zst.
-        text: The text, a file with a sentence on each line; None if the sentences are not in such a file.
     """
 
     def __init__(self, path: Path, text: Path | None = None) -> None:

@@ -74,14 +74,7 @@ class EvaluationText:
         return cls(read_sentences(*folders).texts)
 
     def found_in(self, sentences: pa.Array) -> np.ndarray:
-        """Find the sentences that are evaluation sentences, or share a run of words with one.
-
-        Args:
-            sentences: Strings [sentence] without nulls.
-
-        Returns:
-            Booleans [sentence].
-        """
+        """Mark strings [sentence], none null, that are evaluation sentences or share a run of words with one."""
         (table,) = self._tokenizer.tables(sentences)
         words, bounds = self._look_up(table)
         found = np.zeros(len(sentences), bool)
@@ -111,12 +104,7 @@ class EvaluationText:
 
 
 class NotInEvaluation(Filter):
-    """Drops rows of which a side is in an evaluation set, whole or by a run of words.
-
-    Args:
-        text: The evaluation sets.
-        checksum: Checksum of their sentences.
-    """
+    """Drops rows of which a side is in an evaluation set, whole or by a run of words."""
 
     def __init__(self, text: EvaluationText, checksum: str) -> None:
         self._text = text
@@ -135,11 +123,7 @@ def _is_word(token: str) -> bool:
 
 
 class _RunHashes:
-    """Hashes of any runs of a text at the cost of three operations each: sums of words times powers of a base.
-
-    Args:
-        words: Numbers of words [word].
-    """
+    """Hashes of any runs of numbered words, at three operations each: sums of words times powers of a base."""
 
     def __init__(self, words: np.ndarray) -> None:
         self.words = words
@@ -161,13 +145,7 @@ def _powers(base: int, count: int) -> np.ndarray:
 
 
 class _RunTable:
-    """Runs of words, which are found by hash.
-
-    Args:
-        words: Numbers of words [word].
-        starts: Position of the first word of each run [run].
-        ends: Position after its last word [run].
-    """
+    """Runs of words, given by their bounds [run], which are found by hash."""
 
     def __init__(self, words: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
         hashes = _RunHashes(words).of(starts, ends)

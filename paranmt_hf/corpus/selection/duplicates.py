@@ -37,11 +37,7 @@ class FirstIsKept(TwoPassFilter):
 
     @abstractmethod
     def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Find the rows that repeat another.
-
-        Yields:
-            Places of such rows among all rows, from 0, ascending [repeat], and ids of the rows they repeat [repeat].
-        """
+        """Yield places of rows that repeat another, ascending [repeat], and ids of the rows they repeat [repeat]."""
 
     def prepare(self, rows: Rows, work: Path) -> None:
         """Find the rows that repeat another."""
@@ -102,14 +98,7 @@ class FirstCopies(FirstIsKept):
 
 
 class FirstOfLike(FirstIsKept):
-    """Drops a row whose pair, reference or translation is like that of an earlier row that is kept.
-
-    Args:
-        compared: What is compared.
-        likeness: When two are alike.
-        language: ISO 639-1 code of the language of the rows.
-        encoder: Gives the vectors, if cosines decide.
-    """
+    """Drops a row whose pair, reference or translation is like that of an earlier row that is kept."""
 
     def __init__(
         self,

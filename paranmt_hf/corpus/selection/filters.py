@@ -164,11 +164,7 @@ class DifferentSides(Filter):
 
 
 def numbers(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """Take a column of numbers apart.
-
-    Returns:
-        The values [row] in their own precision, and which are numbers [row]: neither null nor NaN.
-    """
+    """The values of a column of numbers [row] in their own precision, and which are neither null nor NaN [row]."""
     known = column.is_valid().to_numpy()
     values = (pc.fill_null(column, 0) if column.null_count else column).to_numpy()
     return values, known & ~np.isnan(values) if values.dtype.kind == "f" else known
@@ -187,12 +183,7 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Sum up letters and digits.
-
-    Returns:
-        Sums [text], equal where letters and digits are; and which texts [text] have characters beyond ASCII, so that
-        their sums say nothing.
-    """
+    """Sums [text] that are equal if letters and digits are; and which texts [text] have non-ASCII characters."""
     width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
     offsets = np.frombuffer(texts.buffers()[1], width)[texts.offset : texts.offset + len(texts) + 1]
     if not len(texts) or offsets[0] == offsets[-1]:

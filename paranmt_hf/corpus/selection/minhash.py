@@ -52,11 +52,7 @@ class Shingler:
         self._tokenizer, self._hashes = word_tokenizer_for(language), TokenHashes()
 
     def sets(self, columns: Sequence[pa.Array]) -> Sets:
-        """Cut a batch of at most `BATCH` documents.
-
-        Args:
-            columns: One or two columns of sentences [document].
-        """
+        """Cut one or two columns of at most `BATCH` sentences [document]."""
         if len(columns[0]) > BATCH:
             raise ValueError(f"at most {BATCH} documents at once, not {len(columns[0])}")
         keys = np.concatenate([self._keys(column, side) for side, column in enumerate(columns)])
@@ -85,15 +81,7 @@ def _runs(hashes: np.ndarray, offsets: np.ndarray, documents: np.ndarray, size: 
 
 
 def jaccard(left: Sets, right: Sets) -> np.ndarray:
-    """Jaccard similarity of each document with the same one of another batch: shared shingles over all shingles.
-
-    Args:
-        left: Documents [pair].
-        right: Documents [pair], as many.
-
-    Returns:
-        From 0 to 1 [pair], float64; 1 for two empty documents.
-    """
+    """Jaccard similarities of documents with those of another batch [pair], float64; 1 for two empty documents."""
     keys = []
     for sets in (left, right):
         documents = np.repeat(np.arange(len(sets), dtype=np.uint64), np.diff(sets.offsets))
@@ -132,11 +120,7 @@ class MinHash:
         self._terms = (draws[1::2] >> np.uint64(32)).astype(np.uint32)
 
     def keys(self, sets: Sets) -> np.ndarray:
-        """Compute the band keys of documents that are not empty.
-
-        Returns:
-            Keys [band, document], uint64.
-        """
+        """Compute the band keys [band, document], uint64, of documents that are not empty."""
         hashes = (mix(sets.values) >> np.uint64(32)).astype(np.uint32)
         keys = np.zeros((self.bands, len(sets)), np.uint64)
         for start in range(0, len(sets), _CACHED):
@@ -156,13 +140,7 @@ class MinHash:
 
 
 class ColumnFile:
-    """A column of numbers, or of vectors, in a file.
-
-    Args:
-        path: The file; its content is replaced.
-        kind: Type of its numbers.
-        width: Numbers in a row.
-    """
+    """A column of numbers, or of vectors, in a file, whose content is replaced."""
 
     def __init__(self, path: Path, kind: type[np.generic], width: int = 1) -> None:
         self.path, self.kind, self.width, self.rows = path, np.dtype(kind), width, 0
@@ -212,12 +190,7 @@ class ColumnFile:
 
 
 class DocumentStore:
-    """Documents on disk: their shingles, their keys in each band, and their vectors where there is an encoder.
-
-    Args:
-        folder: Where the files lie.
-        bands: Number of keys of a document.
-    """
+    """Documents on disk: their shingles, their keys in each band, and their vectors if there is an encoder."""
 
     def __init__(self, folder: Path, bands: int) -> None:
         self.keys = [ColumnFile(folder / f"keys-{band:03d}", np.uint64) for band in range(bands)]
@@ -230,13 +203,7 @@ class DocumentStore:
         return self._ends.rows
 
     def append(self, sets: Sets, keys: np.ndarray, vectors: np.ndarray | None = None) -> None:
-        """Write the next documents.
-
-        Args:
-            sets: Their shingles.
-            keys: Their keys [band, document].
-            vectors: Their vectors of length 1 [document, dimension].
-        """
+        """Write the next documents: shingles, keys [band, document], and vectors of length 1 [document, dimension]."""
         self._ends.append(self._shingles.rows + sets.offsets[1:])
         self._shingles.append(sets.values)
         for file, column in zip(self.keys, keys, strict=True):
@@ -337,12 +304,7 @@ def _pairs_of(packed: np.ndarray, number_bits: int, first: int) -> Iterator[tupl
 
 
 class CandidateFiles:
-    """Pairs of documents on disk, kept apart by blocks of the later one.
-
-    Args:
-        folder: Where the files lie.
-        documents: How many documents there are.
-    """
+    """Pairs of documents on disk, in a file for each block of later documents."""
 
     def __init__(self, folder: Path, documents: int) -> None:
         self._paths = [folder / f"pairs-{block:05d}" for block in range(-(-documents // BLOCK))]
@@ -359,11 +321,7 @@ class CandidateFiles:
                     file.write(packed[order[start:stop]].data)
 
     def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Read the pairs block by block, each pair once, by later and then by earlier document.
-
-        Yields:
-            Earlier and later document of each pair [pair], int64.
-        """
+        """Read earlier and later documents [pair] by blocks, each pair once, by later and then by earlier document."""
         for block, path in enumerate(self._paths):
             packed = np.unique(np.fromfile(path, np.uint64)) if path.exists() else np.empty(0, np.uint64)
             yield (

@@ -95,11 +95,7 @@ class NearDuplicateSearch:
         return len(self._store)
 
     def add(self, columns: Sequence[pa.Array]) -> None:
-        """Take the next documents.
-
-        Args:
-            columns: One or two columns of sentences [document], strings without nulls.
-        """
+        """Take the next documents: one or two columns of strings without nulls [document]."""
         for start in range(0, len(columns[0]), BATCH):
             self._add([column.slice(start, BATCH) for column in columns])
 

@@ -48,14 +48,7 @@ class Cut:
 
 
 def sortable(values: np.ndarray) -> np.ndarray:
-    """Turn numbers into unsigned integers in the same order.
-
-    Args:
-        values: Numbers [row] without NaN.
-
-    Returns:
-        Keys [row], uint32 or uint64; equal where the values are.
-    """
+    """Turn numbers without NaN into unsigned integers of 32 or 64 bits in the same order; equal numbers stay equal."""
     if values.dtype.kind == "f":
         wide = values.astype(np.float32 if values.dtype.itemsize <= 4 else np.float64)
         # Minus zero is equal to zero.
@@ -137,11 +130,7 @@ def _find_ids(read: Keys, tied: set[tuple[int, int]]) -> dict[tuple[int, int], i
 
 
 def parse_parts(text: str, parts: int = 10) -> list[int]:
-    """Read a choice of parts such as `9-10` or `1,3,5-6`.
-
-    Returns:
-        Numbers from 1 to `parts`, ascending, each once.
-    """
+    """Read a choice of parts such as `9-10` or `1,3,5-6`: ascending numbers from 1 to `parts`."""
     chosen: set[int] = set()
     for word in text.split(","):
         first, dash, last = (part.strip() for part in word.partition("-"))

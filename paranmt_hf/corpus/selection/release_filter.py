@@ -108,12 +108,7 @@ class ReleaseFilter:
         return {name: (low.get(name), high.get(name)) for name in {**low, **high}}
 
     def filters(self, schema: pa.Schema, language: str = ENGLISH) -> list[Filter]:
-        """Make the filters, in the order in which they are applied.
-
-        Args:
-            schema: Columns of the release.
-            language: Language of the release, which decides what a word is: ISO 639-1 code.
-        """
+        """Make the filters for a schema and a language (ISO 639-1 code), in the order in which they are applied."""
         filters: list[Filter] = []
 
         def need(column: str) -> None:

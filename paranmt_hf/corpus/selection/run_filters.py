@@ -40,11 +40,7 @@ def _metadata(file: Path) -> pq.FileMetaData:
 
 
 class ReleaseRows:
-    """The rows of Parquet files in order of their ids.
-
-    Args:
-        files: The files in order.
-    """
+    """The rows of Parquet files in order of their ids."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = list(files)
@@ -53,14 +49,9 @@ class ReleaseRows:
         self.schema = found[0].schema.to_arrow_schema()
 
     def tables(self, columns: Collection[str], *, skip: int = 0) -> Iterator[tuple[int, pa.Table]]:
-        """Read columns, `id` always among them, and `rank` where there is one.
+        """Read columns, and always the key columns; yields the place of each table's first row, from 0, and the table.
 
-        Args:
-            columns: Their names.
-            skip: Number of rows that a former run has read: whole tables.
-
-        Yields:
-            The place of the table's first row, from 0, and the table.
+        The first `skip` rows are left out: whole tables that an earlier run has read.
         """
         place, last = skip, None
         names = list(dict.fromkeys([*key_columns(self.schema.names), *columns]))
@@ -77,12 +68,7 @@ class ReleaseRows:
 
 
 class Verdicts:
-    """Which filter dropped each row, and the number that decided, in two files.
-
-    Args:
-        folder: Folder of the files; those of an earlier run are continued.
-        rows: Number of rows.
-    """
+    """Which filter dropped each row, and the number that decided, in two files, which later runs continue."""
 
     def __init__(self, folder: Path, rows: int) -> None:
         self.rows = rows
@@ -323,13 +309,7 @@ class DroppedRows:
         self._writer.close()
 
     def add(self, table: pa.Table, codes: np.ndarray, numbers: np.ndarray) -> None:
-        """Add the dropped rows of a table.
-
-        Args:
-            table: Rows of a release.
-            codes: By which filter, from 1, each was dropped [row]; 0 where it is kept.
-            numbers: What decided [row].
-        """
+        """Add the dropped rows of a table, given the number of the filter (0: kept) and what decided [row]."""
         chosen = np.flatnonzero(codes)
         if not len(chosen):
             return

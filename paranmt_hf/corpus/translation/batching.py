@@ -138,11 +138,7 @@ class BatchTranslator(ABC):
 
     @abstractmethod
     def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
-        """Find the hypotheses, without prefix, and their scores, for each source of one batch.
-
-        Returns:
-            Ids and scores, `count` for each source, the best first; if there are fewer, some repeat.
-        """
+        """Find ids and scores of `count` hypotheses for each source, the best first; if fewer, some repeat."""
 
     def translate(self, sentences: Sequence[str]) -> Translations:
         """Translate sentences.

@@ -197,16 +197,13 @@ def beam_search(
 def _extend(
     scores: torch.Tensor, totals: torch.Tensor, tokens: torch.Tensor, count: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Find the `count` best continuations of the beams of each sentence.
+    """Find the `count` best continuations of the beams of each sentence: sums, beams continued, and tokens.
 
     Args:
         scores: Log-probabilities of the next token [sentence * beam, token]; they are changed.
         totals: Sums of log-probabilities so far [sentence, beam].
         tokens: Shape [sentence, beam, position].
-        count: How many to find.
-
-    Returns:
-        Sums, beams that they continue, and tokens [sentence, count, position + 1].
+        count: Number of continuations.
     """
     words = scores.shape[-1]
     scores = scores.add_(totals.view(-1, 1)).view(len(totals), -1)
