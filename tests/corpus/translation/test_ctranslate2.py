@@ -1,6 +1,5 @@
 """Translating with CTranslate2: the same hypotheses and scores as with transformers, and the converted models."""
 
-import json
 import logging
 import os
 import threading
@@ -17,14 +16,25 @@ from paranmt_hf.corpus.translation import translator as translator_module
 from paranmt_hf.corpus.translation.ctranslate2 import CTranslate2Translator, UnsupportedError
 from paranmt_hf.corpus.translation.engines import load_translator, translator_identity
 from paranmt_hf.corpus.translation.transformers import Checkpoint, TransformersTranslator
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.util import optional
-from tests.corpus.translation.tiny_models import FAMILIES, SENTENCES, forward_score, make_marian
+from tests.corpus.translation.tiny_models import (
+    FAMILIES,
+    SENTENCES,
+    change_configuration,
+    check_scores,
+    config,
+    make_marian,
+)
+from tests.corpus.translation.tiny_models import load as load_any
 
 pytest.importorskip("ctranslate2")
 
-LIMIT = 12
+
+def load(folder, family="marian", **settings):
+    return load_any(folder, family, **{"backend": "auto", **settings})
+
+
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 
 
@@ -45,20 +55,6 @@ def own_cache(tmp_path, monkeypatch):
     """An empty cache."""
     monkeypatch.setenv("PARANMT_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache" / "ctranslate2"
-
-
-def config(folder, family="marian", **settings) -> TranslatorConfig:
-    settings = {"max_target_tokens": LIMIT, "device": "cpu", **FAMILIES[family][1], **settings}
-    return TranslatorConfig(str(folder), **settings)
-
-
-def load(folder, family="marian", threads=1, **settings):
-    return load_translator(config(folder, family, **settings), threads)
-
-
-def change(folder, **values):
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
 
 def comparable(model, source, start, end, beam) -> bool:
@@ -94,13 +90,7 @@ class TestAgreement:
         assert {ids[-1] == end for ids in hypotheses} == {True, False}
 
     def test_scores_are_those_of_a_forward_pass(self, folders, family):
-        translator = load(folders / family, family, backend="ctranslate2")
-        pieces = translator._codec.encode(SENTENCES)
-        hypotheses, scores = translator.search(pieces)
-        start = translator._checkpoint.start
-        model = AutoModelForSeq2SeqLM.from_pretrained(folders / family, dtype=torch.float32)
-        expected = [forward_score(model, *row) for row in zip(pieces, [start] * 99, hypotheses, strict=False)]
-        assert scores == pytest.approx(expected, abs=1e-5)
+        check_scores(load(folders / family, family, backend="ctranslate2"), folders / family)
 
     def test_company_in_the_batch_and_workers_change_nothing(self, folders, family):
         together = load(folders / family, family, backend="ctranslate2").translate(SENTENCES)
@@ -176,7 +166,7 @@ class TestRefusals:
         assert isinstance(load(tmp_path), TransformersTranslator)
 
     def test_two_vocabularies(self, marian):
-        change(marian, share_encoder_decoder_embeddings=False)
+        change_configuration(marian, share_encoder_decoder_embeddings=False)
         with pytest.raises(UnsupportedError, match="one vocabulary for both sides"):
             load(marian, backend="ctranslate2")
 

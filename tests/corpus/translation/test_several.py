@@ -9,30 +9,15 @@ from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from paranmt_hf.corpus.translation import beam
 from paranmt_hf.corpus.translation.beam import EncodedBatch, beam_search, sample_token, uniforms
-from paranmt_hf.corpus.translation.engines import load_translator, translator_identity
+from paranmt_hf.corpus.translation.engines import translator_identity
 from paranmt_hf.corpus.translation.transformers import TransformersTranslator
-from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
+from paranmt_hf.corpus.translation.translator import translate_table
 from paranmt_hf.errors import InputError
 from tests.corpus.translation.letters import ReversingTranslator
 from tests.corpus.translation.test_ctranslate2 import comparable
-from tests.corpus.translation.tiny_models import FAMILIES, SENTENCES, forward_score
+from tests.corpus.translation.tiny_models import FAMILIES, LIMIT, SENTENCES, check_scores, config, load, search
 
-LIMIT = 12
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
-
-
-def config(folder, family="marian", **settings):
-    settings = {"max_target_tokens": LIMIT, "device": "cpu", **FAMILIES[family][1], **settings}
-    return TranslatorConfig(str(folder / family), **{"backend": "transformers", **settings})
-
-
-def load(folder, family="marian", **settings):
-    return load_translator(config(folder, family, **settings), 1)
-
-
-def found(translator, sentences=SENTENCES):
-    pieces = translator._codec.encode(sentences)
-    return pieces, *translator.search(pieces)
 
 
 def by_sentence(result):
@@ -45,21 +30,17 @@ def by_sentence(result):
 class TestBest:
     @pytest.mark.parametrize("family", FAMILIES)
     def test_scores_are_those_of_a_forward_pass_and_descend(self, folders, family):
-        translator = load(folders, family, beam=6, hypotheses=4)
-        pieces, hypotheses, scores = found(translator, SENTENCES[:12])
-        assert len(hypotheses) == len(scores) == 48
-        model, start = AutoModelForSeq2SeqLM.from_pretrained(folders / family), translator._checkpoint.start
-        sources = [source for source in pieces for _ in range(4)]
-        expected = [forward_score(model, *row) for row in zip(sources, [start] * 99, hypotheses, strict=False)]
-        assert scores == pytest.approx(expected, abs=1e-5)
+        translator = load(folders / family, family, beam=6, hypotheses=4)
+        hypotheses, scores = check_scores(translator, folders / family, SENTENCES[:12], 4)
+        start = translator._checkpoint.start
         for first in range(0, 48, 4):
             assert len({tuple(ids) for ids in hypotheses[first : first + 4]}) == 4
             if len(start) == 1:
                 assert scores[first : first + 4] == sorted(scores[first : first + 4], reverse=True)
 
     def test_they_are_those_of_generate(self, folders):
-        translator = load(folders, beam=5, hypotheses=5)
-        pieces, hypotheses, _ = found(translator, SENTENCES[:10])
+        translator = load(folders / "marian", beam=5, hypotheses=5)
+        pieces, hypotheses, _ = search(translator, SENTENCES[:10])
         point, model = translator._checkpoint, AutoModelForSeq2SeqLM.from_pretrained(folders / "marian")
         model.generation_config = GenerationConfig(
             num_beams=5,
@@ -78,8 +59,8 @@ class TestBest:
         assert hypotheses == [[token for token in ids if token != point.pad] for ids in expected]
 
     def test_the_first_is_the_only_one_of_a_search_for_one(self, folders):
-        one, several = load(folders, beam=6), load(folders, beam=6, hypotheses=3)
-        assert found(several)[1][::3] == found(one)[1]
+        one, several = load(folders / "marian", beam=6), load(folders / "marian", beam=6, hypotheses=3)
+        assert search(several)[1][::3] == search(one)[1]
         best, texts = [own[0] for own in by_sentence(several.translate(SENTENCES))], one.translate(SENTENCES).texts
         # An empty hypothesis gives way to another.
         assert [text for text, alone in zip(best, texts, strict=True) if alone] == [text for text in texts if text]
@@ -89,7 +70,8 @@ class TestBest:
         pytest.importorskip("ctranslate2")
         monkeypatch.setenv("PARANMT_CACHE", str(tmp_path_factory.getbasetemp() / "several"))
         first, second = (
-            load(folders, family, beam=6, hypotheses=3, backend=backend) for backend in ("transformers", "ctranslate2")
+            load(folders / family, family, beam=6, hypotheses=3, backend=backend)
+            for backend in ("transformers", "ctranslate2")
         )
         assert "ctranslate2" in str(second.identity["backend"])
         point = first._checkpoint
@@ -111,30 +93,25 @@ class TestDiverse:
         """However few rows memory lets it score at once."""
         if bound:
             monkeypatch.setattr(beam, "MAX_LOGITS", bound)
-        translator = load(folders, beam=6, hypotheses=3, beam_groups=3, diversity=2.0)
-        pieces, hypotheses, scores = found(translator, SENTENCES[:8])
-        model = AutoModelForSeq2SeqLM.from_pretrained(folders / "marian")
-        sources = [source for source in pieces for _ in range(3)]
-        start = translator._checkpoint.start
-        expected = [forward_score(model, *row) for row in zip(sources, [start] * 99, hypotheses, strict=False)]
-        assert scores == pytest.approx(expected, abs=1e-5)
+        translator = load(folders / "marian", beam=6, hypotheses=3, beam_groups=3, diversity=2.0)
+        check_scores(translator, folders / "marian", SENTENCES[:8], 3)
 
     def test_they_share_fewer_words_than_the_best(self, folders):
         def shared(**settings):
-            _, ids, _ = found(load(folders, beam=6, hypotheses=3, **settings))
+            _, ids, _ = search(load(folders / "marian", beam=6, hypotheses=3, **settings))
             return sum(a == b for row in range(0, len(ids), 3) for a, b in zip(ids[row], ids[row + 2], strict=False))
 
         assert shared(beam_groups=3, diversity=3.0) < 0.5 * shared()
 
     def test_one_of_the_groups_is_the_search_with_its_beams(self, folders):
-        alone, groups = load(folders, beam=2), load(folders, beam=6, hypotheses=3, beam_groups=3)
-        several = found(groups)[1]
-        assert all(ids in several[3 * row : 3 * row + 3] for row, ids in enumerate(found(alone)[1]))
+        alone, groups = load(folders / "marian", beam=2), load(folders / "marian", beam=6, hypotheses=3, beam_groups=3)
+        several = search(groups)[1]
+        assert all(ids in several[3 * row : 3 * row + 3] for row, ids in enumerate(search(alone)[1]))
 
     def test_company_changes_nothing(self, folders):
         settings = {"beam": 4, "hypotheses": 2, "beam_groups": 2}
-        together = load(folders, **settings).translate(SENTENCES)
-        alone = load(folders, **settings, batch_tokens=1).translate(SENTENCES)
+        together = load(folders / "marian", **settings).translate(SENTENCES)
+        alone = load(folders / "marian", **settings, batch_tokens=1).translate(SENTENCES)
         assert alone.texts == together.texts
 
     def test_a_penalty_by_hand(self):
@@ -156,29 +133,24 @@ class TestDiverse:
 class TestDraws:
     def test_a_draw_depends_on_seed_and_content_alone(self, folders):
         settings = {"sample": True, "hypotheses": 3}
-        together = load(folders, **settings).translate(SENTENCES)
-        alone = load(folders, **settings, batch_tokens=1).translate(SENTENCES[::-1])
+        together = load(folders / "marian", **settings).translate(SENTENCES)
+        alone = load(folders / "marian", **settings, batch_tokens=1).translate(SENTENCES[::-1])
         assert by_sentence(alone) == by_sentence(together)[::-1]
-        assert load(folders, **settings, draw_seed=1).translate(SENTENCES).texts != together.texts
+        assert load(folders / "marian", **settings, draw_seed=1).translate(SENTENCES).texts != together.texts
 
     def test_more_hypotheses_keep_the_former_draws(self, folders):
-        few = by_sentence(load(folders, sample=True, hypotheses=2).translate(SENTENCES))
-        many = by_sentence(load(folders, sample=True, hypotheses=5).translate(SENTENCES))
+        few = by_sentence(load(folders / "marian", sample=True, hypotheses=2).translate(SENTENCES))
+        many = by_sentence(load(folders / "marian", sample=True, hypotheses=5).translate(SENTENCES))
         assert all(set(own) <= set(more) for own, more in zip(few, many, strict=True))
         assert sum(map(len, many)) > sum(map(len, few))
 
     @pytest.mark.parametrize("temperature", [0.5, 2.0])
     def test_scores_are_those_of_the_model_alone(self, folders, temperature):
-        translator = load(folders, "nllb", sample=True, hypotheses=2, temperature=temperature, top_p=0.9)
-        pieces, hypotheses, scores = found(translator, SENTENCES[:8])
-        model = AutoModelForSeq2SeqLM.from_pretrained(folders / "nllb")
-        start = translator._checkpoint.start
-        sources = [source for source in pieces for _ in range(2)]
-        expected = [forward_score(model, *row) for row in zip(sources, [start] * 99, hypotheses, strict=False)]
-        assert scores == pytest.approx(expected, abs=1e-5)
+        translator = load(folders / "nllb", "nllb", sample=True, hypotheses=2, temperature=temperature, top_p=0.9)
+        check_scores(translator, folders / "nllb", SENTENCES[:8], 2)
 
     def test_hardly_any_mass_is_the_greedy_search(self, folders):
-        greedy, drawn = load(folders, beam=1), load(folders, sample=True, top_p=1e-6)
+        greedy, drawn = load(folders / "marian", beam=1), load(folders / "marian", sample=True, top_p=1e-6)
         assert drawn.translate(SENTENCES).texts == greedy.translate(SENTENCES).texts
 
     def test_words_come_as_often_as_they_are_probable(self):
@@ -207,16 +179,19 @@ class TestSettings:
         pytest.importorskip("ctranslate2")
         for settings in ({"sample": True}, {"beam_groups": 3}):
             with pytest.raises(InputError, match="no diverse beams, and its samples depend on the batch"):
-                load(folders, backend="ctranslate2", **settings)
-            assert isinstance(load(folders, backend="auto", **settings), TransformersTranslator)
+                load(folders / "marian", backend="ctranslate2", **settings)
+            assert isinstance(load(folders / "marian", backend="auto", **settings), TransformersTranslator)
 
     def test_identity(self, folders):
         """What stands in a manifest of one hypothesis stays, so that work in progress goes on."""
-        one = translator_identity(config(folders))
-        assert {"hypotheses", "sample", "beam_groups"}.isdisjoint(one)
-        drawn = translator_identity(config(folders, sample=True, hypotheses=2, draw_seed=7))
+
+        def identity(**settings):
+            return translator_identity(config(folders / "marian", backend="transformers", **settings))
+
+        assert {"hypotheses", "sample", "beam_groups"}.isdisjoint(identity())
+        drawn = identity(sample=True, hypotheses=2, draw_seed=7)
         assert (drawn["sample"], drawn["hypotheses"], drawn["seed"], "beam" in drawn) == (True, 2, 7, False)
-        assert translator_identity(config(folders, beam_groups=3, hypotheses=3))["beam_groups"] == 3
+        assert identity(beam_groups=3, hypotheses=3)["beam_groups"] == 3
 
 
 class Repeating(ReversingTranslator):

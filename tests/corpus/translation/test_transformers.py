@@ -9,37 +9,28 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, BertConfig, BertModel, GenerationConfig
 
-from paranmt_hf.corpus.translation.engines import load_translator, translator_identity
+from paranmt_hf.corpus.translation.engines import translator_identity
 from paranmt_hf.corpus.translation.transformers import Checkpoint, TransformersTranslator
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
-from tests.corpus.translation.tiny_models import FAMILIES, SENTENCES, forward_score, make_marian
+from tests.corpus.translation.tiny_models import (
+    FAMILIES,
+    LIMIT,
+    SENTENCES,
+    change_configuration,
+    check_scores,
+    config,
+    load,
+    make_marian,
+    search,
+)
 
-LIMIT = 12
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
-
-
-def load(folder, family="marian", **settings) -> TransformersTranslator:
-    settings = {"max_target_tokens": LIMIT, **FAMILIES[family][1], **settings}
-    translator = load_translator(TranslatorConfig(str(folder), backend="transformers", device="cpu", **settings))
-    assert isinstance(translator, TransformersTranslator)
-    return translator
-
-
-def change(folder, name="config.json", **values):
-    path = folder / name
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
-
-
-def search(translator, sentences=SENTENCES):
-    """Pieces, hypotheses and scores of sentences, translated as one batch."""
-    pieces = translator._codec.encode(sentences)
-    return pieces, *translator.search(pieces)
 
 
 def generated(model, pieces, *, start, end, pad, beam, longest) -> list[list[int]]:
     """What the `generate` of transformers finds, one sentence at a time, without start and filling."""
-    config = GenerationConfig(
+    settings = GenerationConfig(
         num_beams=beam,
         early_stopping=True,
         length_penalty=1.0,
@@ -49,7 +40,7 @@ def generated(model, pieces, *, start, end, pad, beam, longest) -> list[list[int
         eos_token_id=end,
         pad_token_id=pad,
     )
-    model.generation_config = config
+    model.generation_config = settings
     found = []
     for source in pieces:
         ids = model.generate(input_ids=torch.tensor([source]))[0].tolist()[len(start) :]
@@ -62,12 +53,9 @@ class TestSearch:
     def test_scores_are_those_of_a_forward_pass(self, folders, family):
         """Sum over the target's tokens, end token included, by their number; the language token in neither."""
         translator = load(folders / family, family)
-        pieces, hypotheses, scores = search(translator)
-        start, end = translator._checkpoint.start, translator._checkpoint.end
-        assert len(start) == (1 if family == "marian" else 2)
-        model = AutoModelForSeq2SeqLM.from_pretrained(folders / family, dtype=torch.float32)
-        expected = [forward_score(model, *row) for row in zip(pieces, [start] * 99, hypotheses, strict=False)]
-        assert scores == pytest.approx(expected, abs=1e-5)
+        assert len(translator._checkpoint.start) == (1 if family == "marian" else 2)
+        hypotheses, _ = check_scores(translator, folders / family)
+        end = translator._checkpoint.end
         assert len({tuple(ids) for ids in hypotheses}) > 5
         ended = [ids[-1] == end for ids in hypotheses]
         assert any(ended)
@@ -95,12 +83,9 @@ class TestSearch:
 
     def test_identity_survives_json_and_comes_without_loading(self, folders, family):
         translator = load(folders / family, family)
-        config = TranslatorConfig(
-            str(folders / family), backend="transformers", device="cpu", max_target_tokens=LIMIT, **FAMILIES[family][1]
-        )
-        assert translator_identity(config) == translator.identity
-        assert json.loads(json.dumps(translator_identity(config))) == translator_identity(config)
-        assert translator_identity(config)["target_language"] == FAMILIES[family][1].get("target_language")
+        found = translator_identity(config(folders / family, family, backend="transformers"))
+        assert found == translator.identity == json.loads(json.dumps(found))
+        assert found["target_language"] == FAMILIES[family][1].get("target_language")
 
 
 class TestLimits:
@@ -132,7 +117,7 @@ class TestCheckpoint:
         before = load(marian).translate(SENTENCES)
         extras = {"num_beams": 1, "max_length": 3, "no_repeat_ngram_size": 1, "repetition_penalty": 9.0}
         for name in ("config.json", "generation_config.json"):
-            change(marian, name, **extras)
+            change_configuration(marian, name, **extras)
         after = load(marian).translate(SENTENCES)
         assert after.texts == before.texts
         assert np.array_equal(after.scores, before.scores)
@@ -231,7 +216,7 @@ class TestRefusals:
         save_file(weights, folder / "model.safetensors", {"format": "pt"})
 
     def change_shape(self, folder):
-        change(folder, encoder_ffn_dim=96)
+        change_configuration(folder, encoder_ffn_dim=96)
 
     def break_configuration(self, folder):
         (folder / "config.json").write_text("{")
@@ -246,8 +231,8 @@ class TestRefusals:
         shutil.rmtree(folder)
 
     def save_encoder(self, folder):
-        config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
-        BertModel(config).save_pretrained(folder)
+        sizes = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+        BertModel(sizes).save_pretrained(folder)
 
     @pytest.mark.parametrize(
         ("spoil", "message"),

@@ -5,10 +5,12 @@ import itertools
 import json
 from pathlib import Path
 
+import pytest
 import sentencepiece
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import (
+    AutoModelForSeq2SeqLM,
     M2M100Config,
     M2M100ForConditionalGeneration,
     M2M100Tokenizer,
@@ -18,6 +20,10 @@ from transformers import (
     NllbTokenizer,
 )
 
+from paranmt_hf.corpus.translation.engines import load_translator
+from paranmt_hf.corpus.translation.translator import Translator, TranslatorConfig
+
+LIMIT = 12
 WHO, DOES, WHAT = ("muž", "žena", "dívka", "starý pes"), ("vidí", "nese", "maluje"), ("strom", "dům", "červené auto")
 SENTENCES = [" ".join(words) + "." for words in itertools.product(WHO, DOES, WHAT)] + ["Muž.", "Ne!", "dům strom dům"]
 SIZES = {
@@ -147,3 +153,36 @@ FAMILIES = {
     "m2m100": (make_m2m100, {"source_language": "cs", "target_language": "en"}),
     "nllb": (make_nllb, {"source_language": "ces_Latn", "target_language": "eng_Latn"}),
 }
+
+
+def config(folder: Path, family: str = "marian", **settings) -> TranslatorConfig:
+    """Settings of a small model, with at most `LIMIT` pieces of a target."""
+    return TranslatorConfig(
+        str(folder), **{"max_target_tokens": LIMIT, "device": "cpu", **FAMILIES[family][1], **settings}
+    )
+
+
+def load(folder: Path, family: str = "marian", threads: int | None = 1, **settings) -> Translator:
+    """A translator by transformers, unless the settings say otherwise."""
+    return load_translator(config(folder, family, **{"backend": "transformers", **settings}), threads)
+
+
+def search(translator, sentences=SENTENCES):
+    """Pieces, hypotheses and scores of sentences, translated as one batch."""
+    pieces = translator._codec.encode(sentences)
+    return pieces, *translator.search(pieces)
+
+
+def check_scores(translator, folder: Path, sentences=SENTENCES, count: int = 1) -> tuple[list[list[int]], list[float]]:
+    """Compare the scores of `count` hypotheses of each sentence with those of forward passes."""
+    pieces, hypotheses, scores = search(translator, sentences)
+    model, start = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32), translator._checkpoint.start
+    sources = [source for source in pieces for _ in range(count)]
+    expected = [forward_score(model, source, start, ids) for source, ids in zip(sources, hypotheses, strict=True)]
+    assert scores == pytest.approx(expected, abs=1e-5)
+    return hypotheses, scores
+
+
+def change_configuration(folder: Path, name: str = "config.json", **values) -> None:
+    """Change values of a configuration."""
+    (folder / name).write_text(json.dumps(json.loads((folder / name).read_text()) | values))
