@@ -147,6 +147,20 @@ def _parts(column: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
             yield chunk.slice(start, stop - start).cast(pa.string())
 
 
+def text_bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of texts [byte], none of nulls, and the bounds of each text in them [text + 1]."""
+    column = column.cast(pa.large_binary())
+    if column.null_count:
+        # Nulls may have bytes.
+        column = column.fill_null(b"")
+    if not len(column):
+        return np.empty(0, np.uint8), np.zeros(1, np.int64)
+    offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
+    size = int(offsets[-1] - offsets[0])
+    text = np.frombuffer(column.buffers()[2], np.uint8, size, int(offsets[0])) if size else np.empty(0, np.uint8)
+    return text, offsets - offsets[0]
+
+
 def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lay ranges of `flat` end to end.
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.parsing.trees import PIECES, Tree, read_tree, without_wrapper, written
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.tokens import text_bytes
 
 # The root of a sentence and the level immediately below it.
 LEVELS = 2
@@ -59,7 +60,7 @@ def are_trees(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 def _balanced(column: pa.LargeStringArray) -> np.ndarray:
     """Mark the texts [sentence] whose brackets close for the first time at the end."""
-    text, offsets = _bytes(column)
+    text, offsets = text_bytes(column)
     depth = np.cumsum((text == _OPENS).astype(np.int8) - (text == _CLOSES), dtype=np.int64)
     before = np.concatenate([[0], depth])[offsets[:-1]]
     lengths = np.diff(offsets)
@@ -70,33 +71,18 @@ def _balanced(column: pa.LargeStringArray) -> np.ndarray:
     return (lengths > 0) & ends & (np.diff(times) == 1)
 
 
-def _offsets(column: pa.LargeStringArray) -> np.ndarray:
-    """Bounds of the texts [text + 1] in bytes of the buffer."""
-    return np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
-
-
 def _blocks(column: pa.Array | pa.ChunkedArray) -> Iterator[pa.LargeStringArray]:
     """Cut a column of text into pieces of about `BLOCK_BYTES`."""
     text = pc.cast(column, pa.large_string())
     for chunk in filter(len, text.chunks if isinstance(text, pa.ChunkedArray) else [text]):
-        offsets = _offsets(chunk)
-        ends = np.arange(offsets[0], offsets[-1], BLOCK_BYTES)[1:]
+        _, offsets = text_bytes(chunk)
+        ends = np.arange(0, offsets[-1], BLOCK_BYTES)[1:]
         cuts = np.unique([0, *np.searchsorted(offsets, ends), len(chunk)])
         yield from (chunk.slice(start, stop - start) for start, stop in zip(cuts[:-1], cuts[1:], strict=True))
 
 
-def _bytes(column: pa.LargeStringArray) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of texts [byte], of nulls none, and the bounds of each text [text + 1]."""
-    # Nulls may have bytes.
-    filled = column.fill_null("") if column.null_count else column
-    offsets = _offsets(filled)
-    size = int(offsets[-1] - offsets[0])
-    text = np.frombuffer(filled.buffers()[2], np.uint8, size, int(offsets[0])) if size else np.empty(0, np.uint8)
-    return text, offsets - offsets[0]
-
-
 def _cut(column: pa.LargeStringArray) -> pa.Array:
-    text, offsets = _bytes(column)
+    text, offsets = text_bytes(column)
     closes = text == _CLOSES
     # Trees are balanced, so each begins at depth 0.
     depth = np.cumsum((text == _OPENS).astype(np.int8) - closes, dtype=np.int32)

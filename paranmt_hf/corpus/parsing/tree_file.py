@@ -15,6 +15,7 @@ from paranmt_hf.corpus.bitext.readers import LineFiles, Report, TabFile, count_t
 from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.parsing.trees import Tree, read_at
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.util.files import new_folder
 
 # Maximum length of a tree; that of a sentence of 1,000 characters has about 10,000.
@@ -131,11 +132,9 @@ class IndexedFile:
 
 def sentence_hashes(column: pa.Array) -> np.ndarray:
     """Hash text [sentence] without nulls by its bytes; returns [sentence], uint64, the same on every machine."""
-    column = column.cast(pa.large_binary())
-    offsets = np.frombuffer(column.buffers()[1], np.int64)[column.offset : column.offset + len(column) + 1]
+    text, offsets = text_bytes(column)
     lengths = np.diff(offsets)
-    text = np.frombuffer(column.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-    places = np.arange(len(text)) - np.repeat(offsets[:-1] - offsets[0], lengths)
+    places = np.arange(len(text)) - np.repeat(offsets[:-1], lengths)
     values = mix((places * BYTE_VALUES + text).astype(np.uint64) + salt(0))
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values)])[offsets - offsets[0]]
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values)])[offsets]
     return mix(np.diff(sums) + lengths.astype(np.uint64))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.schema import row_numbers
+from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.files import writing
 
@@ -184,19 +185,16 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Sums [text] that are equal if letters and digits are; and which texts [text] have non-ASCII characters."""
-    width = np.int64 if pa.types.is_large_string(texts.type) else np.int32
-    offsets = np.frombuffer(texts.buffers()[1], width)[texts.offset : texts.offset + len(texts) + 1]
-    if not len(texts) or offsets[0] == offsets[-1]:
+    content, offsets = text_bytes(texts)
+    if not len(content):
         return np.zeros(len(texts), np.uint32), np.zeros(len(texts), bool)
-    content = memoryview(texts.buffers()[2])[offsets[0] : offsets[-1]]
-    offsets = offsets - offsets[0]
-    # One more byte, where empty texts at the end begin.
-    counts = np.frombuffer(bytes(content).translate(_COUNTS) + b"\0", np.uint8)
+    # One more byte, at which empty texts at the end begin.
+    counts = np.frombuffer(content.tobytes().translate(_COUNTS) + b"\0", np.uint8)
     sums = np.add.reduceat(counts, offsets[:-1], dtype=np.uint32)
     # Of an empty text `reduceat` gives a byte of the next one.
     sums[offsets[1:] == offsets[:-1]] = 0
     strange = np.zeros(len(texts), bool)
-    others = np.flatnonzero(np.frombuffer(content, np.uint8) > 127)
+    others = np.flatnonzero(content > 127)
     strange[np.searchsorted(offsets, others, side="right") - 1] = True
     return sums, strange
 
