@@ -115,6 +115,7 @@ def test_baselines_by_name(no_wordnet):
         baseline("rouge")
 
 
+@pytest.mark.slow
 def test_real_data(shared_data, no_wordnet):
     """The figures were recorded when this test was written."""
     for package in ("sacrebleu", "nltk"):

@@ -83,6 +83,7 @@ class TestFigures:
         assert ours > 0.8
         assert (row.name, row.details["type"], row.details["measure"]) == ("STS12", "STS", "cosine_spearman")
 
+    @pytest.mark.slow
     def test_of_other_kinds_of_tasks(self, data, model, tmp_path):
         tasks = ["Banking77Classification", "NFCorpus", "STS17"]
         (made,) = evaluate_mteb(model, tasks=tasks, out=tmp_path / "out", data=data)

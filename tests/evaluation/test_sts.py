@@ -208,6 +208,7 @@ RECORDED_MTEB = [50.34, 41.31, 39.67]
 RECORDED_DEVELOPMENT = 39.51
 
 
+@pytest.mark.slow
 def test_real_data_and_vectors(shared_data):
     """Averages of GloVe vectors; the figures were recorded when this test was written."""
     vectors = read_vectors(shared_data / "vectors" / "glove.100d.100k.txt.gz", limit=40_000)

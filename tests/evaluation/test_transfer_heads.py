@@ -57,7 +57,7 @@ def test_grids_are_those_of_senteval():
 
 
 def test_nested_cross_validation_is_scikit_learns():
-    items, ticks = noisy(160), Ticks()
+    items, ticks = noisy(80), Ticks()
     tuned = tuned_head({"all": items}, "nested", CONFIG, ticks)
     folds = StratifiedKFold(4, shuffle=True, random_state=3)
     expected = cross_val_score(sklearn_search(GRIDS["nested"], folds), items.vectors, items.labels, cv=folds)

@@ -93,8 +93,13 @@ def test_model2vec_gives_equal_cosines(sources, tmp_path, real_sentences, name):
     np.testing.assert_allclose(plain.encode(sentences), ours, atol=1e-6)
 
 
+# One of each way through a graph; the others are slow tests.
+QUICK = ["trigram-int8", "blstm-average-max", "plstm-without", "irnn+plstm", "trigram,dan,rnn", "real-word,trigram"]
+OTHERS = sorted({*EVERY, "real-word", "real-trigram"} - {*QUICK})
+
+
 @needs_onnx
-@pytest.mark.parametrize("name", [*EVERY, "real-word", "real-trigram", "real-word,trigram"])
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def test_onnx_gives_equal_vectors(sources, tmp_path, real_sentences, name):
     sentences = [*SENTENCES, *real_sentences[:100]]
     theirs, ours = check(sources, name, "onnx", tmp_path / "out", sentences)
