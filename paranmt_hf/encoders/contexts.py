@@ -37,7 +37,7 @@ class Kept(Protocol):
         ...
 
     def offer(self, state: Callable[[], Tensors]) -> None:
-        """Keep a state, which is made only when it is time for it."""
+        """Keep a state if one is due; only then it is made."""
         ...
 
 

@@ -74,7 +74,7 @@ def widths_of(composition: Composition) -> list[int]:
 
 
 def refuse_other_weights(encoder: SentenceEncoder, name: str) -> Composition:
-    """Take an encoder of tables apart."""
+    """Take an encoder apart, and refuse one with weights other than its tables; `name` is for the error."""
     composition = take_apart(list(encoder))
     if not composition.only_tables:
         raise InputError(

@@ -91,7 +91,7 @@ BUCKETS_AT_ONCE, LARGEST_HALF = 2**20, 65504.0
 
 
 class RowFile:
-    """Writes rows as they come; what is before them in the file is written at the end, and takes no room until then.
+    """Writes rows as they come; what precedes them in the file is written at the end.
 
     Args:
         path: The file.

@@ -71,7 +71,7 @@ class SentenceEncoder(SentenceTransformer):
     def average(self) -> StaticAverage | None:
         """The averages of its tables on the CPU, which share its weights; None if it does not average or is elsewhere.
 
-        Side by side if there are layers behind them.
+        Concatenated if layers follow them.
         """
         if "_average" not in self.__dict__:
             composition = self.composition if self.device.type == "cpu" else None
@@ -162,7 +162,7 @@ def _texts(inputs: Any) -> list[str] | None:  # noqa: ANN401
 
 
 def _is_plain(options: dict[str, Any]) -> bool:
-    """Whether a call asks for nothing that the fast path does not do."""
+    """Whether the fast path supports all options of a call."""
     if any(name not in FAST_OPTIONS and USUAL_VALUES.get(name, name) != options[name] for name in options):
         return False
     return options.get("batch_size", 1) > 0

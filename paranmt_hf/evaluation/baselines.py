@@ -218,7 +218,7 @@ class WordNet:
 
 @cache
 def read_wordnet(folder: Path) -> WordNet:
-    """Read a dictionary; the second time it is there already."""
+    """Read a dictionary, once in a process."""
     return WordNet(folder)
 
 

@@ -46,7 +46,7 @@ class StsSet:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of sentences and gold scores, which tells this set from another one of its name."""
+        """SHA-256 of sentences and gold scores."""
         digest = hashlib.sha256(np.ascontiguousarray(self.gold, np.float64).tobytes())
         for sentence in (*self.left, *self.right):
             digest.update(f"{sentence}\n".encode())

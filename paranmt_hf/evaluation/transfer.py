@@ -16,7 +16,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.results import Results, Row
 from paranmt_hf.evaluation.similarities import pair_cosines
-from paranmt_hf.evaluation.transfer_data import Part, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer_data import TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import (
     MOST_PASSES,
     PASSES,
@@ -144,11 +144,11 @@ class _VectorStore:
             raise InputError(f"{task}: the vector of {broken[:60]!r} is not finite, so the model cannot be evaluated")
         return vectors
 
-    def sides(self, part: Part) -> list[np.ndarray]:
+    def sides(self, part: TaskPart) -> list[np.ndarray]:
         """Rows of the vectors of each side of a part [item]."""
         return [np.array([self._rows[sentence] for sentence in side], np.int64) for side in part.sides]
 
-    def features(self, part: Part) -> LabelledVectors:
+    def features(self, part: TaskPart) -> LabelledVectors:
         """What a head sees of a part."""
         first, *others = (self.vectors[rows] for rows in self.sides(part))
         if others:

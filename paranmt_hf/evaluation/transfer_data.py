@@ -29,7 +29,7 @@ _NOTHING = "."
 
 
 @dataclass(frozen=True)
-class Part:
+class TaskPart:
     """The items of a task, or of one of its splits.
 
     Attributes:
@@ -58,13 +58,13 @@ class TransferTask:
 
     name: str
     way: TaskWay
-    parts: Mapping[str, Part]
+    parts: Mapping[str, TaskPart]
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of sentences and labels, which tells this data from other data of the name."""
+        """SHA-256 of sentences and labels."""
         digest = hashlib.sha256()
         for part in self.parts.values():
             digest.update(np.ascontiguousarray(part.labels, np.float64).tobytes())
@@ -191,12 +191,12 @@ def _read_rows(path: Path, layout: _Layout) -> list[Row]:
     return rows
 
 
-def _part(rows: list[Row], layout: _Layout) -> Part:
+def _part(rows: list[Row], layout: _Layout) -> TaskPart:
     """Lay out rows in SentEval's order, shortest first, so that equal files give its folds."""
     rows = sorted(rows, key=lambda row: (*(len(sentence.split()) for sentence in row[0]), row[1]))
     sides = tuple([sentences[side] for sentences, _ in rows] for side in range(len(rows[0][0])))
     kind = np.float64 if layout.way == "relatedness" else np.int64
-    return Part(sides, np.array([label for _, label in rows], kind))
+    return TaskPart(sides, np.array([label for _, label in rows], kind))
 
 
 def _parse_plain(line: str, where: str) -> Row:

@@ -93,7 +93,7 @@ class WordAverage:
         return np.diff(self._lookup(sentences)[1])
 
     def fitted(self, sentences: list[str]) -> WordAverage:
-        """Make the encoder of a data set, whose first principal component it removes if it does so at all.
+        """Make the encoder of a data set: without its first principal component, if that is to be removed.
 
         Arora et al. 2017, algorithm 1: the first right singular vector of the matrix of sentence vectors, which is
         not centred. Their program takes the first and the second sentences of pairs each by themselves; here all

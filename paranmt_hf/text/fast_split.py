@@ -91,7 +91,7 @@ def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _classes(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Tell for each byte whether it is a letter or digit of ASCII, and whether white space of ASCII [byte].
+    """Whether each byte is a letter or digit of ASCII, and whether it is white space of ASCII [byte].
 
     Numbers of 8 bits wrap around, so one comparison tells whether a byte lies in a range.
     """

@@ -56,7 +56,7 @@ def cutter(language: str) -> Callable[[str], list[str]]:
 
 
 def word_tokenizer_for(language: str) -> WordTokenizer:
-    """Make what cuts columns of sentences of a language."""
+    """Make the tokenizer for columns of sentences of a language."""
     return WordTokenizer(cut=cutter(language))
 
 

@@ -135,7 +135,7 @@ def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
 
 
 def knows_any(path: Path | str, words: Collection[str]) -> bool:
-    """Tell whether a file has the vector of one of some words without blanks; it is read up to the first."""
+    """Whether a file has the vector of one of some words without blanks; reading ends at the first."""
     wanted = {word.encode() for word in words}
     with _lines(Path(path)) as lines:
         return any(line.partition(b" ")[0] in wanted for line in lines)

@@ -84,9 +84,9 @@ class ByContent:
 
 
 class Prefixed:
-    """Marks a parameter whose settings share field names with others of the command: `--license-name`.
+    """Marks a parameter whose settings share field names with others of the command: `--baker-name`.
 
-    The option of the first field is that of the parameter alone: `--license`.
+    The option of the first field is that of the parameter alone: `--baker`.
     """
 
 

@@ -10,7 +10,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.results import Results, Row, compare
 from paranmt_hf.evaluation.transfer import _VectorStore, averages
-from paranmt_hf.evaluation.transfer_data import TASKS, Part, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer_data import TASKS, TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import TransferConfig
 from paranmt_hf.evaluation.word_averages import WordAverage
 from paranmt_hf.text.tokens import WordTokenizer
@@ -72,8 +72,8 @@ def test_features_of_pairs_by_hand():
         def encode(self, sentences):
             return np.array([{"a": [1, -2], "b": [3, 4]}[sentence] for sentence in sentences], np.float64)
 
-    pairs = Part((["a", "b"], ["b", "b"]), np.array([0, 1]))
-    single = Part((["b", "a"],), np.array([1, 0]))
+    pairs = TaskPart((["a", "b"], ["b", "b"]), np.array([0, 1]))
+    single = TaskPart((["b", "a"],), np.array([1, 0]))
     store = _VectorStore(Known(), "known")
     store.encode(TransferTask("MRPC", "train", {"train": pairs}, ()))
     assert store.features(pairs).vectors.tolist() == [[2, 6, 3, -8], [0, 0, 9, 16]]

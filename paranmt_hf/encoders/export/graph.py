@@ -215,7 +215,7 @@ def _recurrent_weights(module: Recurrence) -> list[np.ndarray]:
 
 
 def suffixes(composition: Composition) -> list[str]:
-    """What the names of the parts' inputs end with: the index of the encoder in a combination."""
+    """Endings of the names of the parts' inputs: the index of the encoder in a combination."""
     several = len(composition.parts) > 1
     return [f"_{index}" if several else "" for index in range(len(composition.parts))]
 
@@ -294,7 +294,7 @@ def _stored(graph: Graph, outside: Path) -> list[Any]:
 
 
 def _outside(graph: Graph, name: str, array: np.ndarray, place: dict[str, object]) -> Any:  # noqa: ANN401
-    """Make a weight that says where its values are."""
+    """Make a weight whose values are in another file."""
     tensor = graph.onnx.TensorProto(name=name, dims=array.shape)
     tensor.data_type = graph.onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
     tensor.data_location = graph.onnx.TensorProto.EXTERNAL

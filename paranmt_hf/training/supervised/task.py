@@ -18,7 +18,7 @@ from paranmt_hf.encoders.sequences import unpacked_sequences
 from paranmt_hf.encoders.units import UnitCounter, lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.transfer_data import JUDGEMENTS, Part, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer_data import JUDGEMENTS, TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import target_distributions
 from paranmt_hf.hub.repository import plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
@@ -134,7 +134,7 @@ def train_task(setup: TaskSetup) -> tuple[SupervisedModel, SupervisedRecord]:
     return model, _record(setup, model, epochs, figures, unknown, trained)
 
 
-def _items(task: str, part: Part, row_of: Mapping[str, int]) -> Items:
+def _items(task: str, part: TaskPart, row_of: Mapping[str, int]) -> Items:
     sentences = np.array([[row_of[text] for text in side] for side in part.sides], np.int64)
     if task in VALUES:
         targets = target_distributions(part.labels)
