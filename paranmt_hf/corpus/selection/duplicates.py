@@ -112,7 +112,7 @@ class FirstOfLike(FirstIsKept):
         settings = {"of": compared, **vars(likeness), "language": language}
         if encoder is not None:
             settings["encoder"] = encoder.identity
-        super().__init__("near-duplicates", reason, SIDES[compared], "id of the row that stays", **settings)
+        super().__init__("near-duplicates", reason, SIDES[compared], "id of the kept row", **settings)
 
     def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Find what is like an earlier row."""

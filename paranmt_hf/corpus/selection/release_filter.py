@@ -30,7 +30,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.settings import Count, Group, Range, Seed, Share, check
+from paranmt_hf.util.settings import Advanced, Count, Group, Range, Seed, Share, check
 
 logger = logging.getLogger(__name__)
 
@@ -78,12 +78,12 @@ class ReleaseFilter:
     drop_identical: bool = False
     drop_copies: tuple[Compared, ...] | None = None
     drop_near_duplicates: Compared | None = None
-    similarity: Annotated[float | None, Range(above=0, at_most=1), NEAR] = None
-    encoder: Annotated[str | None, NEAR] = None
-    exhaustive: Annotated[bool, NEAR] = False
+    similarity: Annotated[float | None, Range(above=0, at_most=1), NEAR, Advanced] = None
+    encoder: Annotated[str | None, NEAR, Advanced] = None
+    exhaustive: Annotated[bool, NEAR, Advanced] = False
     language: str | None = None
-    detector: Annotated[Detector, DETECTION] = LanguageConfig.detector
-    probability: Annotated[Share, DETECTION] = LanguageConfig.probability
+    detector: Annotated[Detector, DETECTION, Advanced] = LanguageConfig.detector
+    probability: Annotated[Share, DETECTION, Advanced] = LanguageConfig.probability
     decontaminate: tuple[str, ...] | None = None
     sample: Count | None = None
     seed: Seed = 0
