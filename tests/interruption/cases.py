@@ -99,18 +99,7 @@ def _encoder(folder: Path, sides: tuple[list[str], list[str]] | None = None, **s
 
 def _sent2vec(root: Path) -> list[str]:
     rare = ["--min-count", "2", "--steps", "min_target_count=2,threshold=1"]
-    size = [
-        "--dimension",
-        "8",
-        "--ngrams",
-        "2",
-        "--ngram-settings",
-        "buckets=500",
-        "--epochs",
-        "2",
-        "--checkpoint-seconds",
-        "0",
-    ]
+    size = ["--dimension", "8", "--ngrams", "2", "--ngram-settings", "buckets=500", "--epochs", "2"]
     return ["train-sent2vec", f"{root}/text.txt", "--out", f"{root}/out", *rare, *size]
 
 

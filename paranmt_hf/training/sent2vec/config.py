@@ -59,7 +59,6 @@ class Sent2VecConfig:
         cut: How text is cut: lower-cased words as WORD reads them, or at blanks alone, for text that is tokenised.
         seed: Seed of the initial weights, targets, negatives and dropped n-grams.
         threads: Number of threads that train at once without locks; with more than one, equal runs differ a little.
-        checkpoint_seconds: Seconds between two checkpoints.
     """
 
     preset: Annotated[Literal["books", "wikipedia", "twitter"], RunOnly] = "wikipedia"
@@ -79,7 +78,6 @@ class Sent2VecConfig:
     cut: Literal["words", "blanks"] = "words"
     seed: Seed = 1
     threads: Annotated[int, Range(at_least=1, at_most=1024)] = 1
-    checkpoint_seconds: Annotated[float, Range(at_least=0), Advanced, RunOnly] = 60.0
 
     def __post_init__(self) -> None:
         check(self)

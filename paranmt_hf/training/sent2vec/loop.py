@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training import checkpoint
 from paranmt_hf.training.sent2vec.config import CHECKPOINT, Sent2VecConfig, Sent2VecHistory
 from paranmt_hf.training.sent2vec.corpus import BLOCK, Block, TextOnDisk
 from paranmt_hf.training.sent2vec.kernels import Sampling, Tables, Worker, train_sentences
@@ -129,7 +129,7 @@ class Loop:
             Progress("train", total, done=self.course.words, unit="words") as progress,
         ):
             progress.advance_to(self.course.words)
-            saved, wait = time.monotonic(), self.config.checkpoint_seconds
+            saved, wait = time.monotonic(), checkpoint.CHECKPOINT_SECONDS
             while self._epoch < epochs:
                 for block in self.text.blocks(self._sentence, self._block * self.config.threads):
                     started = time.monotonic()
@@ -187,13 +187,13 @@ class Loop:
             "cursor": [int(worker.cursor[0]) for worker in self._workers],
             "course": to_json(self.course),
         }
-        write_checkpoint(self._checkpoint, self._tensors, state)
+        checkpoint.write_checkpoint(self._checkpoint, self._tensors, state)
 
     def _restore(self) -> dict[str, torch.Tensor] | None:
-        checkpoint = read_checkpoint(self._checkpoint)
-        if checkpoint is None:
+        found = checkpoint.read_checkpoint(self._checkpoint)
+        if found is None:
             return None
-        tensors, state = checkpoint
+        tensors, state = found
         width = self.config.dimension
         shapes = {"inputs": (self._rows, width), "outputs": (len(self.text.words.names) + 1, width)}
         # The kernels do not look where a table ends.
