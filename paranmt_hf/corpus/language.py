@@ -68,11 +68,6 @@ def build_model(config: LanguageConfig) -> LanguageModel:
     return kind(config.language, config.candidates)
 
 
-def letter_counts(sentences: pa.Array) -> np.ndarray:
-    """Count the letters of sentences [sentence]."""
-    return pc.utf8_length(pc.replace_substring_regex(sentences, r"[^\pL]+", "")).to_numpy()
-
-
 def in_language(sentences: pa.Array, model: LanguageModel, config: LanguageConfig) -> tuple[np.ndarray, np.ndarray]:
     """Find the sentences [sentence] (no nulls) in the wanted language, or too short to decide.
 
@@ -83,7 +78,8 @@ def in_language(sentences: pa.Array, model: LanguageModel, config: LanguageConfi
     """
     encoded = sentences.dictionary_encode()
     distinct = encoded.dictionary
-    long = np.flatnonzero(letter_counts(distinct) >= max(config.letters, 1))
+    letters = pc.utf8_length(pc.replace_substring_regex(distinct, r"[^\pL]+", "")).to_numpy()
+    long = np.flatnonzero(letters >= max(config.letters, 1))
     probabilities = np.full(len(distinct), np.nan)
     probabilities[long] = model.probabilities(distinct.take(pa.array(long)))
     chosen = probabilities[encoded.indices.to_numpy()]

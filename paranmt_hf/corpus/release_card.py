@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from paranmt_hf.corpus.language_models.config import PREFIX
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS
@@ -159,12 +157,11 @@ def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
     if "rank" in record.columns:
         said["translation"] = f"{said['translation'].replace('best hypothesis', 'hypothesis')}, that of this rank"
     return [
-        {"name": column.name, "type": _type_name(column.type), "meaning": said[column.name]}
+        {
+            "name": column.name,
+            "type": {"float": "float32"}.get(str(column.type), str(column.type)),
+            "meaning": said[column.name],
+        }
         for column in COLUMNS
         if column.name in record.columns
     ]
-
-
-def _type_name(kind: pa.DataType) -> str:
-    """The name that the Hub has for an Arrow type."""
-    return {"float": "float32"}.get(str(kind), str(kind))

@@ -1,6 +1,5 @@
 """From files to a release that `load_dataset` reads, with a translator that needs no model."""
 
-import json
 import re
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
-from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.errors import InputError
 from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, make, rows_of
@@ -90,15 +88,7 @@ def test_card_tells_the_truth(bitext, vectors, tmp_path):
         assert sum(path.stat().st_size for path in files) == info["download_size"]
         rows = sum(pq.read_metadata(path).num_rows for path in files)
         assert f"| `{config['config_name']}` | {rows:,} |" in card
-    names = [feature["name"] for feature in header["dataset_info"][0]["features"]]
-    assert names == pq.read_schema(files[0]).names
-    assert "36 pairs" in card
-    assert "1 source over 6 pieces" in card
-    assert "average of vectors.txt" in card
-    assert "$" not in card.replace("$\\", ""), "a value of the template was not filled in"
-    record = json.loads((tmp_path / "corpus" / "build.json").read_text())
-    assert sum(part["rows"] for part in record["statistics"]["ranges"]) == 36
-    assert record["schema_version"] == SCHEMA_VERSION
+    assert all(text in card for text in ("36 pairs", "1 source over 6 pieces", "average of vectors.txt"))
 
 
 def test_text_cannot_break_out_of_the_card(vectors, tmp_path):

@@ -11,7 +11,6 @@ import yaml
 
 from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig, HumanScorer, learn
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
-from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.release_run import ReleaseConfig
@@ -19,14 +18,12 @@ from paranmt_hf.corpus.score import rescore
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.stats import StatsConfig, describe_corpora
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import train
-from tests.corpus.translation.tiny_models import make_marian
 from tests.toys import LOCAL, RELEASE, make, rows_of
 
 GERMAN = ["Geht's dem Hund gut?", "Der Mann geht mit dem Hund.", "Eine Frau geht."]
@@ -160,32 +157,6 @@ def test_scoring_again_keeps_the_language(tmp_path, pairs, vectors):
     assert made.fresh
     assert [row["reference_length"] for row in rows_of(tmp_path / "out")] == [5, 7, 4]
     assert header_of(tmp_path / "out")["language"] == ["de"]
-
-
-@pytest.mark.parametrize("code", ["de", "cs"])
-def test_from_english_captions(shared_data, tmp_path, monkeypatch, code):
-    """The whole way with an untrained model: real sentences of the language, and translations that mean nothing."""
-    monkeypatch.setenv("PARANMT_CACHE", str(tmp_path / "cache"))
-    folder = shared_data / "bitext" / "multi30k"
-    if not (folder / f"val.{code}").is_file():
-        pytest.skip("needs Multi30k, which is not in the repository")
-    lines = {side: (folder / f"val.{side}").read_text(encoding="utf8").splitlines()[:30] for side in ("en", code)}
-    for side, own in lines.items():
-        (tmp_path / f"text.{side}").write_text("".join(f"{line}\n" for line in own), encoding="utf8")
-    make_marian(tmp_path / "model")
-    build(
-        LineFiles({"source": tmp_path / "text.en", "reference": tmp_path / f"text.{code}"}),
-        tmp_path / "corpus",
-        translator=TranslatorConfig(str(tmp_path / "model"), backend="transformers", beam=2, max_target_tokens=8),
-        scorer=vectors_of(tmp_path, lines[code]),
-        release=ReleaseConfig(license="mit", language=code, keep_source=True),
-        engine=LOCAL,
-    )
-    rows = rows_of(tmp_path / "corpus")
-    assert {row["reference"] for row in rows} <= set(lines[code])
-    # Some sentences have but an empty translation from a model that knows nothing.
-    assert len(rows) > 5
-    assert header_of(tmp_path / "corpus")["language"] == [code]
 
 
 @pytest.mark.slow

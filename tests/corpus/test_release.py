@@ -181,14 +181,6 @@ def test_damaged_parquet_is_told(tmp_path):
         list(read_tables([path]))
 
 
-def test_keeps_source_and_origin(tmp_path):
-    rows = make_rows(20).append_column("origin", pa.array(["news"] * 20))
-    write_release([rows], tmp_path, optional=["source", "origin", "translation_score"])
-    table = pa.concat_tables(read_tables(release_files(tmp_path)))
-    assert table.schema.equals(arrow_schema(["source", "origin", "translation_score"]))
-    assert set(table["origin"].to_pylist()) == {"news"}
-
-
 @pytest.mark.parametrize("processes", [None, 2])
 def test_builder_gives_the_release(folder, tmp_path, processes):
     for config in ("default", "filtered", "sample"):

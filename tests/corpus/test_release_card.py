@@ -32,6 +32,11 @@ def make(folder, release=RELEASE, **options):
     return import_pairs(pairs, folder, scorer=None, release=release, engine=LOCAL, **options)
 
 
+@pytest.fixture(scope="module")
+def plain_record(tmp_path_factory):
+    return make(tmp_path_factory.mktemp("release") / "corpus").record
+
+
 def body(card):
     """The card without header, examples of commands and citation."""
     text = card.split("---\n", 2)[2].split("## Citation")[0]
@@ -93,9 +98,8 @@ def test_title_description_and_uses(tmp_path):
     assert "Provenance: `id` counts the rows of the input" in card and "`origin` repeats what the input says" in card
 
 
-def test_one_histogram(tmp_path):
-    record = make(tmp_path / "corpus").record
-    drawn, typed = (release_card(record, picture=picture) for picture in (True, False))
+def test_one_histogram(plain_record):
+    drawn, typed = (release_card(plain_record, picture=picture) for picture in (True, False))
     assert "histograms.png" in drawn and "####" not in drawn
     assert "histograms.png" not in typed and "####" in typed
 
@@ -103,8 +107,8 @@ def test_one_histogram(tmp_path):
 @pytest.mark.parametrize(
     "name", ["a|b", "`a`", "a](http://x)", "<script>alert(1)</script>", 'a"b', "a\n---\nlicense: mit", "```\nx", "$x"]
 )
-def test_a_name_stays_a_name(tmp_path, name):
-    record = replace(make(tmp_path / "corpus").record, name=name)
+def test_a_name_stays_a_name(plain_record, name):
+    record = replace(plain_record, name=name)
     card = release_card(record, picture=True)
     plain = release_card(replace(record, name="corpus"), picture=True)
     header, text = (card.split("\n---\n", 1)[part] for part in (0, 1))

@@ -115,14 +115,6 @@ def has_gaps(phrases: pa.Array) -> np.ndarray:
     return np.asarray(pc.fill_null(pc.match_substring_regex(phrases, NON_TERMINAL), False))
 
 
-def feature_names(line: str) -> list[str]:
-    """Names of the features of a line, in its order."""
-    fields = line.split(SEPARATOR)
-    return (
-        [part.rpartition("=")[0] for part in fields[FEATURES].split() if "=" in part] if len(fields) >= LEAST else []
-    )
-
-
 LISTED = "a word and its paraphrases, with blanks between them"
 # Lines that are looked at, and the part of them that must look like sentences. Of 1,000 lines of captions and of news
 # 75 % and more do, also without punctuation and in lower case; of the lexical paraphrases of PPDB XL 2 % at most.
@@ -209,7 +201,9 @@ class PhraseFiles(Reader):
             for lines in read_text_lines(path):
                 rules = is_rule(lines.text[0].as_py()) if rules is None else rules
                 columns = _parse(lines, self.score, rules=rules)
-                yield Piece([_as_read(column) for column in columns], f"{path}, line ", lines.first)
+                # Text as the bytes that it was, as from every reader.
+                raw = [column.cast(pa.binary()) if pa.types.is_string(column.type) else column for column in columns]
+                yield Piece(raw, f"{path}, line ", lines.first)
 
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         columns, wrong = super()._checked(piece)
@@ -219,11 +213,6 @@ class PhraseFiles(Reader):
 
 def _parse(lines: Lines, score: str | None, *, rules: bool) -> list[pa.Array]:
     return parse_rules(lines, score) if rules else parse_listed(lines)
-
-
-def _as_read(column: pa.Array) -> pa.Array:
-    """Give text as the bytes it was, as every reader does."""
-    return column.cast(pa.binary()) if pa.types.is_string(column.type) else column
 
 
 def first_line(path: Path) -> str:
@@ -244,7 +233,8 @@ def holds_sentences(path: Path) -> bool:
 
 def features_of(path: Path) -> list[str]:
     """Names of the features that the first line of a file of PPDB has."""
-    return feature_names(first_line(path))
+    fields = first_line(path).split(SEPARATOR)
+    return [part.rpartition("=")[0] for part in "".join(fields[FEATURES : FEATURES + 1]).split() if "=" in part]
 
 
 # The scores of PPDB 2.0 and 1.0; of a file that has both the first one counts.

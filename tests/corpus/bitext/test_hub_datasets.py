@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.bitext import readers as bitext
-from paranmt_hf.corpus.bitext.inputs import HubDataset
+from paranmt_hf.corpus.bitext.inputs import HubDataset, TextInput, split_dataset
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.errors import InputError
 from tests.corpus.bitext.bitexts import OPUS, read, translations, write
@@ -198,3 +198,30 @@ def test_hub_dataset_that_names_files_of_this_machine(hub, name):
 def test_hub_dataset_that_is_not_there(hub):
     with pytest.raises(InputError, match="no folder 'org/none', and dataset 'org/none' on the Hub: no org/none"):
         read(HubDataset("org/none", OPUS))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("org/opus", ("org/opus", None, "train")),
+        ("org/opus:cs-en", ("org/opus", "cs-en", "train")),
+        ("org/opus@v1:cs-en:test[:10%]", ("org/opus@v1", "cs-en", "test[:10%]")),
+        ("org/opus::test", ("org/opus", None, "test")),
+        (r"C:\data\opus", (r"C:\data\opus", None, "train")),
+        ("C:/data/opus:cs-en:test", ("C:/data/opus", "cs-en", "test")),
+        ("./a:b", ("./a:b", None, "train")),
+        ("./a:b:c", ("./a", "b", "c")),
+    ],
+)
+def test_a_dataset_with_its_config_and_split(tmp_path, monkeypatch, text, parts):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a:b").mkdir()
+    assert split_dataset(text) == parts
+
+
+def test_text_from_a_dataset(hub, folder):
+    columns = {"source": OPUS["source"], "reference": OPUS["reference"]}
+    assert read(TextInput(data=("org/opus@v1:cs-en:test",), columns=columns).open())[1].kept == 3
+    assert hub.loads == [("org/opus", "cs-en", {"split": "test", "revision": "commit-v1-1", "streaming": True})]
+    local = TextInput(data=(f"{folder}::test",), columns=columns).open()
+    assert (local.id, local.config, local.split) == (str(folder), None, "test")
