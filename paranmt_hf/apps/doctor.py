@@ -50,7 +50,7 @@ class Diagnosis:
         return asdict(self)
 
     def summary(self) -> str:
-        """Describe the diagnosis for a terminal."""
+        """The diagnosis for a terminal."""
         parts = []
         for title, values in self.sections.items():
             width = max(map(len, values), default=0)
@@ -60,7 +60,7 @@ class Diagnosis:
 
 
 def diagnose(*, imports: bool = False, online: bool = False) -> Diagnosis:
-    """Look at the installation and the machine; nothing that is broken ends it.
+    """Examine the installation and the machine; anything broken becomes a problem in the report.
 
     Args:
         imports: Import every package, each in a process of its own; takes a minute.
@@ -69,7 +69,7 @@ def diagnose(*, imports: bool = False, online: bool = False) -> Diagnosis:
     found = Diagnosis()
 
     def ask(title: str, question: Callable[[list[str]], Lines]) -> None:
-        """Get a section, or a problem in its place."""
+        """Add a section, or a problem if it fails."""
         try:
             found.sections[title] = question(found.problems)
         except Exception as error:
@@ -108,11 +108,7 @@ def _packages(problems: list[str], imports: bool) -> Lines:
 
 
 def read_requirements(project: Path = PROJECT) -> list[tuple[Requirement, str | None]]:
-    """Read the packages that this one needs, with the extra that each belongs to; those without an extra first.
-
-    Args:
-        project: `pyproject.toml` next to the code; if it is missing, the installed metadata is read.
-    """
+    """The packages of `pyproject.toml`, or of the installed metadata, with their extras; those without first."""
     if project.is_file():
         table = tomllib.loads(project.read_text(encoding="utf8"))["project"]
         pairs: list[tuple[Requirement, str | None]] = [(Requirement(text), None) for text in table["dependencies"]]
@@ -135,12 +131,7 @@ def _with_extra(requirement: Requirement) -> tuple[Requirement, str | None]:
 def package_state(
     requirement: Requirement, extra: str | None, *, importing: bool = False
 ) -> tuple[str | None, State, str | None]:
-    """Find out whether an installed package meets a requirement.
-
-    Args:
-        requirement: The package and its versions.
-        extra: The extra that needs it.
-        importing: Import it too, in a process of its own.
+    """Find out whether an installed package meets a requirement; `importing` tries it in a process of its own.
 
     Returns:
         Its version, its state, and if it is not present what is wrong and what to do.

@@ -1,4 +1,4 @@
-"""The whole way on a small scale and without a network: bitext, translator, release, encoder, measurement."""
+"""A complete small example without a network: bitext, translator, release, encoder, evaluation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, EMBEDDED
 from paranmt_hf.text.protocols import Encoder
 
-# After five passes over the sample's pairs the loss is near zero; more would learn them by heart.
+# After five epochs over the sample the loss is near zero; more would overfit.
 EPOCHS = 5
 
 

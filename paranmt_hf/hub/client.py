@@ -1,4 +1,4 @@
-"""The Hub as a partner that may fail: what went wrong in one sentence, and whether what came is what it names."""
+"""Hub errors in one sentence, and verification of downloads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def is_id(name: str) -> bool:
-    """Tell whether a name can be one on the Hub, `organisation/name`."""
+    """Whether a name can be one on the Hub, `organisation/name`."""
     return bool(ID.fullmatch(name)) and ".." not in name and "--" not in name
 
 
@@ -40,11 +40,7 @@ def split_revision(name: str) -> tuple[str, str | None]:
 
 
 def absent_here(name: str) -> str | None:
-    """Say that a name leads nowhere on this machine, if it seems to be a path rather than an id on the Hub.
-
-    Returns:
-        `the folder models holds no 'wort', but 'word'`; None where it is there, or nothing of its beginning is.
-    """
+    """Say that a path is missing here: `the folder models holds no 'wort', but 'word'`; None if it may be an id."""
     path = Path(name).expanduser()
     if len(path.parts) < 2 or path.exists() or not path.parent.is_dir():
         return None
@@ -52,7 +48,7 @@ def absent_here(name: str) -> str | None:
 
 
 def nearest(path: Path) -> str | None:
-    """Find what is where a path leads and has nearly its name; None if nothing has."""
+    """The file or folder with the most similar name in the same folder; None without one."""
     try:
         names = sorted(other.name for other in path.expanduser().parent.iterdir())
     except OSError:
@@ -61,23 +57,23 @@ def nearest(path: Path) -> str | None:
 
 
 def explain_absence(error: BaseException, name: str, kind: str, revision: str | None = None) -> str:
-    """Say that a name is neither a file or folder here nor to be had from the Hub; arguments as of `explain`."""
+    """Say that a name is neither a file or folder here nor on the Hub; arguments as of `explain`."""
     reason, here = explain(error, name, kind, revision), absent_here(name)
     return f"{here}; taken for an id on the Hub: {reason}" if here else f"there is no folder {name!r}, and {reason}"
 
 
 def explain(error: BaseException, name: str, kind: str, revision: str | None = None, *, writing: bool = False) -> str:
-    """Say why the Hub did not do what it was asked for.
+    """Explain an error of the Hub.
 
     Args:
-        error: What the client raised, on its own or as the cause of another error.
+        error: What the client raised, or an error that it caused.
         name: Id of the repository.
         kind: `model` or `dataset`.
-        revision: Branch, tag or commit that was asked for.
-        writing: Whether something was to be changed there.
+        revision: Branch, tag or commit.
+        writing: Whether something was to be changed.
 
     Returns:
-        One sentence: what came, and what to do. A token never stands in it.
+        One sentence: what happened, and what to do; a token is never part of it.
     """
     from huggingface_hub import constants, errors
 
@@ -86,8 +82,8 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
     answer = next((cause for cause in chain if isinstance(cause, errors.HfHubHTTPError)), None)
     if _has(chain, errors.OfflineModeIsEnabled):
         if writing:
-            return f"HF_HUB_OFFLINE forbids to ask the Hub for {kind} {name!r}; unset it"
-        return f"{kind} {name!r} is not in the cache and HF_HUB_OFFLINE forbids to ask the Hub for it; unset it"
+            return f"HF_HUB_OFFLINE forbids asking the Hub for {kind} {name!r}; unset it"
+        return f"{kind} {name!r} is not in the cache and HF_HUB_OFFLINE forbids asking the Hub for it; unset it"
     if answer is None and type(error).__name__ == "DatasetNotFoundError":
         return _absent(name, kind)
     if answer is not None:
@@ -105,22 +101,22 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
 
 
 def explain_silence(error: BaseException) -> str:
-    """Say why the Hub did not answer a question that is of no repository; a token never stands in it."""
+    """Say why the Hub did not answer; a token is never part of it."""
     return f"no answer ({type(error).__name__}: {_first_line(str(error))})"
 
 
 def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None, *, writing: bool) -> str:
-    """Say what an answer that is an error means."""
+    """Explain an answer that is an error."""
     from huggingface_hub import errors, get_token
 
     if isinstance(answer, errors.RevisionNotFoundError):
         return f"{kind} {name!r} on the Hub has no revision {revision!r}; its page lists its branches and tags"
     if isinstance(answer, errors.GatedRepoError):
         return (
-            f"{kind} {name!r} is open to those only who accepted its terms; do that on its page on the Hub, logged in"
+            f"{kind} {name!r} is only for those who accepted its terms; accept them on its page on the Hub, logged in"
         )
     status, absent = answer.response.status_code, isinstance(answer, errors.RepositoryNotFoundError)
-    # Whoever shows a token that is known gets 404 for what he may not see.
+    # With a known token the Hub answers 404 for a repository that it may not see.
     if absent and not (status == 401 and get_token()):
         return _absent(name, kind)
     return _refused(status, answer.server_message or str(answer), name, kind, writing=writing)
@@ -137,7 +133,7 @@ def _absent(name: str, kind: str) -> str:
 
 
 def _refused(status: int, message: str, name: str, kind: str, *, writing: bool) -> str:
-    """Say what the status of an answer that is an error means."""
+    """Explain the status of an answer that is an error."""
     if status == 401:
         return (
             f"the Hub does not accept the token that {_origin_of_token()}; log in again with `hf auth login`, or set "
@@ -172,7 +168,7 @@ def _origin_of_token() -> str:
 
 
 def _first_line(text: str) -> str:
-    """Take the first line that says something, without any token."""
+    """The first line that is not empty, without tokens."""
     from huggingface_hub import get_token
 
     if token := get_token():
@@ -185,14 +181,7 @@ def _first_line(text: str) -> str:
 
 
 def check_download(path: Path, name: str) -> None:
-    """Compare a file that came from the Hub with the checksum that the Hub has for it.
-
-    The client keeps a large file under its SHA-256 and links to that; it compares sizes only, not contents.
-
-    Args:
-        path: The file in the client's cache.
-        name: Id of the repository.
-    """
+    """Compare a downloaded file with its SHA-256, which is the name that the client gives it in its cache."""
     blob = path.resolve()
     if not re.fullmatch(r"[0-9a-f]{64}", blob.name):
         return

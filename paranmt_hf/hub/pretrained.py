@@ -1,4 +1,4 @@
-"""Reading models of transformers: quietly, from safetensors, and with one sentence where it fails."""
+"""Models of transformers, read from safetensors without messages; a failure is one sentence."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  #
     Args:
         files: Where they are.
         dtype: The number format.
-        what: What the model is to be, for the error: `translation model`.
+        what: Kind of the model, for the error: `translation model`.
     """
     return _read(AutoModelForSeq2SeqLM, files, dtype, what)
 
@@ -51,7 +51,7 @@ def read_sequence_classifier(files: Model, what: str) -> Any:  # noqa: ANN401 - 
 
     Args:
         files: Where it is.
-        what: What the model is to be, for the error: `text classifier`.
+        what: Kind of the model, for the error: `text classifier`.
     """
     return _read(AutoModelForSequenceClassification, files, torch.float32, what)
 

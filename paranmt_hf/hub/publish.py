@@ -171,7 +171,7 @@ class Publication:
 
 
 def kind_of(folder: str | Path) -> Kind | None:
-    """Tell what a folder holds, by its record; None for anything else."""
+    """What a folder holds, by its record; None for anything else."""
     found = next((kind for file, kind in KINDS.items() if (Path(folder) / file).is_file()), None)
     if found is None:
         return None
@@ -245,12 +245,7 @@ def _about(about: About | str | Path | None, license: str | None) -> About:
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
-    """Refuse code, pickles, and links that lead out of a folder.
-
-    Args:
-        folder: What is to be published.
-        own: Paths of code files of this package, of which the current version is published.
-    """
+    """Refuse code other than the paths `own`, pickles, and links that lead out of a folder."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() and not is_inside(folder, path):
             raise InputError(f"{path} is a link that leads out of {folder}; put what it leads to there", path=path)
@@ -269,13 +264,7 @@ def files_of(folder: Path) -> list[str]:
 
 
 def left_here(folder: Path, published: Collection[str], own_card: str) -> list[str]:
-    """Name the files of a folder that are not published, and its card if somebody wrote or changed it.
-
-    Args:
-        folder: The folder.
-        published: Paths of the files that are published.
-        own_card: The card that this package wrote into the folder.
-    """
+    """Name the files of a folder that are not published, and its card if a person wrote or changed it."""
     paths = [path for path in files_of(folder) if path not in published and path != "README.md"]
     card = folder / "README.md"
     if card.exists() and card.read_text(encoding="utf8", errors="replace") != own_card:

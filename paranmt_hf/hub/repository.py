@@ -214,14 +214,7 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
 
 @contextmanager
 def readable(model: Model) -> Iterator[Path]:
-    """Lay out the files that make up a model, for a loader that would read others if it found them.
-
-    Loaders choose between safetensors and pickles by what a configuration says; here there are no pickles, and what is
-    read is what the checksum is over.
-
-    Yields:
-        A folder of links to them, which is there as long as the `with` block.
-    """
+    """Lay out the files that make up a model in a folder of links, so that a loader finds no others (pickles)."""
     with tempfile.TemporaryDirectory() as folder:
         for path in _own_files(model.folder):
             place = Path(folder) / path.relative_to(model.folder)
@@ -231,11 +224,7 @@ def readable(model: Model) -> Iterator[Path]:
 
 
 def weights_checksum(folder: Path) -> str:
-    """Checksum of a model's weights alone, which tells whose results a file holds.
-
-    Returns:
-        `sha256:` and the checksum over the names and contents of all safetensors files.
-    """
+    """Checksum of the names and contents of all safetensors files, which identifies whose results a file holds."""
     return f"sha256:{_checksum_of(folder, sorted(folder.rglob('*.safetensors')))}"
 
 
@@ -263,10 +252,7 @@ def _advice(folder: Path, pickles: list[Path]) -> str:
 
 
 def usual_score(name: str) -> float | None:
-    """The mean translation score that a translator says it reaches on the text it was made for.
-
-    It stands as `mean_translation_score` in an `about.json` beside the model; None where there is none.
-    """
+    """The mean translation score of a translator on its own test, from its `about.json`; None without one."""
     about = _json_or_none(folder_of(name, "translator") / "about.json")
     score = about.get("mean_translation_score") if isinstance(about, dict) else None
     # A logarithm of probabilities; whatever else stands there says nothing.
@@ -274,17 +260,10 @@ def usual_score(name: str) -> float | None:
 
 
 def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
-    """List the data files of a dataset in a folder, and refuse one that lies elsewhere.
+    """List the data files of each split of a dataset in a folder, and refuse one that lies elsewhere.
 
     The card may name any path, and a link may lead anywhere; a folder from elsewhere must not make this machine read
-    its owner's files, or fetch others.
-
-    Args:
-        folder: The dataset.
-        build: Makes the builder of `datasets`, which resolves names and patterns and reads no data.
-
-    Returns:
-        The files of each split.
+    its owner's files, or fetch others. `build` makes the builder of `datasets`, which reads no data.
     """
     found: Mapping[Any, Any] = build().config.data_files or {}
     files = {str(split): [_own(folder, str(name)) for name in names] for split, names in found.items()}
@@ -292,12 +271,7 @@ def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
 
 
 def check_remote(id: str, build: Callable[[], Any]) -> None:
-    """Refuse a dataset on the Hub that names files of this machine, which its card may do.
-
-    Args:
-        id: The dataset.
-        build: As of `own_files`.
-    """
+    """Refuse a dataset on the Hub whose card names files of this machine; `build` as of `own_files`."""
     found: Mapping[Any, Any] = build().config.data_files or {}
     for name in (str(name) for names in found.values() for name in names):
         # What a file is unpacked from stands last.

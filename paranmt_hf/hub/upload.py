@@ -1,4 +1,4 @@
-"""Put files into a repository on the Hub: only what changed, checked afterwards, and under a version's name."""
+"""Upload files to a repository on the Hub: only what changed, verified, and tagged with a version."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 
 @dataclass(frozen=True)
 class Target:
-    """Where files go.
+    """A branch of a repository that gets files.
 
     Attributes:
         name: Id of the repository, `organisation/name`.
@@ -60,14 +60,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Parcel:
-    """What goes.
+    """Files that are uploaded.
 
     Attributes:
         files: Path in the repository and content of each file.
-        owns: Tells which paths in the repository are for such parcels to say: files there that this one lacks are
-            removed, all others are left alone.
-        message: What the commit says.
-        known: SHA-256 of files, where somebody has it already; that of others is computed once.
+        owns: Whether a path in the repository belongs to such parcels: files there that this one lacks are removed,
+            all others are left alone.
+        message: Message of the commit.
+        known: SHA-256 of files that is known already; that of others is computed once.
     """
 
     files: Mapping[str, Content]
@@ -81,7 +81,7 @@ class Parcel:
                 raise InputError(f"{path!r} is not a path in a repository")
 
     def holds(self, path: str, entry: Any) -> bool:  # noqa: ANN401
-        """Tell whether a file of a repository is this parcel's, by the checksum that the repository keeps of it."""
+        """Whether a file of a repository is this parcel's, by the checksum that the repository keeps of it."""
         content = self.files[path]
         if entry.lfs is not None:
             if path not in self._checksums:
@@ -108,10 +108,10 @@ class Parcel:
 
 @dataclass(frozen=True)
 class Published:
-    """What is on the Hub now.
+    """An uploaded version.
 
     Attributes:
-        target: Where.
+        target: Repository and branch.
         commit: Hash of the commit.
         tag: Name of the version, if it has one.
         changed: Paths that this call added, changed or removed; none if all was there already.
@@ -144,7 +144,7 @@ def upload(parcel: Parcel, target: Target) -> Published:
 
 
 def _interruptible(work: Callable[[], Published]) -> Published:
-    """Do work in a thread, so that Ctrl-C is not held up: the client would first send the files that it has begun."""
+    """Do work in a thread, so that Ctrl-C ends it at once; the client would finish the files that it has begun."""
     done: Future[Published] = Future()
 
     def run() -> None:
@@ -167,7 +167,8 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
     if target.tag in tags and (changed or tags[target.tag] != head):
         raise InputError(
             f"{target.kind} {target.name!r} has a version {target.tag!r} already, with other files; give this one "
-            "another --tag"
+            "another `tag`",
+            option="tag",
         )
     if changed:
         with tempfile.TemporaryDirectory() as folder:
@@ -189,7 +190,7 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
 
 
 def _check_card(client: Any, parcel: Parcel, target: Target) -> None:  # noqa: ANN401
-    """Let the Hub check the card before there is a repository."""
+    """Let the Hub validate the card before a repository is made."""
     from huggingface_hub.utils import get_session, hf_raise_for_status
 
     content = parcel.files.get("README.md")
@@ -217,8 +218,9 @@ def _ensure_repository(client: Any, target: Target) -> None:  # noqa: ANN401
         client.create_repo(**about, private=target.private or None, exist_ok=True)
     elif target.private and not present.private:
         raise InputError(
-            f"{target.kind} {target.name!r} is public already; --private is for new ones, change its visibility in "
-            "its settings on the Hub first"
+            f"{target.kind} {target.name!r} is public already; `private` is for new ones, change its visibility in "
+            "its settings on the Hub first",
+            option="private",
         )
     refs = client.list_repo_refs(**about)
     if target.revision in {tag.name for tag in refs.tags}:
@@ -256,7 +258,7 @@ def _differences(client: Any, parcel: Parcel, target: Target) -> list[str]:  # n
 
 
 def stage(parcel: Parcel, folder: Path) -> None:
-    """Lay a parcel out as a folder, files as links where the system has them."""
+    """Lay out a parcel as a folder of links, or copies if the system has no links."""
     for path, content in parcel.files.items():
         staged = folder / path
         staged.parent.mkdir(parents=True, exist_ok=True)
@@ -268,7 +270,7 @@ def stage(parcel: Parcel, folder: Path) -> None:
 
 @contextmanager
 def _quiet_without_terminal() -> Iterator[None]:
-    """Show the client's bars to people only."""
+    """Show the progress bars of the client only on a terminal."""
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     if sys.stderr.isatty() or are_progress_bars_disabled():

@@ -27,13 +27,7 @@ def database(
         memory: Bytes that DuckDB may take; its buffers for reading come on top.
         spill: Folder for what does not fit; a temporary one if left out.
         threads: Threads; one for each core if left out.
-        extra: The extra of this package that the caller's users install.
-
-    Yields:
-        The connection.
-
-    Raises:
-        InputError: DuckDB is not installed.
+        extra: The extra that installs DuckDB, for the error.
     """
     duckdb = require("duckdb", extra)
     with tempfile.TemporaryDirectory(prefix="paranmt-", dir=spill) as folder:
@@ -53,7 +47,7 @@ def database(
 
 
 def parquet(files: Iterable[Path]) -> str:
-    """Name Parquet files as a table in a query: `read_parquet([...])`, with their own columns alone."""
+    """Name Parquet files as a table in a query: `read_parquet([...])`, with their own columns only."""
     # Else `*` and `[` would name other files too, and a folder `origin=news` would take the place of a column.
     names = ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in files)
     return f"read_parquet([{names}], hive_partitioning = false)"

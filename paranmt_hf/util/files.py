@@ -70,18 +70,7 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bo
 
 @contextmanager
 def new_folder(path: Path, *, advice: str = AGAIN) -> Iterator[Path]:
-    """Let a `with` block fill a folder, which appears under its name when the block ends.
-
-    Args:
-        path: The folder; nothing or an empty folder may be there.
-        advice: What to do if there is no room.
-
-    Yields:
-        A new hidden folder in the same folder.
-
-    Raises:
-        WriteError: It cannot be written.
-    """
+    """Let a `with` block fill a hidden folder, which is renamed to `path` (missing or empty) when the block ends."""
     aside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     with writing(path, advice=advice):
         sweep_killed(path)
@@ -168,7 +157,7 @@ def write_failure(error: BaseException) -> str | None:
 
 
 def disk_full(error: BaseException) -> bool:
-    """Tell whether something could not be written because there was no room."""
+    """Whether something could not be written because there was no room."""
     if isinstance(error, RuntimeError):
         return write_failure(error) is not None
     return write_failure(error) is not None and _error_number(error) in DISK_FULL
@@ -193,24 +182,13 @@ def check_regular(path: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """Read a text file in UTF-8.
-
-    Raises:
-        OSError: It cannot be read.
-        UnicodeDecodeError: It is not UTF-8.
-    """
+    """Read a text file in UTF-8; raises `OSError` and `UnicodeDecodeError`."""
     check_regular(path)
     return path.read_text(encoding="utf8")
 
 
 def decode_line(line: bytes, path: Path, number: int) -> str:
-    """Read a line as UTF-8.
-
-    Args:
-        line: The line.
-        path: The file that it is from, for the error.
-        number: Its number there, from 1.
-    """
+    """Decode a line as UTF-8; the error names the file and the number of the line, from 1."""
     try:
         return line.decode("utf8")
     except UnicodeDecodeError as error:
@@ -228,11 +206,7 @@ def checksum(path: Path) -> str:
 
 
 class ChecksummedFile:
-    """A file that is being written, and the SHA-256 of what was written.
-
-    Args:
-        path: The file; it is replaced.
-    """
+    """A file that is being written, and the SHA-256 of what was written; a former file is replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._digest = path, hashlib.sha256()

@@ -35,21 +35,14 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def new_token() -> str:
-    """Make a token that nobody guesses: 32 characters."""
+    """Make a token that nobody can guess: 32 characters."""
     return secrets.token_urlsafe(24)
 
 
 def listen(port: int) -> socket.socket:
-    """Take a port on loopback.
-
-    Args:
-        port: From 1 to 65535; 0 takes any that is free.
-
-    Raises:
-        InputError: The port is taken, or may not be used.
-    """
+    """Open a port on loopback; 0 is any that is free."""
     if not 0 <= port <= 65535:
-        raise InputError(f"--port must be from 0 to 65535, was {port}; 0 takes any that is free")
+        raise InputError(f"port must be from 0 to 65535, was {port}; 0 is any that is free", option="port")
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     # A port of a server that ended a moment ago is free.
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -62,27 +55,18 @@ def listen(port: int) -> socket.socket:
             "is taken by another program" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
         )
         raise InputError(
-            f"port {port} {reason}; choose another --port, or leave it out to take any that is free"
+            f"port {port} {reason}; choose another one, or leave it out for any that is free", option="port"
         ) from None
     return taken
 
 
 def address(listening: socket.socket, token: str, **parameters: str) -> str:
-    """Say the address of the page, with the token that opens it."""
+    """The address of the page, with the token that opens it."""
     return f"http://{HOST}:{listening.getsockname()[1]}/?{urlencode({'token': token, **parameters})}"
 
 
 def serve(app: App, listening: socket.socket, token: str) -> None:
-    """Serve an ASGI application until Ctrl-C, to browsers that know the token and to nobody else.
-
-    Args:
-        app: The application.
-        listening: Its port, from `listen`.
-        token: What the address holds.
-
-    Raises:
-        InputError: uvicorn is not installed.
-    """
+    """Serve an ASGI application until Ctrl-C, to browsers that know the token and to nobody else."""
     uvicorn = require("uvicorn", "annotate")
     port = listening.getsockname()[1]
     config = uvicorn.Config(
@@ -95,12 +79,8 @@ def guarded(app: App, token: str, port: int) -> App:
     """Answer only requests that hold the token, in the address or in the cookie that the first answer sets.
 
     A request must also name this very host: a page of another site whose name leads to 127.0.0.1 is refused. So is a
-    request of another page that would change something: to cookies, another port of this computer is the same site.
-
-    Args:
-        app: The application.
-        token: The token.
-        port: Where it is served: cookies do not tell ports apart, so the port is in the cookie's name.
+    request of another page that would change something: to cookies, another port of this computer is the same site;
+    therefore the port is in the cookie's name.
     """
     name, hosts = f"paranmt-{port}", {f"{HOST}:{port}".encode(), f"localhost:{port}".encode()}
 

@@ -57,12 +57,7 @@ def threads_kept() -> Iterator[None]:
 
 
 def core_limit(root: Path = CGROUP, own: Path = OWN_GROUPS) -> float | None:
-    """Cores' worth of time that the control groups leave, as containers and clusters set it; None without a limit.
-
-    Args:
-        root: Where the control groups are.
-        own: File with the groups of this process.
-    """
+    """Limit of the control groups of this process (`own`, below `root`) in cores; None without one."""
     return min(filter(None, map(_core_limit, _groups("cpu", root, own))), default=None)
 
 
@@ -130,15 +125,7 @@ def free_space(path: Path) -> int | None:
 
 
 def folder_size(folder: Path, seconds: float) -> tuple[int, bool]:
-    """Add up the files of a folder, links not followed.
-
-    Args:
-        folder: The folder; a missing one has no files.
-        seconds: Maximum time.
-
-    Returns:
-        Bytes, and whether all files were counted.
-    """
+    """Add up the files of a folder in bytes, links not followed; and whether the time was enough for all."""
     total, end = 0, time.monotonic() + seconds
     for size in _sizes(folder):
         total += size
@@ -160,12 +147,7 @@ def _sizes(folder: Path) -> Iterator[int]:
 
 
 def compiled(*, fast: bool = False, **options: Any) -> Callable[[Function], Function]:  # noqa: ANN401
-    """Compile a function with numba, with a cache on disk where numba can write one.
-
-    Args:
-        fast: Allow sums in another order.
-        options: Further options of `numba.njit`.
-    """
+    """Compile a function with numba, cached on disk if possible; `fast` allows sums in another order."""
     from numba import njit
 
     options |= {"nogil": True, "fastmath": FAST_SUMS if fast else False}

@@ -12,17 +12,12 @@ from paranmt_hf.errors import InputError
 
 
 def available(package: str) -> bool:
-    """Tell whether `package` can be imported, without importing it."""
+    """Whether a package can be imported, without importing it."""
     return importlib.util.find_spec(package) is not None
 
 
 def require(package: str, extra: str) -> ModuleType:
-    """Import an optional package.
-
-    Args:
-        package: Name of the module to import.
-        extra: The extra of `paranmt-hf` that installs it; the error names the command.
-    """
+    """Import an optional package; if it is missing, the error names the extra of `paranmt-hf` that installs it."""
     check_installed(package, extra)
     return importlib.import_module(package)
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal, Self, TypedDict, TypeVar
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, read_text, write_bytes
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import is_recorded
+from paranmt_hf.util.settings import brief, is_recorded
 from paranmt_hf.version import __version__
 
 Identity = dict[str, Any]
@@ -187,15 +187,7 @@ def _unknown(found: object, known: object, prefix: str = "") -> Iterator[str]:
 
 
 def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is there
-    """Parse a JSON file.
-
-    Args:
-        path: The file.
-        expected: What it should hold, for the error.
-
-    Raises:
-        InputError: It cannot be read or is not JSON.
-    """
+    """Parse a JSON file; `expected` says in errors what it should hold."""
     try:
         return json.loads(read_text(path))
     except InputError:
@@ -208,12 +200,7 @@ def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is t
 
 
 def from_json(kind: type[T], values: Any, where: Path | str) -> T:  # noqa: ANN401
-    """Build a record.
-
-    Args:
-        kind: The dataclass; a key of the file that it does not have is left out.
-        values: Parsed JSON.
-        where: The file, for the error.
+    """Build a dataclass from parsed JSON; unknown keys are left out, and `where` is the file, for errors.
 
     Raises:
         InputError: A value is missing or of another type: `FILE is damaged: expected text under 'name', found 3`.
@@ -303,6 +290,5 @@ def _is_plain(kind: Any, value: Any) -> bool:  # noqa: ANN401
 
 
 def _wrong(expected: str, value: Any, key: str, where: Path | str) -> InputError:  # noqa: ANN401
-    text = repr(value)
-    found = text if len(text) <= 60 else f"{text[:60]}..."
-    return InputError(f"{where} is damaged: expected {expected}{f' under {key!r}' if key else ''}, found {found}")
+    place = f" under {key!r}" if key else ""
+    return InputError(f"{where} is damaged: expected {expected}{place}, found {brief(value)}")

@@ -216,7 +216,7 @@ def checked(name: str, value: Any, expected: Expected) -> Any:  # noqa: ANN401
     if not expected.several:
         value = _plain(expected.kind, value)
     if reason := _wrong(expected, value):
-        raise InputError(f"{name} must be {reason}, was {_brief(value)}", option=name)
+        raise InputError(f"{name} must be {reason}, was {brief(value)}", option=name)
     return value
 
 
@@ -337,7 +337,8 @@ def _after(range: Range) -> str:
     return f" {'of ' if text.startswith('at ') else ''}{text}" if text else ""
 
 
-def _brief(value: object) -> str:
+def brief(value: object) -> str:
+    """Write a value for an error, with at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
 

@@ -10,13 +10,13 @@ MARKUP = "\\|<>`*_[]#&~$"
 
 
 def escape(text: object) -> str:
-    """Keep text from becoming markup, or from breaking out of its line or table cell."""
+    """Escape text so that it is neither markup nor ends its line or table cell."""
     plain = " ".join(str(text).split())
     return "".join(f"\\{character}" if character in MARKUP else character for character in plain)
 
 
 def code(value: object) -> str:
-    """Set a value as code in a line; a backtick in it would end that, and a bar would end a table cell."""
+    """Write a value as code in a line; a backtick would end it, and a bar would end a table cell."""
     return "`" + " ".join(str(value).replace("`", "'").replace("|", "/").split()) + "`"
 
 
@@ -26,12 +26,12 @@ def quoted(text: object) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Write a figure times 100, as papers do; nothing where there is none."""
+    """Write a figure times 100, as papers do; empty for None."""
     return "" if value is None else f"{100 * value:.1f}"
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a Markdown table with aligned columns, for terminals and documents: first text, then figures."""
+    """Write a Markdown table with aligned columns: first text, then figures."""
     # A name may be escaped already.
     lines = [[re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in line] for line in (header, *rows)]
     widths = [max(3, *(len(line[column]) for line in lines)) for column in range(len(header))]
@@ -43,13 +43,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Collection[int] = (0,)) -> str:
-    """Write a table in columns for a terminal.
-
-    Args:
-        header: Names of the columns.
-        rows: The cells.
-        left: Columns that are aligned to the left; numbers are aligned to the right.
-    """
+    """Write a table in columns for a terminal; the columns `left` are aligned to the left, the others to the right."""
     lines = [header, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return "\n".join(

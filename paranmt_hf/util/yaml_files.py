@@ -1,4 +1,4 @@
-"""YAML files that people write: one mapping, read safely, and what is wrong with it said."""
+"""YAML files that people write: one mapping, read safely, with clear errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import read_value
 
-# The options that made a result, beside it.
+# The options that made a result, next to it.
 OPTIONS_FILE = "paranmt.yaml"
 # No file of options comes near it.
 MOST_BYTES = 1_000_000
@@ -41,7 +41,7 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: ANN401
         names = [key.value for key, _ in node.value]
         if twice := [key for key, _ in node.value if names.count(key.value) > 1]:
-            raise yaml.YAMLError(f"line {twice[-1].start_mark.line + 1}: {twice[-1].value!r} stands there twice")
+            raise yaml.YAMLError(f"line {twice[-1].start_mark.line + 1}: {twice[-1].value!r} is given twice")
         return super().construct_mapping(node, deep)
 
 
@@ -73,16 +73,7 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 
 
 def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - whatever is there
-    """Parse YAML into plain values.
-
-    Args:
-        text: The YAML.
-        as_text: Leave numbers and switches as text, as they are written.
-
-    Raises:
-        yaml.YAMLError: It is no YAML, is nested too deeply, holds a reference, a key twice, or a value that is not
-            what it is marked as or looks like.
-    """
+    """Parse YAML into plain values, or text as written (`as_text`); raises `yaml.YAMLError`."""
     try:
         # The loader is a safe one: it makes plain values alone.
         return yaml.load(text, Loader=_TextLoader if as_text else _Loader)  # noqa: S506
@@ -101,13 +92,7 @@ def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - wh
 
 
 def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, Any]:
-    """Read a YAML file that holds one mapping.
-
-    Args:
-        path: The file.
-        expected: What it should hold, for the error.
-        as_text: Leave numbers and switches as text, as they are written.
-    """
+    """Read a YAML file with one mapping; `expected` says in errors what it should hold."""
     check_regular(path)
     try:
         with path.open("rb") as file:
@@ -130,11 +115,7 @@ def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, 
 
 
 def card_header(path: Path) -> dict[str, Any]:
-    """Read the header of a card.
-
-    Returns:
-        Its entries; none where there is no card, no header, or one that cannot be read.
-    """
+    """Read the header of a card; empty without a card, without a header, or if it cannot be read."""
     try:
         found = HEADER.match(path.read_text(encoding="utf8")) if path.is_file() else None
         values = parse_yaml(found[1]) if found else None

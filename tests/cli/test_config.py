@@ -122,7 +122,7 @@ BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
         ("negatives: some", ["negatives must be one of max, mix, rand, was 'some'"]),
         ("data: [{a: 1}]", ["data must be a list of values that are each text"]),
         ("epochs: 0", ["epochs must be from 1 to 1,000,000, was 0"]),
-        ("epochs: 1\nepochs: 2", ["line 2: 'epochs' stands there twice"]),
+        ("epochs: 1\nepochs: 2", ["line 2: 'epochs' is given twice"]),
         (BOMB, ["line 2: references such as *a are not read"]),
         ("[" * 5000, ["cannot read options.yaml"]),
         ("- a\n- b", ["options.yaml holds a list; expected options of `paranmt train`, a name and a value each"]),

@@ -25,7 +25,7 @@ def answer(kind, status, message="something"):
         (answer(errors.RepositoryNotFoundError, 401), "the Hub has no model 'a/b' that can be seen without a login"),
         (answer(errors.RevisionNotFoundError, 404), "model 'a/b' on the Hub has no revision 'v9'"),
         (answer(errors.HfHubHTTPError, 401), "the Hub does not accept the token that is stored on this machine"),
-        (answer(errors.GatedRepoError, 403), "model 'a/b' is open to those only who accepted its terms"),
+        (answer(errors.GatedRepoError, 403), "model 'a/b' is only for those who accepted its terms"),
         (answer(errors.HfHubHTTPError, 403), "the Hub answered 403 for model 'a/b': something"),
         (answer(errors.HfHubHTTPError, 412), "was changed by somebody else meanwhile"),
         (answer(errors.HfHubHTTPError, 429), "the Hub answered 429 for model 'a/b'; run the same command again later"),

@@ -89,10 +89,10 @@ def agreement(
 
     Args:
         names: The people.
-        given: The label that each gave to each item, [person, item]; -1 for none.
-        labels: The labels there are, ascending, one apart.
-        resamples: Resamples of the items for the interval; 0 for none.
-        seed: Decides the resamples.
+        given: Labels, shape [person, item]; -1 for none.
+        labels: The possible labels, ascending, one apart.
+        resamples: Number of resamples of the items for the interval; 0 for none.
+        seed: Seed of the resamples.
     """
     # What fewer than two labelled says nothing of agreement.
     given = given[:, (given >= 0).sum(axis=0) >= 2]
@@ -150,7 +150,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _interval(kappas: np.ndarray) -> tuple[float, float] | None:
-    """Bounds between which 95 % of the means over couples lie; None where kappa is defined for no resample."""
+    """Bounds of 95 % of the means over couples; None if kappa is undefined in all resamples."""
     defined = kappas[~np.isnan(kappas).all(axis=1)]
     if not len(defined):
         return None

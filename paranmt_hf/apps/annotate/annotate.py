@@ -224,15 +224,7 @@ def import_annotation(folder: str | Path, file: str | Path, *, replace: bool = F
 
 
 def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]]:
-    """Order the pairs for an annotator: the same whenever they come back, another for each.
-
-    Args:
-        sample: The sample.
-        annotator: The name.
-
-    Returns:
-        Index of each item in the order in which they are shown, and whether its translation comes first.
-    """
+    """The order of the pairs for an annotator: index of each item, and whether its translation is shown first."""
     digest = hashlib.sha256(f"{sample.checksum}\0{annotator.casefold()}".encode()).digest()
     numbers = np.arange(len(sample.items))
     order = np.argsort(lottery(numbers, int.from_bytes(digest[:8])), kind="stable")
@@ -241,13 +233,7 @@ def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]
 
 
 def annotation_app(sample: AnnotationSample, store: AnswerStore, names: Sequence[str] = ()) -> Starlette:
-    """Make the application.
-
-    Args:
-        sample: What is rated.
-        store: Where answers go.
-        names: Who may rate; empty for anybody, by a name that they choose on the page.
-    """
+    """Make the application; `names` are the people who may rate, empty for anybody."""
     require("starlette", "annotate")
     from starlette.applications import Starlette
     from starlette.routing import Route

@@ -19,6 +19,7 @@ from types import TracebackType
 
 from paranmt_hf.apps.annotate.sample import AnnotationSample
 from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.util.settings import brief
 
 ANSWERS_FILE = "answers.db"
 # "PNMT", which tells such a file from any other of SQLite.
@@ -42,11 +43,7 @@ FIELDS = ("strength", "fluency", "skipped", "note", "revision", "changed")
 
 
 class Outdated(Exception):
-    """An answer was changed elsewhere meanwhile, in another window or by an import.
-
-    Args:
-        stored: The answer that is stored.
-    """
+    """An answer was changed in the meantime, in another window or by an import; `stored` is the present one."""
 
     def __init__(self, stored: Rating) -> None:
         super().__init__("the answer was changed elsewhere meanwhile")
@@ -56,12 +53,8 @@ class Outdated(Exception):
 class AnswerStore:
     """The answers to one sample, in a file that several programs may use at the same time.
 
-    A journal beside the file makes each change whole: after a kill or a power cut the next opening finds all that was
-    stored. The file alone holds everything once no program has it open.
-
-    Args:
-        path: The file; made where it is not there.
-        sample: What the answers are to.
+    A journal next to the file makes each change atomic: after a kill or a power cut the next opening finds all that
+    was stored. Once no program has it open, the file alone holds everything.
     """
 
     def __init__(self, path: Path, sample: AnnotationSample) -> None:
@@ -122,19 +115,14 @@ class AnswerStore:
         return found
 
     def name(self, name: object) -> str:
-        """Find the annotator of a name as it was written first: upper and lower case make no other person."""
+        """Find the annotator of a name as it was written first; upper and lower case do not matter."""
         asked = annotator_name(name)
         with self._explained():
             known = [row[0] for row in self._connection.execute("SELECT DISTINCT annotator FROM answers")]
         return next((other for other in known if other.casefold() == asked.casefold()), asked)
 
     def put(self, annotator: str, item: int, answer: Rating) -> Rating:
-        """Store an answer; when this returns, it is on the disk.
-
-        Args:
-            annotator: Who answers, as `name` gives it.
-            item: Index of the pair in the sample.
-            answer: The answer; its `revision` is that of the stored one that it replaces.
+        """Store an answer to an item on disk; its `revision` is that of the answer that it replaces.
 
         Returns:
             The answer with its new revision and time.
@@ -146,7 +134,7 @@ class AnswerStore:
             return self._put(annotator, item, answer)
 
     def put_all(self, answers: Sequence[tuple[str, int, Rating]]) -> None:
-        """Store answers, all of them or none; the others are as for `put`."""
+        """Store answers, all of them or none; each as of `put`."""
         with self._explained(), self._transaction():
             for annotator, item, answer in answers:
                 self._put(annotator, item, answer)
@@ -247,9 +235,9 @@ class Rating:
         if self.skipped and not (self.strength is None and self.fluency is None):
             raise InputError("a pair that is skipped has neither strength nor fluency")
         if not isinstance(self.note, str) or len(self.note) > NOTE_CHARACTERS or _has_controls(self.note):
-            raise InputError(f"a note must be text of at most {NOTE_CHARACTERS:,} characters, was {_brief(self.note)}")
+            raise InputError(f"a note must be text of at most {NOTE_CHARACTERS:,} characters, was {brief(self.note)}")
         if isinstance(self.revision, bool) or not isinstance(self.revision, int) or self.revision < 0:
-            raise InputError(f"revision must be a whole number of at least 0, was {_brief(self.revision)}")
+            raise InputError(f"revision must be a whole number of at least 0, was {brief(self.revision)}")
 
     @property
     def paraphrase(self) -> int | None:
@@ -268,26 +256,21 @@ class Rating:
 
 
 def annotator_name(name: object) -> str:
-    """Bring the name of an annotator into one form: composed characters, single spaces."""
+    """Normalise the name of an annotator: composed characters, single spaces."""
     text = " ".join(unicodedata.normalize("NFC", name).split()) if isinstance(name, str) else ""
     if not NAME.fullmatch(text) or len(text) > NAME_CHARACTERS:
         raise InputError(
             f"the name of an annotator must have from 1 to {NAME_CHARACTERS} letters, digits, spaces or . - ' and "
-            f"begin with a letter or digit, was {_brief(name)}"
+            f"begin with a letter or digit, was {brief(name)}"
         )
     return text
 
 
 def _check_label(name: str, value: object, allowed: tuple[int, ...]) -> None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value not in allowed):
-        raise InputError(f"{name} must be from {allowed[0]} to {allowed[-1]}, or nothing, was {_brief(value)}")
+        raise InputError(f"{name} must be from {allowed[0]} to {allowed[-1]}, or nothing, was {brief(value)}")
 
 
 def _has_controls(text: str) -> bool:
     """Whether there are characters that no text file keeps: half of a surrogate pair, a null."""
     return any(unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t" for character in text)
-
-
-def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."

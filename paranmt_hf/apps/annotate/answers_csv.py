@@ -26,13 +26,13 @@ NOTHING = Rating().said
 
 
 def sample_mark(sample: AnnotationSample) -> str:
-    """What the lines of a sample's answers begin with: a letter, so that no spreadsheet takes it for a number."""
+    """The mark of a sample in the lines of its answers: a letter first, so that spreadsheets do not see a number."""
     return f"s{sample.checksum[:DIGITS]}"
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What came of an import: number of answers that are new, replaced others, or were there already."""
+    """Result of an import: number of answers that are new, replaced others, or were there already."""
 
     added: int
     replaced: int
@@ -70,12 +70,7 @@ def _safe(cell: str) -> str:
 
 
 def read_csv(path: Path, sample: AnnotationSample) -> list[tuple[str, int, Rating]]:
-    """Read answers: who, to which item, and what. A line without any answer counts for nothing.
-
-    Args:
-        path: CSV with a header of at least the columns `sample`, `item`, `annotator`, `strength` and `fluency`.
-        sample: What the answers must be to.
-    """
+    """Read answers to a sample from CSV: annotator, item and rating; lines without any answer are skipped."""
     try:
         # A spreadsheet may have put a mark of the byte order in front.
         text = read_text(path).removeprefix("\ufeff")
@@ -171,14 +166,7 @@ class _Line:
 def add_answers(
     store: AnswerStore, answers: list[tuple[str, int, Rating]], path: Path, *, replace_others: bool
 ) -> Imported:
-    """Add answers to those that are stored, all or none.
-
-    Args:
-        store: Where to.
-        answers: From `read_csv`.
-        path: The file that they are from, for the error.
-        replace_others: Whether an answer replaces another one of the same person to the same item.
-    """
+    """Add the answers of a file to those that are stored, all or none; others are replaced only on request."""
     known = store.answers()
     spelt = {name.casefold(): name for name in known}
     new: list[tuple[str, int, Rating]] = []
@@ -202,7 +190,7 @@ def add_answers(
     try:
         store.put_all(new)
     except Outdated:
-        raise InputError(f"{path}: somebody answered meanwhile, so nothing was added; import it again") from None
+        raise InputError(f"{path}: somebody answered in the meantime, so nothing was added; import it again") from None
     return Imported(added, replaced, unchanged)
 
 

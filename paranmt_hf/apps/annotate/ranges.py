@@ -41,11 +41,7 @@ def _shown(bound: float) -> str:
 
 
 def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
-    """Make a range between each two neighbours.
-
-    Args:
-        edges: Ascending scores, one more than there are ranges.
-    """
+    """Make a range between each two neighbours of ascending scores."""
     rounded = [_shortest(edge) for edge in edges]
     neighbours = list(zip(rounded, rounded[1:], strict=False))
     if not neighbours or any(low >= high for low, high in neighbours) or not -1 <= rounded[0] <= rounded[-1] <= 1:
@@ -58,15 +54,7 @@ def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
 
 
 def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
-    """Find the range of each score.
-
-    Args:
-        scores: float32 [row]; NaN where there is none.
-        ranges: Neighbours, ascending.
-
-    Returns:
-        Index of the range [row]; -1 for a score that is in none.
-    """
+    """Index of the range of each score, both [row]; -1 for NaN and for a score in none of the ascending ranges."""
     low = -np.inf if ranges[0].low is None else ranges[0].low
     edges = np.array([low, *(np.inf if part.high is None else part.high for part in ranges)], np.float32)
     # A score equal to an edge belongs to the lower range.

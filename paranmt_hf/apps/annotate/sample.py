@@ -64,19 +64,15 @@ class AnnotationConfig:
 
 
 @dataclass(frozen=True)
-class RangeSummary:
+class RangeSummary(ScoreRange):
     """One range of the score, over the whole corpus.
 
     Attributes:
-        low: Scores above this; None is no bound.
-        high: Scores up to this; None is no bound.
         pairs: Number of pairs.
         mean_overlap: Mean trigram overlap, from 0 to 1, of the pairs that have one; None where none has.
         std_overlap: Its standard deviation (that of all pairs, not of a sample of them).
     """
 
-    low: float | None
-    high: float | None
     pairs: int
     mean_overlap: float | None
     std_overlap: float | None
@@ -84,11 +80,6 @@ class RangeSummary:
     def __post_init__(self) -> None:
         if (self.mean_overlap is None) != (self.std_overlap is None):
             raise InputError("a range has a mean_overlap or a std_overlap, expected both or none")
-
-    @property
-    def label(self) -> str:
-        """How a table names the range."""
-        return ScoreRange(self.low, self.high).label
 
 
 @dataclass(frozen=True)
@@ -148,14 +139,7 @@ class AnnotationSample(Record):
 def draw_sample(
     files: Sequence[Path], config: AnnotationConfig, *, corpus: str, settings: dict[str, Any]
 ) -> AnnotationSample:
-    """Sample pairs from each range of the score.
-
-    Args:
-        files: Parquet files of a release, in order.
-        config: Which pairs.
-        corpus: Name of the release.
-        settings: What determines the sample.
-    """
+    """Sample pairs from each range of the score of a release, whose files are given in order."""
     check_columns(files)
     if config.quantiles is None:
         ranges = given_ranges(config.ranges)
@@ -185,7 +169,7 @@ def draw_sample(
 
 
 def check_columns(files: Sequence[Path]) -> None:
-    """Check that files have the columns of which a sample is made; one that cannot be read is for its reader."""
+    """Refuse files without the columns of a sample; unreadable files are reported by their reader."""
     for path in files:
         try:
             names = pq.read_schema(path).names
@@ -257,7 +241,7 @@ class _Counts:
         return found
 
     def drawn(self) -> np.ndarray:
-        """Row of the corpus and range [2, item] of each pair that was drawn, in an order by chance."""
+        """Row of the corpus and range [2, item] of each sampled pair, in random order."""
         columns = [np.vstack([rows, np.full(rows.shape[1], index)]) for index, rows in enumerate(self.best)]
         every = np.hstack(columns).astype(np.uint64)
         # Another draw: the one that chose them is smaller for rare ranges, so it would tell the ranges apart.

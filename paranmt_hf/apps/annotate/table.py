@@ -141,12 +141,7 @@ class AnnotationTable:
 
 
 def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> AnnotationTable:
-    """Count labels per range and measure agreement.
-
-    Args:
-        sample: The sample.
-        answers: Of each annotator by item.
-    """
+    """Count labels per range and measure agreement, from the answers of each annotator by item."""
     given = {name: of_items for name, of_items in answers.items() if any(map(_has_labels, of_items.values()))}
     if not given:
         raise InputError("nobody has rated a pair of this sample yet; `paranmt annotate serve` shows it")
@@ -168,7 +163,7 @@ def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int
 
 
 def progress_of(answers: Mapping[int, Rating], pairs: int) -> AnnotatorProgress:
-    """Say how far an annotator is, from the answers by item."""
+    """How far an annotator is, from the answers by item."""
     skipped = sum(answer.skipped for answer in answers.values())
     return AnnotatorProgress(sum(answer.done for answer in answers.values()) - skipped, skipped, pairs)
 
@@ -248,13 +243,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def plot_table(table: AnnotationTable, path: Path, kind: str = "png") -> None:
-    """Draw the share of each label per range, all annotators together, as a picture.
-
-    Args:
-        table: The table.
-        path: Where to.
-        kind: What kind of picture: `png`, `svg` or `pdf`.
-    """
+    """Draw the share of each label per range, all annotators together, as `png`, `svg` or `pdf`."""
     require("matplotlib", "plots")
     from matplotlib.figure import Figure
 

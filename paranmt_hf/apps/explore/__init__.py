@@ -1,1 +1,1 @@
-"""A release looked at: filtered, searched, counted."""
+"""Exploring a release: filters, search, histograms."""

@@ -103,13 +103,7 @@ def summary_of(explorer: Explorer, folder: str | Path) -> dict[str, Any]:
 
 
 def explore_app(explorer: Explorer, *, folder: str | Path, neighbours: Neighbours | None = None) -> Starlette:
-    """Make the application behind the page.
-
-    Args:
-        explorer: Answers what is asked of the release.
-        folder: The release, as the page names it in a command.
-        neighbours: Finds the nearest sentences.
-    """
+    """Make the application behind the page; `folder` is the release as the page names it in a command."""
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route

@@ -48,12 +48,7 @@ class View:
 
     @classmethod
     def parse(cls, items: Iterable[tuple[str, str]], columns: Collection[str]) -> View:
-        """Read a view from the parameters of an address, such as `min.para_score=0.4` and `text=guitar`.
-
-        Args:
-            items: Names and values; names of other things, and empty values, count for nothing.
-            columns: Names of the numeric columns.
-        """
+        """Read a view from the parameters of an address, such as `min.para_score=0.4`; other names are skipped."""
         ranges: dict[str, list[float | None]] = {}
         text, side, origin = "", "either", None
         for name, value in items:
@@ -77,11 +72,7 @@ class View:
         return cls({name: (low, high) for name, (low, high) in ranges.items()}, text, side, origin)  # type: ignore[arg-type]
 
     def condition(self) -> tuple[str, list[float | str]]:
-        """Write the view without its text as a condition of a query.
-
-        Returns:
-            The condition, with a `?` for each value, and the values.
-        """
+        """The view without its text as a condition of a query with `?`, and the values for these."""
         parts: list[str] = ["true"]
         values: list[float | str] = []
         for column, bounds in self.ranges.items():
@@ -129,22 +120,15 @@ class Bins:
     count: int
     open: bool
 
-    def to_json(self) -> dict[str, Any]:
-        """Give the bins as JSON values."""
-        return asdict(self)
-
 
 def bins_of(lowest: float | None, highest: float | None, usual: float | None, *, whole: bool) -> Bins:
-    """Choose the bins of a column.
+    """Choose at most 40 bins for a column, whose width is 1, 2 or 5 times a power of ten.
 
     Args:
-        lowest: Its smallest value; None where all rows are null.
-        highest: Its largest value.
-        usual: A value that hardly any row exceeds; a long tail above it falls into the last bin.
+        lowest: Smallest value of the column; None if all are null.
+        highest: Largest value.
+        usual: A value that hardly any row exceeds; a long tail above it is counted in the last bin.
         whole: Whether the values are whole numbers.
-
-    Returns:
-        At most 40 bins, whose width is 1, 2 or 5 times a power of ten.
     """
     if lowest is None or highest is None or usual is None:
         return Bins(0.0, 1.0, 1, False)
@@ -271,15 +255,7 @@ class Explorer:
     def rows(
         self, view: View, *, sort: str = "id", descending: bool = False, page: int = 0, rows: int = PAGE_ROWS
     ) -> list[dict[str, Any]]:
-        """Give a page of the rows of a view.
-
-        Args:
-            view: Which rows.
-            sort: A numeric column or `id`; rows of the same value are in order of their ids, a null comes last.
-            descending: Whether the largest value comes first.
-            page: Number of the page, from 0.
-            rows: Rows of a page.
-        """
+        """A page of the rows of a view, by a numeric column or `id`; equal values by id, nulls last."""
         if sort not in (*self.columns, "id"):
             raise InputError(
                 f"cannot sort by {sort!r}; this release has the numeric columns {', '.join(self.columns)}"
@@ -305,11 +281,7 @@ class Explorer:
         return [found[number] for number in keys]
 
     def histograms(self, view: View) -> dict[str, list[int]]:
-        """Count the rows of a view for each bin of each numeric column; a null counts in none.
-
-        Returns:
-            Counts [bin] by column; `bins` says what the bins are.
-        """
+        """Count the rows of a view for each of the `bins` of each numeric column; a null counts in none."""
         with self._lock:
             condition, values = self._condition(view)
             return {name: self._histogram(name, condition, values) for name in self.columns}
@@ -327,16 +299,7 @@ class Explorer:
         return counts
 
     def examples(self, view: View, *, each: int = 5, seed: int = 0) -> list[dict[str, Any]]:
-        """Draw rows of each range of the paraphrase score.
-
-        Args:
-            view: Which rows.
-            each: How many of each range.
-            seed: Another seed, other rows.
-
-        Returns:
-            For each range of the paper's table 3 its name, its number of rows in the view, and the rows drawn.
-        """
+        """Sample rows of each range of the paraphrase score: name, number of rows in the view, and `each` examples."""
         with self._lock:
             condition, values = self._condition(view)
             case = " ".join(f"WHEN para_score <= {edge}::FLOAT THEN {index}" for index, edge in enumerate(EDGES))
@@ -367,6 +330,6 @@ class Explorer:
             "record": self.record.to_json(),
             "config": self.config,
             "rows": self.rows_in_all,
-            "bins": {name: bins.to_json() for name, bins in self.bins.items()},
+            "bins": {name: asdict(bins) for name, bins in self.bins.items()},
             "origins": self.origins(),
         }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from paranmt_hf.hub.languages import LANGUAGES
-from paranmt_hf.util.tables import code, escape, quoted
+from paranmt_hf.util.tables import code, escape, percent, quoted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -25,16 +25,7 @@ class _Plain(yaml.SafeDumper):
 
 
 def render(template: str, header: Mapping[str, Any], values: Mapping[str, Any]) -> str:
-    """Render a card.
-
-    Args:
-        template: Name of a template in this folder: `release`, `encoder`, `paraphraser`, `export`.
-        header: The card's YAML header.
-        values: What the template reads.
-
-    Returns:
-        YAML header and Markdown text.
-    """
+    """Render a card, YAML header and Markdown, from the template of this folder with that name."""
     head = yaml.dump(dict(header), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=1000)
     return f"---\n{head}---\n\n{_environment().get_template(f'{template}.md').render(values)}"
 
@@ -63,7 +54,7 @@ def _environment() -> Environment:
         "markdown": lambda value: Markup(str(value).strip()),
         "thousands": lambda value: f"{value:,}",
         "rounded": _rounded,
-        "percent": lambda value: "" if value is None else f"{100 * value:.1f}",
+        "percent": percent,
         "plain": _plain,
         "settings": lambda value: Markup(_settings(value)),
         "digest": _digest,
