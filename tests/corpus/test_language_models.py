@@ -258,10 +258,8 @@ def interrupt(*arguments):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"target-language": "xx"}, "two-letter codes"),
         ({"prompt": "Go."}, "prompt must hold {sentence} once"),
         ({"beam": 4}, "a language model has no setting 'beam'"),
-        ({"timeout": "soon"}, "timeout must be a number"),
     ],
 )
 def test_settings_that_do_not_fit(bitext, vectors, tmp_path, capsys, settings, message):

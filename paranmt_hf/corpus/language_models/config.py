@@ -8,22 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+from paranmt_hf.corpus.language import LANGUAGES as DETECTABLE
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.util.optional import check_installed
 from paranmt_hf.util.settings import Count, Range, Seed, check
 
 ModelTask = Literal["translate", "paraphrase"]
 
-LANGUAGE_NAMES = {
-    "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech", "da": "Danish",
-    "de": "German", "el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian", "eu": "Basque",
-    "fa": "Persian", "fi": "Finnish", "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi",
-    "hr": "Croatian", "hu": "Hungarian", "id": "Indonesian", "is": "Icelandic", "it": "Italian", "ja": "Japanese",
-    "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian", "ms": "Malay", "nl": "Dutch",
-    "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak",
-    "sl": "Slovenian", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish", "ta": "Tamil", "th": "Thai",
-    "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
-}  # fmt: skip
 PROMPTS: dict[ModelTask, str] = {
     "translate": "Translate this sentence{source_language} into {target_language}. Answer with the translation and "
     "nothing else.\n\n{sentence}",
@@ -34,12 +26,10 @@ PLACES = ("sentence", "source_language", "target_language")
 
 
 def language_name(code: str) -> str:
-    """English name of a language, by its ISO 639-1 code."""
-    if code not in LANGUAGE_NAMES:
-        raise InputError(
-            f"languages of a language model are two-letter codes ({', '.join(LANGUAGE_NAMES)}), was {code!r}"
-        )
-    return LANGUAGE_NAMES[code]
+    """English name of a language, by its ISO 639-1 code; answers in it must be detectable."""
+    if code not in DETECTABLE:
+        raise InputError(f"languages of a language model are two-letter codes ({', '.join(DETECTABLE)}), was {code!r}")
+    return LANGUAGES[code]
 
 
 def make_template(prompt: str | None, task: ModelTask, source: str | None, target: str) -> str:

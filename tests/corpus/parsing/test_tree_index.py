@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex, sentence_hashes, write_index
 from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.errors import InputError
@@ -67,17 +66,3 @@ def test_hashes_are_those_of_the_bytes_of_each_sentence(sentences, skipped):
     assert len(set(whole.tolist())) == len(sentences)
     assert sentence_hashes(pa.array(sentences, pa.large_string()).slice(skipped)).tolist() == whole[skipped:].tolist()
     assert [sentence_hashes(pa.array([each]))[0] for each in sentences] == whole.tolist()
-
-
-def test_hashes_by_the_byte():
-    # An index that an interrupted command left is read with them, on any machine.
-    def by_hand(sentence):
-        values = [mix(np.uint64([256 * place + byte]) + salt(0))[0] for place, byte in enumerate(sentence.encode())]
-        return int(mix(np.uint64([(sum(map(int, values)) + len(values)) % 2**64]))[0])
-
-    sentences = ["", "a", "ab", "c a", "Übung é"]
-    assert sentence_hashes(pa.array(sentences)).tolist() == [by_hand(each) for each in sentences]
-    assert sentence_hashes(pa.array(["a"])).tolist() == [VALUE_OF_A]
-
-
-VALUE_OF_A = 1907623953913742543
