@@ -1,8 +1,8 @@
 """Whether a person wrote a sentence or a translation model did, learned from the two sides of a corpus.
 
 Wieting, Mallinson and Gimpel (2017, arXiv:1706.01847), section 3, and ParaNMT-50M (preprint), section 3, filter
-back-translations by a classifier that tells them from references. Theirs are neural; this one is a logistic regression
-over hashed words and pairs of neighbouring words, which learns on a CPU about as fast as it reads.
+back-translations by a classifier that separates them from references. Theirs are neural; this one is a logistic
+regression over hashed words and pairs of neighbouring words, which learns on a CPU about as fast as it reads.
 
 Cross-fitting: references are dealt into folds by their words, so that all pairs of one reference are in one fold, and
 each fold is scored by the model that learned from the others. No model saw the reference of a pair that it scores, so

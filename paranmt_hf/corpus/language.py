@@ -41,10 +41,10 @@ class LanguageConfig:
 
     Attributes:
         language: ISO 639-1 code.
-        detector: Which package tells.
+        detector: Package that identifies languages.
         candidates: Codes of the languages to choose from; the wanted one is always among them.
         probability: A sentence is of another language if the wanted one has less than this probability.
-        letters: A sentence of fewer letters is too short to tell, and counts as one of the wanted language.
+        letters: A sentence of fewer letters is too short to identify, and counts as in the wanted language.
     """
 
     language: str = "en"

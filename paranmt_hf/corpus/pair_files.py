@@ -29,8 +29,8 @@ class PairFiles:
 
     Attributes:
         files: The files.
-        identity: What tells them from others, as JSON values.
-        released: Whether they are those of a release, whose columns mean what `schema` says.
+        identity: Names and checksums, as JSON values.
+        released: Whether they belong to a release, so that their columns are those of `schema`.
     """
 
     files: list[Path]
@@ -47,7 +47,7 @@ def checksums(release: Path, files: Sequence[Path], subset: str) -> dict[str, st
 
 
 def language_of(release: Path) -> dict[str, str]:
-    """The language of a release as a part of an identity; nothing for English, and where there is no record."""
+    """The language of a release as a part of an identity; empty for English and without a record."""
     if not (release / RELEASE_RECORD).is_file():
         return {}
     language = ReleaseRecord.parse(release, str(release)).language
@@ -55,7 +55,7 @@ def language_of(release: Path) -> dict[str, str]:
 
 
 def check_phrases(path: Path) -> None:
-    """Refuse a file that is none of phrases or words."""
+    """Refuse a file that does not hold phrases or words."""
     first = first_line(path)
     if NO_PHRASES.intersection(map(str.lower, path.suffixes)) or first.startswith(("{", "[{")):
         raise InputError(
@@ -68,7 +68,7 @@ def check_phrases(path: Path) -> None:
             "with a word and its paraphrases on each line. For single sentences there is `paranmt train-sent2vec`"
         )
     if not is_rule(first):
-        # Any text looks like one, so say what becomes of it.
+        # Any text looks like a list, so log how it is read.
         logger.info(f"{path} is read as a list: on each line a word, and behind it its paraphrases")
 
 

@@ -269,7 +269,7 @@ class Pairs:
 
     @property
     def left_out(self) -> str:
-        """What the last reading left out, as a sentence can say it."""
+        """What the last reading left out, for use in a sentence."""
         counts = [f"{count:,} are {reason}" for reason, count in (self._reasons | self.dropped).items() if count]
         return f"of {self.read + sum(self.dropped.values()):,} pairs {', '.join(counts) or 'none is left out'}"
 
@@ -322,7 +322,7 @@ class Pairs:
                 return
 
     def _bound(self) -> int | None:
-        """Which of the chosen pairs are drawn, as `draw_bound` says it; None for all."""
+        """The bound of `draw_bound` for the chosen pairs; None for all of them."""
         if self._selection.max_pairs is None:
             return None
         if self._total is None:
@@ -333,7 +333,7 @@ class Pairs:
         """Read the pairs that are inside all ranges and no sentence of which is unwanted, and count the others.
 
         Args:
-            errors: Where errors stand apart, read these and no others.
+            errors: Read only the pairs with errors.
         """
         self._forget_counts()
         for table, labelled in self._tables():

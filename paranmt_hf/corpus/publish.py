@@ -82,7 +82,7 @@ def _check_rows(folder: Path, config: str, expected: int, schema: pa.Schema) -> 
 
 
 def _check_sizes(folder: Path, record: ReleaseRecord) -> None:
-    """Compare what the card says of sizes with the files."""
+    """Compare the sizes on the card with the files."""
     for name, config in record.configs.items():
         if config.file_bytes != sum((folder / path).stat().st_size for path in config.files):
             raise InputError(
@@ -102,7 +102,7 @@ def draw_histograms(record: ReleaseRecord) -> bytes | None:
 
 
 def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
-    """Check a release and say what is published of it, under the licence of `about` if it states one."""
+    """Check a release and list what is published of it, under the licence of `about` if it states one."""
     record = check_release(folder, about.license)
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
     built = ReleaseRecord.parse(folder, str(folder))

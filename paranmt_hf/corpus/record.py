@@ -73,8 +73,8 @@ class StatisticsRecord:
         histogram: Counts [bin] of the paraphrase score, bins of equal width from -1 to 1.
         histograms: Counts [bin] of the other columns; a release of an earlier version has none.
         mismatches: Number of pairs with a mismatch, by column, for those columns that the release has.
-        mean_human_score: Mean of `human_score`; None where there is no such column.
-        sentences: Number of different ids; None where there is no `rank`, for then it is that of the rows.
+        mean_human_score: Mean of `human_score`; None without this column.
+        sentences: Number of distinct ids; None without a column `rank`, when it equals that of the rows.
     """
 
     rows: int
@@ -91,7 +91,7 @@ class StatisticsRecord:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How well a classifier tells held-out references from translations.
+    """How well a classifier separates held-out references from translations.
 
     Attributes:
         pairs: Pairs that were looked at.
@@ -153,7 +153,7 @@ class ReleaseRecord(Record):
         schema_version: Version of the columns.
         license: Licence: an id that the Hub lists, or `NAME <LINK>`.
         title: What the card is headed with, if not the name.
-        description: What the card says of the corpus in the words of who made it.
+        description: Description of the corpus on its card, in the words of its maker.
         settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `columns`,
             `release`, and `selection` where it was selected from another one.
         dropped: Lines of the input that are not in it, by reason.
@@ -161,7 +161,7 @@ class ReleaseRecord(Record):
         configs: What was written for each config.
         statistics: What is in the config `default`.
         warnings: What a reader of the card must know.
-        held_out: How well the classifier behind `human_score` does; None where there is no such column.
+        held_out: Accuracy of the classifier behind `human_score`; None without this column.
     """
 
     FILE: ClassVar[str] = RELEASE_RECORD

@@ -311,7 +311,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
 
 
 def key_columns_of(files: Sequence[Path]) -> list[str]:
-    """Name the columns that tell a row of some Parquet files from all others, for `row_numbers`."""
+    """The key columns of Parquet files, for `row_numbers`."""
     check_regular(files[0])
     try:
         return key_columns(pq.read_schema(files[0]).names)

@@ -16,9 +16,9 @@ from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
 
 HISTOGRAMS_PICTURE = "histograms.png"
-# Parts of the settings that say where a corpus comes from.
+# Parts of the settings with the origin of a corpus.
 SOURCES = ("bitext", "text", "pairs")
-# Files of a release by their paths, beside its card and its record.
+# Files of a release by their paths, other than its card and its record.
 RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
 
 

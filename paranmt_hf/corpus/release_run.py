@@ -51,9 +51,9 @@ SHARD_ROWS = 10_000
 MISFIT = 0.4
 
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
-# What a release says of itself, where it was given.
+# Optional statements about a release.
 STATED = ("title", "description")
-# Parts of an identity that say what is done to the input, and not what it is; stages answer for them.
+# Parts of an identity about what is done to the input; each stage checks its own.
 STAGES = ("pivot", "translator", "paraphraser", "scorer", "columns")
 # Part of an identity: the files of a release that is scored again, which its record leaves out.
 RESCORED = "rescored"

@@ -21,7 +21,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import check_inside
 from paranmt_hf.util.files import check_regular
 
-# What a row of a sample has beside its sentence, where the corpus has it.
+# Columns of a sample in addition to the sentence, if the corpus has them.
 EXTRAS = ("para_score", "origin")
 # What `columns` can name.
 COLUMN_NAMES = ("reference", "translation", *EXTRAS)
@@ -124,7 +124,7 @@ def _of_parquet(
 
 
 def _language_of(path: Path) -> str | None:
-    """The language of the release that a path is in; None where there is no record."""
+    """The language of the release that a path is in; None without a record."""
     path = path.resolve()
     # A release, the folder of one of its configs, or a file in that.
     for folder in (path, *path.parents[:2]):

@@ -36,7 +36,7 @@ def _cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         lengths = np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1)
         norms = lengths[0] * lengths[1]
         values = np.divide(products, norms, out=np.zeros_like(products), where=norms != 0)
-    # The squares of very small and very large numbers are none of 32 bits.
+    # The squares of very small and very large numbers do not fit into 32 bits.
     outside = np.logical_or(*(~((length > SMALLEST) & (length < LARGEST)) for length in lengths))
     if outside.any() and left.dtype != np.float64:
         values[outside] = cosines(left[outside].astype(np.float64), right[outside].astype(np.float64))
@@ -48,7 +48,7 @@ def paraphrase_scores(
 ) -> pa.Array:
     """Compute the column `para_score` of two columns of strings [pair].
 
-    `tokens` are their word tokens, if at hand, for encoders that can start from them.
+    `tokens` are their word tokens, if known, for encoders that can start from them.
     """
     if not len(references):
         return pa.array([], pa.float32())
@@ -77,7 +77,7 @@ def _token_scores(references: TokenTable, translations: TokenTable, encoder: Tok
 
 
 def _encode_distinct(column: pa.Array, encoder: Encoder) -> np.ndarray:
-    """Encode each distinct sentence once: in imported corpora a reference often stands in many pairs."""
+    """Encode each distinct sentence once: in imported corpora a reference often is in many pairs."""
     encoded = column.dictionary_encode()
     vectors = np.asarray(encoder.encode(encoded.dictionary.to_pylist()), dtype=np.float32)
     return vectors[encoded.indices.to_numpy()]

@@ -153,7 +153,7 @@ class SentenceSources:
 
 
 def _is_on_hub(source: str, path: Path) -> bool:
-    """Tell an id on the Hub, in which dots may stand, from the name of a file that is not there."""
+    """Whether a source is an id on the Hub, which may contain dots, and not the name of a missing file."""
     plain = split_revision(source)[0]
     ending = Path(plain).suffix
     is_file = ending in _ENDINGS or (ending and path.parent.is_dir())

@@ -197,7 +197,7 @@ def describe_corpora(
         columns: Columns of Parquet files, such as reference=english,para_score=score.
         idf_text: Corpus whose sentences give the document frequencies (the paper: Wikipedia); else those of each
             sample itself.
-        parser: What gives trees: link-grammar, stanza, or files of trees, one for each corpus; without it there is no
+        parser: Source of trees: link-grammar, stanza, or files of trees, one for each corpus; without it there is no
             parse entropy.
         parsing: How trees are made and counted.
         write_samples: Folder for the sentences of each sample.

@@ -173,7 +173,7 @@ class Side:
         self._taken = 0
 
     def fill(self) -> int:
-        """Say how many lines are at hand, reading on if there are none; 0 is the end of the file."""
+        """Return the number of buffered lines, reading more if there are none; 0 at the end of the file."""
         if not len(self._held):
             block = next(self._blocks, None)
             if block is not None:
@@ -181,7 +181,7 @@ class Side:
         return len(self._held)
 
     def take(self, lines: int) -> pa.Array:
-        """Take lines (binary) that are at hand."""
+        """Take buffered lines (binary)."""
         taken, self._held = self._held[:lines], self._held[lines:]
         self._taken += lines
         return taken

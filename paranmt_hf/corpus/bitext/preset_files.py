@@ -81,7 +81,7 @@ def _too_many(label: str) -> InputError:
 
 SIDES = ("reference", "translation")
 LABEL = "label"
-# Which pairs are read: paraphrases, those that are none, or all.
+# Which pairs are read: paraphrases, other pairs, or all.
 Wanted = Literal["1", "0", "any"]
 
 
@@ -89,7 +89,7 @@ class PresetFiles(Reader):
     """Files of a known data set, all of one layout, read one after the other.
 
     The columns are `reference`, `translation` and, where the layout has labels, `label`: 1 for a paraphrase, 0 for
-    none, null where it says neither. `id` is the number of the pair in the files, from 0.
+    other pairs, null if unknown. `id` is the number of the pair in the files, from 0.
 
     Args:
         preset: The data set.

@@ -1,4 +1,4 @@
-"""Presets: how the files of a known dataset are laid out, and what its authors say of it."""
+"""Presets: the layouts of the files of known datasets, and the statements of their authors."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Layout:
             where sentences come in sets and every two of a set are a pair.
         header: Whether the first line holds the names.
         may_lack: Number of fields at the end that may be missing.
-        first_field: Regular expression of the first field, where there is no header to know the layout by; its group
+        first_field: Regular expression of the first field, if there is no header that identifies the layout; its group
             `language`, if it has one, is the code of the language.
-        hidden_labels: Whether some of the pairs are no paraphrases, and the files do not say which.
+        hidden_labels: Whether some of the pairs are not paraphrases, and the files do not mark them.
     """
 
     files: str
@@ -77,7 +77,7 @@ class Preset:
         homepage: Where it is.
         paper: Who made it.
         languages: Its languages.
-        license_stated: What its authors say of its licence.
+        license_stated: Its licence in the words of its authors.
         made_by: Who wrote the second sentences.
         description: Where its pairs come from, for the card.
         layouts: Its layouts.
@@ -146,7 +146,7 @@ def find_layout(preset: Preset, path: Path) -> Layout:
 
 
 def spoken_in(layout: Layout, path: Path) -> str | None:
-    """Code of the language of a file, where its first field says it."""
+    """Code of the language of a file, if its first field names it."""
     if layout.first_field is None or "(?P<language>" not in layout.first_field:
         return None
     line = next(read_blocks(path)).partition(b"\n")[0].removesuffix(b"\r")

@@ -20,7 +20,7 @@ DRIVERS = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 @dataclass(frozen=True)
 class EngineConfig:
-    """Where and with how many workers a job runs.
+    """Where a job runs, and its workers.
 
     Attributes:
         kind: Processes of this machine (local), or tasks of a Ray cluster (ray).

@@ -61,7 +61,7 @@ class Stage(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """One shard to do: where it is, where its result goes, how many rows it has."""
+    """One shard to process: its file, the file of its result, and its number of rows."""
 
     source: Path
     target: Path

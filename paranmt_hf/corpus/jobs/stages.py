@@ -133,7 +133,7 @@ class ScoreStage:
 
     Attributes:
         config: The scorer, or None to keep the `para_score` that is there.
-        language: Language of the pairs, which says what a word is: ISO 639-1 code.
+        language: Language of the pairs, an ISO 639-1 code, which decides what a word is.
     """
 
     config: Scorer | None
@@ -242,7 +242,7 @@ class ColumnStage:
         """Train the classifier of `human_score` on the pairs, if it is needed; it is kept in the work folder."""
         if HUMAN_SCORE not in self.names:
             return self
-        # The name says what it was learned from, and how: a stopped command may continue with other settings.
+        # Named by data and settings: a stopped command may continue with other settings.
         learned = json.dumps([manifest.checksum, vars(self.authorship), self.language], sort_keys=True)
         path = work / f"{hashlib.sha256(learned.encode()).hexdigest()[:16]}-{WEIGHTS}"
         if not path.exists():
