@@ -80,13 +80,15 @@ def find_neighbours(
         raise InputError(f"{' '.join(words)}: no vector in {', '.join(spaces)}; ask for other `words`")
     note = f"Among the {len(candidates):,} most common words that all have. Frequencies: {source}."
     results = [
-        Results(kind="neighbours", model=name, tables=nearest_words(vectors, words, candidates, top), notes=[note])
+        Results(
+            kind="neighbours", model=name, tables=neighbours_in_space(vectors, words, candidates, top), notes=[note]
+        )
         for name, vectors in spaces.items()
     ]
     return Evaluation(results, (side_by_side,), each=False)
 
 
-def nearest_words(
+def neighbours_in_space(
     vectors: WordVectors, words: Sequence[str], candidates: Sequence[str], top: int
 ) -> dict[str, list[Row]]:
     """Find the nearest of some candidates for each word, nearest first; an empty list for a word without a vector.

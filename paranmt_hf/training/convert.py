@@ -38,7 +38,7 @@ from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import ByContent, Count, Group, check, option_words
 
-# The program's name for the end of a line, which is no word of a text.
+# The program's name for the end of a line, which is not a word of a text.
 END_OF_LINE = "</s>"
 # Buckets that are collected before duplicates among them are removed.
 COLLECTED_BUCKETS = 2**22

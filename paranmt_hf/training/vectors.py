@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-# Sentences whose averages have the principal components, at least.
+# Minimum number of sentences whose averages have the principal components.
 SAMPLE = 50_000
-# Between two times that the states of words, of which there are hundreds of megabytes, are kept.
+# Seconds between two checkpoints of the states of words, hundreds of megabytes.
 CHECKPOINT_SECONDS = 60.0
 
 
@@ -59,7 +59,7 @@ class VectorsSettings:
 
     @property
     def of_states(self) -> dict[str, Any]:
-        """What determines the states of words in sentences, which take long; the rest is done in no time."""
+        """What determines the states of words in sentences, which take long; the rest is fast."""
         config = self.config
         return {"models": self.models, "words": self.words, "text": self.text} | {
             "contexts": config.contexts,
@@ -194,24 +194,20 @@ def _encoders(models: Sequence[Model], words: list[str], config: DistillConfig) 
 
 
 class _States:
-    """The states of words under one encoder, as far as it has come, in a file of the work folder.
-
-    Args:
-        path: The file.
-    """
+    """The states of words under one encoder so far, in a file of the work folder."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._saved = path, time.monotonic()
 
     def read(self) -> dict[str, torch.Tensor] | None:
-        """Give what was kept last; None where there is nothing."""
+        """Give what was kept last; None if nothing was."""
         from paranmt_hf.training.checkpoint import read_checkpoint
 
         found = read_checkpoint(self._path)
         return None if found is None else found[0]
 
     def offer(self, state: Callable[[], dict[str, torch.Tensor]]) -> None:
-        """Keep a state, if the last time is long enough ago."""
+        """Keep a state, unless one was kept a short time ago."""
         if time.monotonic() - self._saved >= CHECKPOINT_SECONDS:
             from paranmt_hf.training.checkpoint import write_checkpoint
 
@@ -227,7 +223,7 @@ def _choose(counts: Counter[str], vocabulary: str | Path | None, config: Distill
     if vocabulary is not None:
         words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
     if config.contexts is not None:
-        # The name of what is no word there.
+        # The name of unknown words there.
         words.pop(UNKNOWN, None)
     chosen = list(words)[: config.words]
     if not chosen:
@@ -276,11 +272,11 @@ def _in_context(
 
 
 def _every(columns: Iterator[pa.Array], step: int) -> pa.ChunkedArray:
-    """Take every so many sentences of all columns."""
+    """Take every `step`-th sentence of all columns."""
     taken, start = [], 0
     for column in columns:
         taken.append(column.take(pa.array(np.arange(start, len(column), step))))
-        # Where the next one lies, counted from the beginning of the next column.
+        # The place of the next one in the next column.
         start += step * len(taken[-1]) - len(column)
     return pa.chunked_array(taken, pa.string())
 

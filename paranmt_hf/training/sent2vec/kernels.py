@@ -2,9 +2,9 @@
 
 All targets of a sentence share their context but for one word and the n-grams that hold it, so no row of the context
 is read or written for each target. What is kept instead is the sum of the context's rows and the sum of all gradients,
-`delta`. While a sentence is trained on, a row with m copies in it stands for `inputs[row] + m * delta`; a gradient
-that did not reach a copy is taken off `inputs[row]`. At the end of the sentence the rows get their `m * delta`. The
-result is that of updating every row for every target, to rounding.
+`delta`. While a sentence is trained on, a row with m copies in it has the value `inputs[row] + m * delta`; a gradient
+that did not reach a copy is subtracted from `inputs[row]`. At the end of the sentence the rows get their `m * delta`.
+The result is that of updating every row for every target, to rounding.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from paranmt_hf.encoders.modules.paranmt_tables import FACTOR
 
 # Sums may be rounded in another order; infinities and what is not a number stay, for the loop looks for them.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
-# What stands in the place of the row of an n-gram. Row 0 is the placeholder's, which no n-gram has.
+# Instead of the row of an n-gram. Row 0 is the placeholder's, which no n-gram has.
 MISSING, DROPPED = 0, -1
 MOST_COUNTED = 255
 ONE = np.float32(1)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import torch
@@ -29,8 +29,8 @@ BLOCK = 1000
 Centre = Literal["zero", "initial"]
 
 
-class VectorSource(Protocol):
-    """Gives vectors of sentences by their index.
+class VectorSource:
+    """Gives vectors of sentences by their index; nothing of it is trained.
 
     Attributes:
         tables: Embeddings that are trained, one parameter [row, dimension] for each.
@@ -38,38 +38,31 @@ class VectorSource(Protocol):
         centres: What penalties pull those of each part towards, unless the settings say it.
     """
 
-    tables: list[nn.Parameter]
-    dense: list[list[nn.Parameter]]
-    centres: list[Centre]
+    tables: Sequence[nn.Parameter] = ()
+    dense: Sequence[Sequence[nn.Parameter]] = ()
+    centres: Sequence[Centre] = ()
 
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:
         """Encode sentences [sentence] in training: [sentence, dimension], with gradients."""
-        ...
+        return self.all_vectors(sentences)
 
     def all_vectors(self, sentences: np.ndarray) -> torch.Tensor:
         """Encode sentences [sentence] in use: [sentence, dimension], without gradients."""
-        ...
+        raise NotImplementedError
 
 
-class FixedVectors:
+class FixedVectors(VectorSource):
     """Vectors [sentence, dimension] that stay as they are."""
 
     def __init__(self, matrix: torch.Tensor) -> None:
         self._matrix = matrix
-        self.tables: list[nn.Parameter] = []
-        self.dense: list[list[nn.Parameter]] = []
-        self.centres: list[Centre] = []
-
-    def vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """See `VectorSource`."""
-        return self._matrix[torch.from_numpy(sentences)]
 
     def all_vectors(self, sentences: np.ndarray) -> torch.Tensor:
         """See `VectorSource`."""
-        return self.vectors(sentences)
+        return self._matrix[torch.from_numpy(sentences)]
 
 
-class TrainedEncoder:
+class TrainedEncoder(VectorSource):
     """An encoder under training, over sentences that were cut into rows once.
 
     Only the rows of the sentences' units are kept in its tables meanwhile. The others have no gradient and no penalty
@@ -92,13 +85,11 @@ class TrainedEncoder:
         lengths = [np.diff(own.offsets) for own in bags.values()]
         self._lengths = np.max(lengths, axis=0)
         self._whole = [(part, part.table.weight.data) for part in parts]
-        self.tables: list[nn.Parameter] = []
-        for part, weight in self._whole:
-            rows = torch.from_numpy(self._used[part.reader])
-            self.tables.append(nn.Parameter(weight[rows]))
-            part.table.weight = self.tables[-1]
+        self.tables = [nn.Parameter(weight[torch.from_numpy(self._used[part.reader])]) for part, weight in self._whole]
+        for (part, weight), table in zip(self._whole, self.tables, strict=True):
+            part.table.weight = table
             if not bool(weight[0].any()):
-                leave_first_row(self.tables[-1])
+                leave_first_row(table)
         self.dense = [part.weights for part in parts]
         self.centres = [part.family.centre for part in parts]
 

@@ -24,7 +24,7 @@ from paranmt_hf.hub.repository import plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
 from paranmt_hf.training.prepare import build_for
-from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig, SupervisedRecord, SupervisedSettings
+from paranmt_hf.training.supervised.config import SuperviseConfig, SupervisedRecord, SupervisedSettings
 from paranmt_hf.training.supervised.fitting import (
     FixedVectors,
     Items,
@@ -131,7 +131,20 @@ def train_task(setup: TaskSetup) -> tuple[SupervisedModel, SupervisedRecord]:
     if isinstance(source, TrainedEncoder):
         source.put_back()
     model = SupervisedModel(encoder, head.eval())
-    return model, _record(setup, model, epochs, figures, unknown, trained)
+    record = SupervisedRecord(
+        settings=setup.settings,
+        inputs=setup.inputs,
+        items={name: len(part) for name, part in task.parts.items()},
+        figures=figures,
+        epochs=epochs,
+        best_epoch=1 + int(np.argmax([epoch.development for epoch in epochs])),
+        dimension=model.head.config.dimension,
+        parameters=trained,
+        unknown=unknown,
+        notes=list(task.notes),
+        **made_with("torch", "numpy", "sentence-transformers"),
+    )
+    return model, record
 
 
 def _items(task: str, part: TaskPart, row_of: Mapping[str, int]) -> Items:
@@ -144,7 +157,7 @@ def _items(task: str, part: TaskPart, row_of: Mapping[str, int]) -> Items:
 
 
 def _new_encoder(setup: TaskSetup) -> SentenceEncoder:
-    """Make an encoder whose vocabulary is that of the training items, and of the word vectors where there are some."""
+    """Make an encoder whose vocabulary is that of the training items, and of the word vectors if there are some."""
     counter = UnitCounter(setup.encoder.kinds)
     for side in setup.task.parts["train"].sides:
         counter.add(WordTokenizer().tables(side)[0])
@@ -206,27 +219,3 @@ def _figures(task: str, shares: np.ndarray, labels: np.ndarray, part: str) -> di
     except InputError as error:
         where = f"{task}, {part} items (first: predictions, second: gold scores)"
         raise InputError(f"{where}: {error}; lower `learning_rate`") from None
-
-
-def _record(
-    setup: TaskSetup,
-    model: SupervisedModel,
-    epochs: list[Epoch],
-    figures: dict[str, dict[str, float]],
-    unknown: float,
-    trained: int,
-) -> SupervisedRecord:
-    reached = [epoch.development for epoch in epochs]
-    return SupervisedRecord(
-        settings=setup.settings,
-        inputs=setup.inputs,
-        items={name: len(part) for name, part in setup.task.parts.items()},
-        figures=figures,
-        epochs=epochs,
-        best_epoch=1 + int(np.argmax(reached)),
-        dimension=model.head.config.dimension,
-        parameters=trained,
-        unknown=unknown,
-        notes=list(setup.task.notes),
-        **made_with("torch", "numpy", "sentence-transformers"),
-    )
