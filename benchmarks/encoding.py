@@ -31,13 +31,12 @@ import pyarrow.parquet as pq
 import torch
 from sentence_transformers import SentenceTransformer
 
+from paranmt_hf import StaticEncoder, load
 from paranmt_hf.encoders.families import Kind
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.text.tokens import WordTokenizer

@@ -22,10 +22,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from paranmt_hf import InputError, load
 from paranmt_hf.encoders.export.export import export_encoder, formats
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.errors import InputError
 
 PACKAGES = ("torch", "sentence-transformers", "tokenizers", "model2vec", "onnxruntime")
 

@@ -41,15 +41,14 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from training import Sides, read, store_of, vocabulary_of
 from transformers import PrinterCallback
 
+from paranmt_hf import EncoderConfig, TrainConfig
 from paranmt_hf.encoders.building import build_encoder, trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.definitions import word_tokenizer
 from paranmt_hf.training import checkpoint
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.engine import DeviceEngine, device_engine
 from paranmt_hf.training.distributed import Processes
 from paranmt_hf.training.epochs import Epochs

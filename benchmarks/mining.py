@@ -92,7 +92,7 @@ def peer(text: Path, result: Path) -> None:
     """Mine with sentence-transformers, and the same encoder."""
     from sentence_transformers.util import paraphrase_mining
 
-    from paranmt_hf.encoders.loading import load
+    from paranmt_hf import load
 
     rows = paraphrase_mining(load(), text.read_text(encoding="utf8").splitlines())
     score, first, second = (np.array(column) for column in zip(*rows, strict=True))
@@ -103,7 +103,7 @@ def graph(text: Path, result: Path) -> None:
     """Find ten neighbours of each sentence with usearch."""
     from usearch.index import Index
 
-    from paranmt_hf.encoders.loading import load
+    from paranmt_hf import load
 
     vectors = load().encode(text.read_text(encoding="utf8").splitlines(), normalize_embeddings=True)
     index = Index(ndim=vectors.shape[1], metric="ip", dtype="f32")

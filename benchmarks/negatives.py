@@ -26,11 +26,10 @@ import torch
 from torch.nn.functional import normalize
 from training import read, store_of, vocabulary_of
 
+from paranmt_hf import EncoderConfig, TrainConfig
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import Kind
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.mega_batch import excluded, hardest, mine_negatives
 

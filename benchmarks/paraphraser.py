@@ -30,15 +30,14 @@ from unittest.mock import patch
 import torch
 from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
+from paranmt_hf import ParaphraseConfig, Paraphraser
 from paranmt_hf.corpus.translation.beam import pad_rows
-from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import (
     ParaNMTLstmConfig,
     ParaNMTLstmForConditionalGeneration,
     token_loss,
 )
-from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
 PAD, START, END = 0, 1, 2
 LAYERS, HEADS, CLIP = 2, 4, 1.0

@@ -31,11 +31,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
+from paranmt_hf import ReleaseFilter, select
 from paranmt_hf.corpus.language import LANGUAGES
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import read_record, read_tables, release_files, write_release
 from paranmt_hf.corpus.release_run import write_card
-from paranmt_hf.corpus.selection.select import ReleaseFilter, select
 
 SIDES = ("reference", "translation")
 

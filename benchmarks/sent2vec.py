@@ -27,9 +27,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf import evaluate_sts
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_sts
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.sent2vec.config import Sent2VecHistory, Sent2VecRecord
@@ -88,7 +88,7 @@ def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path
         *words,
     ]
     cpu, memory = measured(command, folder / "log")
-    from paranmt_hf.encoders.loading import load
+    from paranmt_hf import load
 
     course = Sent2VecRecord.read(out).course
     return Run(course.words, cpu, memory, curve(course), score(load(out), sts))

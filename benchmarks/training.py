@@ -37,15 +37,14 @@ from sentence_transformers.sentence_transformer.losses import MegaBatchMarginLos
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from transformers import PrinterCallback
 
+from paranmt_hf import EncoderConfig, TrainConfig
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.text.definitions import word_tokenizer
 from paranmt_hf.training import checkpoint
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.epochs import Epochs
 from paranmt_hf.training.losses import margin_loss

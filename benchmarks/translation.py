@@ -28,10 +28,10 @@ import ctranslate2
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig
 
+from paranmt_hf import TranslatorConfig
 from paranmt_hf.corpus.translation.ctranslate2 import converted
 from paranmt_hf.corpus.translation.engines import load_translator
 from paranmt_hf.corpus.translation.transformers import Checkpoint
-from paranmt_hf.corpus.translation.translator import TranslatorConfig
 
 BEAM = 12
 BATCH_TOKENS = 800

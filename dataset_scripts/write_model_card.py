@@ -20,11 +20,9 @@ import json
 import tempfile
 from pathlib import Path
 
+from paranmt_hf import evaluate, evaluate_sts, load
 from paranmt_hf.encoders.building import with_precision
-from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.evaluation.evaluate import evaluate
-from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, read_sts
 from paranmt_hf.hub.publish import read_about
 from paranmt_hf.training.card import encoder_card, trained_values

@@ -20,7 +20,7 @@ import argparse
 import json
 from pathlib import Path
 
-from paranmt_hf.errors import InputError
+from paranmt_hf import InputError
 from paranmt_hf.evaluation.results import Results, read_results
 from paranmt_hf.hub.repository import weights_checksum
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
