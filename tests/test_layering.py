@@ -1,6 +1,7 @@
 """Who may import whom: a folder imports only from those before it in the list, and no module imports itself."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,11 @@ FOLDERS = [
     *("search", "lexicon", "experiments", "apps", "cli"),
 ]
 MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+@cache
+def parsed(path: Path) -> ast.AST:
+    return ast.parse(path.read_text(encoding="utf8"))
 
 
 def imports(tree: ast.AST) -> set[str]:
@@ -46,7 +52,7 @@ def module_name(path: Path) -> str:
 
 @pytest.mark.parametrize("path", MODULES, ids=module_name)
 def test_imports_go_one_way(path):
-    assert not upward(module_name(path), ast.parse(path.read_text(encoding="utf8")))
+    assert not upward(module_name(path), parsed(path))
 
 
 def test_no_circles():
@@ -56,7 +62,7 @@ def test_no_circles():
     arrows = {
         name: {
             target
-            for found in imports(ast.parse(path.read_text(encoding="utf8")))
+            for found in imports(parsed(path))
             for target in (found, found.rpartition(".")[0])
             if target in known and target != name
         }

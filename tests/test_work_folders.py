@@ -73,7 +73,7 @@ def test_scoring_leaves_the_work_of_another_command(tmp_path, bitext, vectors, m
     assert not (tmp_path / "out.work").exists()
 
 
-@pytest.mark.parametrize("moment", ["before the swap", "in the swap"])
+@pytest.mark.parametrize("moment", ["before the swap", pytest.param("in the swap", marks=pytest.mark.slow)])
 def test_another_scorer_after_a_kill(tmp_path, bitext, vectors, monkeypatch, moment):
     out, work = tmp_path / "out", tmp_path / "out.work"
     make(bitext, out, vectors)
@@ -128,6 +128,7 @@ def test_damaged_shards_are_made_again(tmp_path, bitext, vectors, monkeypatch, c
     assert not (tmp_path / "out.work").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["_write", "write_card"])
 def test_no_room_for_the_release(tmp_path, bitext, vectors, monkeypatch, what):
     make(bitext, tmp_path / "whole" / "out", vectors)

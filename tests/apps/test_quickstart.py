@@ -128,6 +128,7 @@ def python_blocks(name):
     return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf8"), re.DOTALL)
 
 
+@pytest.mark.slow
 def test_readme_examples_run(folder, demo):
     """The Python blocks of the README and of guides, word for word, in one folder after the quickstart."""
     shutil.copytree(demo, "demo")

@@ -75,4 +75,4 @@ def test_an_edited_licence_is_noticed(release):
         with pytest.raises(InputError) as error:
             publish(release, DATASET, dry_run=True)
         assert error.value.option == "license"
-        assert header(publish(release, DATASET, license="mit", dry_run=True).card)["license"] == "mit"
+    assert header(publish(release, DATASET, license="mit", dry_run=True).card)["license"] == "mit"

@@ -16,11 +16,10 @@ from urllib.parse import urlsplit
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.apps.annotate.annotate import sample_for_annotation, serve_annotation, summarise_annotation
+from paranmt_hf.apps.annotate.annotate import sample_for_annotation, summarise_annotation
 from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, AnnotationSample
 from paranmt_hf.cli import main
-from paranmt_hf.errors import InputError
 from tests.cli.commands import fails
 
 THIRDS = ["--ranges", "0", "0.3", "0.6", "1", "--per-range", "3"]
@@ -81,10 +80,7 @@ def test_tables(rated, tmp_path, capsys):
     assert values == summarise_annotation(rated).to_json()
 
 
-def test_pictures(rated, tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    assert main(["annotate", "table", str(rated), "--picture", str(tmp_path / "t.png")]) == 0
-    assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+def test_files_that_are_refused(rated, tmp_path, capsys):
     fails(
         capsys,
         ["annotate", "table", rated, "--picture", tmp_path / "t.txt"],
@@ -128,19 +124,6 @@ def test_bad_input(release, judged, tmp_path, capsys):
         fails(capsys, ["annotate", "serve", judged, "--port", port], f"port {port} is taken by another program")
     fails(capsys, ["annotate", "serve", judged, "--annotators", "Ada", "ada"], "must be different")
     fails(capsys, ["annotate", "serve", judged, "--annotators", ""], "the name of an annotator must have")
-
-
-def test_an_edited_release_is_refused(release, tmp_path):
-    file = next((release / "data").glob("*.parquet"))
-    pq.write_table(pq.read_table(file).slice(1), file)
-    with pytest.raises(InputError, match="is missing or not the file that was written"):
-        sample_for_annotation(release, tmp_path / "judged")
-
-
-def test_a_missing_package_is_named(judged, monkeypatch):
-    monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: package != "uvicorn")
-    with pytest.raises(InputError, match=r"needs the package 'uvicorn'.*pip install 'paranmt-hf\[annotate\]'"):
-        serve_annotation(judged)
 
 
 @contextlib.contextmanager

@@ -65,13 +65,6 @@ def test_a_bad_question_gets_a_sentence(client, address, message):
     assert message in answer.json()["error"]
 
 
-def test_a_port_that_is_taken(made):
-    from paranmt_hf.util.local_page import listen
-
-    with listen(0) as taken, pytest.raises(InputError, match="is taken by another program"):
-        explore(made, port=taken.getsockname()[1])
-
-
 class Letters:
     """Encodes a sentence as counts of a, b and c."""
 
