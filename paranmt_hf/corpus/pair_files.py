@@ -25,12 +25,9 @@ NO_PHRASES = {".csv", ".json", ".jsonl"}
 
 @dataclass(frozen=True)
 class PairFiles:
-    """Parquet files.
+    """Parquet files, and what identifies them, as JSON values.
 
-    Attributes:
-        files: The files.
-        identity: Names and checksums, as JSON values.
-        released: Whether they belong to a release, so that their columns are those of `schema`.
+    `released` tells whether they belong to a release, so that their columns are those of `schema`.
     """
 
     files: list[Path]

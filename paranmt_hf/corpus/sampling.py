@@ -83,12 +83,11 @@ def open_corpus(
     """Find out what a corpus is.
 
     Args:
-        path: A release; the folder of one of its configs, or another folder of Parquet files, or one such file; else a
+        path: A release; the folder of one of its configs, or another folder of Parquet files, or one such file; or a
             text file with a sentence on each line, plain, .gz, .xz or .zst.
-        side: Which sentences of pairs, `reference` or `translation`. A text file has but one side.
-        columns: Where the columns of Parquet files are, by the names of the schema; those of the same name need not be
-            named.
-        by_origin: Whether the rows' origin is read too, where there is one.
+        side: Which sentences of pairs, `reference` or `translation`; a text file has only one side.
+        columns: Columns of Parquet files, by the names of the schema, if they have other names.
+        by_origin: Whether to read the origin of rows, if there is one.
     """
     path = Path(path).expanduser()
     wanted = EXTRAS if by_origin else EXTRAS[:1]

@@ -24,12 +24,10 @@ NOT_LINES = (".tsv", ".csv", ".json", ".jsonl")
 
 
 class SentenceFile:
-    """The sentences of one corpus.
+    """The sentences of one corpus: a text file (plain, .gz, .xz or .zst), a Parquet file, or the folder of a release.
 
-    Args:
-        path: A text file (plain, .gz, .xz or .zst), a Parquet file, or the folder of a release.
-        column: Of a Parquet file, which it needs unless it has one column of text alone; of a release `reference` or
-            `translation`, without it `reference`.
+    A Parquet file needs a `column` unless it has one column of text; of a release it is `reference` (default) or
+    `translation`.
     """
 
     def __init__(self, path: str | Path, column: str | None = None) -> None:
@@ -93,11 +91,9 @@ _ENDINGS = (".txt", ".gz", ".xz", ".zst", ".parquet", *NOT_LINES)
 class SentenceSources:
     """Sentences of one or more corpora, as often as they are asked for.
 
-    Args:
-        sources: Text files with one sentence on a line, Parquet files, folders of releases, or data sets on the Hub,
-            by id, which `@` and a revision may follow.
-        columns: Columns of Parquet, releases and data sets, read one after the other. Without them both sides of pairs
-            are read, and the one column of text of other Parquet files.
+    The sources are those of `SentenceFile`, or datasets on the Hub, by id, which `@` and a revision may follow. `columns`
+    of Parquet, releases and datasets are read one after the other; without them both sides of pairs, and the one column
+    of text of other Parquet files.
     """
 
     def __init__(self, sources: Sequence[str | Path], columns: Sequence[str] | None = None) -> None:

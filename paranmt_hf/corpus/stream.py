@@ -80,12 +80,8 @@ def stream(
 class _Reader(datasets.ArrowBasedBuilder):
     """Gives tables to `datasets`; nothing is kept in its cache.
 
-    Args:
-        groups: Files and their row groups, in order.
-        columns: Names of the columns of a row.
-        needed: Names of the columns that are read.
-        alternatives: Lists of conditions, of which one list must hold; empty for all rows.
-        features: Types of the columns.
+    It reads the columns `needed` of `groups`, row groups of files, and gives `columns` of the rows for which all
+    conditions of one of the `alternatives` hold.
     """
 
     def __init__(

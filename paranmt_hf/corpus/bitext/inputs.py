@@ -112,15 +112,8 @@ def check_names(columns: Collection[str], known: Collection[str]) -> None:
 class HubDataset(TableReader):
     """A dataset on the Hub, or in a local folder, read as a stream.
 
-    The revision is resolved once, at the first use, so that all uses of this object read the same rows.
-
-    Args:
-        id: Id on the Hub, or a folder.
-        columns: Where each column is: a name, or a path such as `translation.cs` (the layout of OPUS and WMT).
-        config: Config of the dataset.
-        split: Its split.
-        revision: Branch, tag or commit on the Hub; None is the main branch.
-        options: See `TextOptions`.
+    A column is a name or a path such as `translation.cs` (the layout of OPUS and WMT). The revision is resolved at the
+    first use, so that all uses of this object read the same rows.
     """
 
     def __init__(

@@ -23,13 +23,7 @@ SHOWN = 60
 
 @dataclass(frozen=True)
 class Lines:
-    """Consecutive lines of a file.
-
-    Attributes:
-        text: The lines [line], string, without their ends.
-        path: The file.
-        first: Number of the first one, from 1.
-    """
+    """Consecutive lines [line] of a file, string, without their ends; `first` is the number of the first, from 1."""
 
     text: pa.Array
     path: Path
@@ -165,15 +159,12 @@ SCORE = "ppdb_score"
 class PhraseFiles(Reader):
     """Files of phrase pairs, read one after the other; plain, .gz, .xz or .zst.
 
-    Each file is of one form, that of its first line: lines of PPDB, or a word and its paraphrases. In lines of PPDB
-    that are syntactic rules, with gaps (`[NP,1] 's [NN,2]`), there is no phrase; they are dropped and counted.
+    Each file has one form, that of its first line: lines of PPDB, or a word and its paraphrases. Lines of PPDB that are
+    syntactic rules, with gaps (`[NP,1] 's [NN,2]`), are dropped and counted.
 
-    The columns are `reference`, the phrase, and `translation`, its paraphrase; with a score also `ppdb_score`, null
-    where the feature is `NA`. `id` is the line of PPDB, or the pair of a list, from 0.
-
-    Args:
-        files: The files.
-        score: A feature of PPDB that becomes the score, such as `PPDB2.0Score`.
+    The columns are `reference`, the phrase, and `translation`, its paraphrase; with a `score`, a feature such as
+    `PPDB2.0Score`, also `ppdb_score`, null where the feature is `NA`. `id` is the line of PPDB, or the pair of a list,
+    from 0.
     """
 
     def __init__(self, files: Sequence[Path], *, score: str | None = None) -> None:

@@ -86,15 +86,11 @@ Wanted = Literal["1", "0", "any"]
 
 
 class PresetFiles(Reader):
-    """Files of a known data set, all of one layout, read one after the other.
+    """Files of a known dataset, all of one layout, read one after the other.
 
-    The columns are `reference`, `translation` and, where the layout has labels, `label`: 1 for a paraphrase, 0 for
-    other pairs, null if unknown. `id` is the number of the pair in the files, from 0.
-
-    Args:
-        preset: The data set.
-        files: Its files; plain, .gz, .bz2, .xz, .zst or .parquet.
-        label: Which pairs are kept, where the layout has labels; `1` by default.
+    The columns are `reference`, `translation` and, if the layout has labels, `label`: 1 for a paraphrase, 0 for other
+    pairs, null if unknown. `label` says which of these pairs are kept, `1` by default. `id` is the number of the pair in
+    the files, from 0.
     """
 
     def __init__(self, preset: Preset, files: Sequence[Path], *, label: Wanted | None = None) -> None:

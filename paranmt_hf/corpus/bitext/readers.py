@@ -204,12 +204,9 @@ class LineFiles(Reader):
 
 
 class TabFile(Reader):
-    r"""Tab-separated files. Nothing is quoted or escaped: quotes are text, and lines end at `\n` alone.
+    r"""Tab-separated files, read one after the other; plain, .gz, .xz or .zst.
 
-    Args:
-        files: Files, read one after the other; plain, .gz, .xz or .zst.
-        columns: Position of each column, from 1 as `cut` counts.
-        options: See `TextOptions`.
+    Columns are numbered from 1. Nothing is quoted or escaped: quotes are text, and lines end at `\n` alone.
     """
 
     def __init__(self, files: Sequence[Path], columns: Mapping[str, int], **options: Unpack[TextOptions]) -> None:
@@ -257,12 +254,9 @@ class TableReader(Reader):
 
 
 class ParquetFiles(TableReader):
-    """Parquet files with columns of text: string, large_string, dictionary or UTF-8 bytes.
+    """Parquet files, read one after the other, with columns of text: string, large_string, dictionary or UTF-8 bytes.
 
-    Args:
-        files: Files, read one after the other.
-        columns: Where each column is: a name, or a path into structs such as `translation.cs`.
-        options: See `TextOptions`.
+    A column is a name or a path into structs such as `translation.cs`.
     """
 
     def __init__(self, files: Sequence[Path], columns: Mapping[str, str], **options: Unpack[TextOptions]) -> None:
