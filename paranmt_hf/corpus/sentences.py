@@ -91,9 +91,9 @@ _ENDINGS = (".txt", ".gz", ".xz", ".zst", ".parquet", *NOT_LINES)
 class SentenceSources:
     """Sentences of one or more corpora, as often as they are asked for.
 
-    The sources are those of `SentenceFile`, or datasets on the Hub, by id, which `@` and a revision may follow. `columns`
-    of Parquet, releases and datasets are read one after the other; without them both sides of pairs, and the one column
-    of text of other Parquet files.
+    The sources are those of `SentenceFile`, or datasets on the Hub, by id, which `@` and a revision may follow. The
+    `columns` of Parquet, releases and datasets are read one after the other; without them both sides of pairs, and the
+    one column of text of other Parquet files.
     """
 
     def __init__(self, sources: Sequence[str | Path], columns: Sequence[str] | None = None) -> None:

@@ -159,12 +159,12 @@ SCORE = "ppdb_score"
 class PhraseFiles(Reader):
     """Files of phrase pairs, read one after the other; plain, .gz, .xz or .zst.
 
-    Each file has one form, that of its first line: lines of PPDB, or a word and its paraphrases. Lines of PPDB that are
-    syntactic rules, with gaps (`[NP,1] 's [NN,2]`), are dropped and counted.
+    Each file has one form, that of its first line: lines of PPDB, or a word and its paraphrases. Lines of PPDB that
+    are syntactic rules, with gaps (`[NP,1] 's [NN,2]`), are dropped and counted.
 
     The columns are `reference`, the phrase, and `translation`, its paraphrase; with a `score`, a feature such as
-    `PPDB2.0Score`, also `ppdb_score`, null where the feature is `NA`. `id` is the line of PPDB, or the pair of a list,
-    from 0.
+    `PPDB2.0Score`, also `ppdb_score`, null where the feature is `NA`. `id` is the line of PPDB, or the pair of a
+    list, from 0.
     """
 
     def __init__(self, files: Sequence[Path], *, score: str | None = None) -> None:

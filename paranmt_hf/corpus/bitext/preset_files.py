@@ -89,8 +89,8 @@ class PresetFiles(Reader):
     """Files of a known dataset, all of one layout, read one after the other.
 
     The columns are `reference`, `translation` and, if the layout has labels, `label`: 1 for a paraphrase, 0 for other
-    pairs, null if unknown. `label` says which of these pairs are kept, `1` by default. `id` is the number of the pair in
-    the files, from 0.
+    pairs, null if unknown. The argument `label` says which of these are kept, `1` by default. `id` is the number of
+    the pair in the files, from 0.
     """
 
     def __init__(self, preset: Preset, files: Sequence[Path], *, label: Wanted | None = None) -> None:
