@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
+from paranmt_hf.corpus.jobs.stages import windows
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -237,8 +238,7 @@ class ParaphraseStage:
 
         def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
             parts, done = [], 0
-            for start in range(0, max(1, table.num_rows), WINDOW_ROWS):
-                window = table.slice(start, WINDOW_ROWS)
+            for window in windows(table, WINDOW_ROWS):
                 parts.append(paraphrase_table(window, paraphraser, self.schema))
                 done += window.num_rows
                 report(done)

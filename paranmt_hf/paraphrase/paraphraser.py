@@ -13,6 +13,7 @@ import torch
 
 from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, open_parser
 from paranmt_hf.corpus.parsing.tree_file import IndexedFile, TreeFile
+from paranmt_hf.corpus.scores import cosines
 from paranmt_hf.corpus.translation.batching import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -304,9 +305,9 @@ class Paraphraser:
         flat = [choice for own in choices for choice in own]
         if self._scorer is None or not flat:
             return [None] * len(flat)
-        first, second = (_unit(self._scorer.encode(side)) for side in (texts, flat))
+        first, second = (np.asarray(self._scorer.encode(side)) for side in (texts, flat))
         rows = np.repeat(np.arange(len(texts)), [len(own) for own in choices])
-        return [float(score) for score in np.clip((first[rows] * second).sum(axis=1), -1, 1)]
+        return [float(score) for score in cosines(first[rows], second)]
 
 
 def _check_names(settings: Iterable[str]) -> None:
@@ -340,12 +341,6 @@ def _without_copies(texts: list[str], choices: list[list[str]]) -> list[list[str
 def _is_text(sentence: str | None) -> TypeGuard[str]:
     """Whether there is a sentence, and all of it is text: half of a surrogate pair cannot be written in UTF-8."""
     return sentence is not None and not any("\ud800" <= character <= "\udfff" for character in sentence)
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Normalise vectors [sentence, dimension] to length 1, except those of zeros."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)
 
 
 def torch_dtype(config: ParaphraseConfig, device: str) -> torch.dtype:

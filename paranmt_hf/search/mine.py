@@ -60,14 +60,14 @@ class MineConfig(IndexConfig):
         probes: Number of lists that are searched for each sentence, if there are lists.
     """
 
-    top: Annotated[int, Range(at_least=1, at_most=1000)] = 10
+    top: Annotated[int, Range(at_least=1, at_most=1000), SEARCH] = 10
     min_score: Annotated[float, Range(at_least=-1, at_most=1)] = 0.8
     pairing: Annotated[Literal["any", "mutual"], Advanced] = "any"
     margin: Literal["none", "ratio", "distance"] = "none"
     margin_neighbours: Annotated[int, Range(at_least=1, at_most=1000), PythonOnly] = 4
     min_margin: float | None = None
     max_pairs: Count | None = None
-    copies: Annotated[bool, Advanced] = False
+    copies: Annotated[bool, SEARCH] = False
     probes: Annotated[Count, SEARCH] = 16
 
     def __post_init__(self) -> None:

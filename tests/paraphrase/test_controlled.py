@@ -34,7 +34,7 @@ WAYS = (
 
 
 def training(**settings):
-    given = {"epochs": 6, "learning_rate": 0.02, "batch_tokens": 300, "evaluations": 1}
+    given = {"epochs": 5, "learning_rate": 0.02, "batch_tokens": 300, "evaluations": 1}
     return toys.training(**{**given, **settings})
 
 
@@ -140,7 +140,7 @@ def test_the_card_says_how_it_was_made(trained):
     text = (trained.folder / "README.md").read_text()
     assert (
         "paranmt paraphrase train pairs.parquet --model controlled "
-        "--shape pieces=330,embedding=32,hidden=32,dropout=0.0,tree_hidden=32 --epochs 6 --batch-tokens 300 "
+        "--shape pieces=330,embedding=32,hidden=32,dropout=0.0,tree_hidden=32 --batch-tokens 300 "
         "--learning-rate 0.02 --course warmup=2,evaluations=1 --held-out 0.1 --device cpu --out FOLDER\n" in text
     )
     assert "| `(S(NP)(VP)(.))` |" in text and "templates=[" in text

@@ -131,7 +131,7 @@ def test_pairs_of_which_none_is_chosen_or_held_out_are_reported(pairs, tmp_path,
 
 def test_another_encoder_decoder_is_trained_the_same_way(pairs, tmp_path):
     bart = write_bart(tmp_path / "bart", 40)
-    settings = training(learning_rate=3e-3, max_pieces=30)
+    settings = training(learning_rate=3e-3, max_pieces=30, epochs=3)
     done = train_paraphraser(pairs, tmp_path / "out", config=ParaphraserConfig(base=str(bart)), training=settings)
     measured = done.record.course.measured
     assert done.record.model_type == "bart" and measured[0].loss > measured[-1].loss

@@ -76,18 +76,26 @@ def test_no_sentence_is_longer_than_the_positions_of_a_base(tmp_path):
     assert result.paraphrases
 
 
-def stopped(pairs, out):
-    """Train until step 45; returns the folder with checkpoints of steps 20 and 40."""
+@pytest.fixture(scope="module")
+def interrupted(pairs, tmp_path_factory):
+    """The work folder of a training that was stopped in step 45, with checkpoints of steps 20 and 40."""
+    out = tmp_path_factory.mktemp("interrupted") / "out"
     with stopped_training():
         train_paraphraser(pairs, out, config=SMALL, training=training())
-    return out.with_name(f"{out.name}.work") / "paraphrases" / "trainer"
+    return out.with_name("out.work")
+
+
+@pytest.fixture
+def checkpoints(interrupted, tmp_path):
+    """A copy of it; the folder of the checkpoints."""
+    return shutil.copytree(interrupted, tmp_path / "out.work") / "paraphrases" / "trainer"
 
 
 @pytest.mark.parametrize(
-    "name", ["optimizer.pt", "trainer_state.json", "rng_state.pth", "weights.safetensors", "complete"]
+    "name", ["optimizer.pt", "trainer_state.json", "rng_state.pth", "weights.safetensors", "complete", "files.json"]
 )
-def test_a_damaged_checkpoint_is_named(pairs, tmp_path, name):
-    checkpoint = stopped(pairs, tmp_path / "out") / "checkpoint-40"
+def test_a_damaged_checkpoint_is_named(pairs, tmp_path, checkpoints, name):
+    checkpoint = checkpoints / "checkpoint-40"
     content = (checkpoint / name).read_bytes()
     (checkpoint / name).write_bytes(content[: len(content) // 2] + bytes(len(content) - len(content) // 2))
     expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again"
@@ -96,25 +104,21 @@ def test_a_damaged_checkpoint_is_named(pairs, tmp_path, name):
 
 
 @pytest.mark.slow
-def test_without_the_damaged_checkpoint_the_one_before_counts(pairs, tmp_path):
+def test_without_the_damaged_checkpoint_the_one_before_counts(pairs, tmp_path, checkpoints):
     whole = train_paraphraser(pairs, tmp_path / "whole", config=SMALL, training=training()).folder
-    checkpoint = stopped(pairs, tmp_path / "out") / "checkpoint-40"
-    (checkpoint / "files.json").write_text("{")
-    with pytest.raises(InputError, match=r"files.json is missing or damaged"):
-        train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training())
-    shutil.rmtree(checkpoint)
+    shutil.rmtree(checkpoints / "checkpoint-40")
     done = train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training()).folder
     assert (done / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 
 
 @pytest.mark.slow
-def test_a_checkpoint_that_was_cut_off_pushes_no_whole_one_out(pairs, tmp_path):
-    folder = stopped(pairs, tmp_path / "out")
-    shutil.rmtree(folder / "checkpoint-20")
-    (folder / "checkpoint-40" / "complete").unlink()
-    (folder / "checkpoint-40").rename(folder / "checkpoint-900")
-    stopped(pairs, tmp_path / "out")
-    assert sorted(path.name for path in folder.iterdir()) == ["checkpoint-20", "checkpoint-40"]
+def test_an_incomplete_checkpoint_displaces_no_complete_one(pairs, tmp_path, checkpoints):
+    shutil.rmtree(checkpoints / "checkpoint-20")
+    (checkpoints / "checkpoint-40" / "complete").unlink()
+    (checkpoints / "checkpoint-40").rename(checkpoints / "checkpoint-900")
+    with stopped_training():
+        train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training())
+    assert sorted(path.name for path in checkpoints.iterdir()) == ["checkpoint-20", "checkpoint-40"]
 
 
 @pytest.mark.slow
