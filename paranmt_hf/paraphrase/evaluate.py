@@ -28,16 +28,12 @@ from paranmt_hf.paraphrase.config import (
 )
 from paranmt_hf.paraphrase.figures import NOISY, MatchTemplates, ParaphraseMeasures, canonical_figures
 from paranmt_hf.paraphrase.items import (
+    EvaluationSentences,
     Output,
     ParaphraseItems,
-    distinct_references,
     group,
     is_outputs,
-    is_tsv,
-    name_of,
-    read_items,
     read_outputs,
-    sampled_rows,
 )
 from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
 from paranmt_hf.util.files import checksum
@@ -110,9 +106,10 @@ def evaluate_paraphrases(
         any(each.templates) for found in outputs.values() for each in found.values()
     ):
         raise InputError("template_parser needs files with a column template, and no file has one")
-    found = read_items(data, items, selection, own, asked.seed) if data else None
+    given = EvaluationSentences(data, items, selection, asked.seed, own)
+    found = given.items() if data else None
     measures = ParaphraseMeasures(encoder.load(), _count_errors, _matching(template_parser))
-    command = _command("evaluate", models, data, items, selection, asked, decodings if own else ())
+    command = _command("evaluate", models, given, asked, decodings if own else ())
     results = []
     for name, model in located.items():
         if model is None:
@@ -127,7 +124,7 @@ def evaluate_paraphrases(
                 weights=weights_checksum(model.folder) if model else f"sha256:{checksum(Path(name).expanduser())}",
                 data={measured.name: measured.checksum},
                 settings={
-                    **_settings(items, selection, base),
+                    **_settings(given, base),
                     "references": sum(map(len, measured.references)),
                     "variants": {**measures.variants, "scorer": encoder.identity},
                     "command": command,
@@ -284,8 +281,9 @@ def evaluate_canonical(
     if not models:
         raise InputError("name a paraphraser", option="models")
     located = {str(name): locate(name) for name in models}
-    noisy, clean, about = _noisy(data, items, selection, noise, list(located.values()), asked.seed)
-    command = _command("canonical", models, data, items, selection, asked)
+    given = EvaluationSentences(data, items, selection, asked.seed, list(located.values()))
+    noisy, clean, about = _noisy(given, noise)
+    command = _command("canonical", models, given, asked)
     if about:
         command += f" --noise {noise:g}"
     notes = [CANONICAL_NOTE]
@@ -304,8 +302,8 @@ def evaluate_canonical(
                 kind="canonical",
                 model=plain_name(name),
                 weights=weights_checksum(model.folder),
-                data={name_of(data): group(name_of(data), zip(noisy, clean, strict=True)).checksum},
-                settings={**_settings(items, selection, config), "noise": about, "command": command},
+                data={given.name: group(given.name, zip(noisy, clean, strict=True)).checksum},
+                settings={**_settings(given, config), "noise": about, "command": command},
                 tables={"Sentences": rows},
                 notes=notes,
                 examples=examples,
@@ -315,20 +313,13 @@ def evaluate_canonical(
     return Evaluation(results, (together, canonical_examples), each=False)
 
 
-def _noisy(
-    data: Sequence[str | Path],
-    items: ParaphraseEvaluationData,
-    selection: PairSelection,
-    rate: float,
-    models: Sequence[Model],
-    seed: int,
-) -> tuple[list[str], list[str], dict[str, Any] | None]:
+def _noisy(given: EvaluationSentences, rate: float) -> tuple[list[str], list[str], dict[str, Any] | None]:
     """Noisy and clean sentences, and figures of the noise if it was added here."""
-    if is_tsv(data):
-        rows = [[" ".join(side.split()) for side in row] for row in sampled_rows(data, items, selection, seed)]
+    if given.is_tsv:
+        rows = [[" ".join(side.split()) for side in row] for row in given.rows()]
         return [noisy for noisy, _ in rows], [clean for _, clean in rows], None
-    clean = distinct_references(data, items, selection, models, seed)
-    made = [(*add_noise(sentence, rate, seed), sentence) for sentence in clean]
+    clean = given.references()
+    made = [(*add_noise(sentence, rate, given.seed), sentence) for sentence in clean]
     # Unchanged sentences measure nothing.
     changed = [row for row in made if row[1]]
     if not changed:
@@ -338,26 +329,24 @@ def _noisy(
     return [noisy for noisy, _, _ in changed], [sentence for _, _, sentence in changed], about
 
 
-def _settings(items: ParaphraseEvaluationData, selection: PairSelection, config: ParaphraseConfig) -> dict[str, Any]:
-    return {"sentences": asdict(items), "pairs": asdict(selection), "search": asdict(config)}
+def _settings(given: EvaluationSentences, config: ParaphraseConfig) -> dict[str, Any]:
+    return {"sentences": asdict(given.config), "pairs": asdict(given.selection), "search": asdict(config)}
 
 
 def _command(
     kind: str,
     models: Sequence[str | Path],
-    data: Sequence[str | Path],
-    items: ParaphraseEvaluationData,
-    selection: PairSelection,
+    given: EvaluationSentences,
     search: ParaphraseConfig,
     decodings: Sequence[str] = (),
 ) -> str:
     """Write the command, names without their folders."""
     names = [Path(name).name if is_outputs(name) else plain_name(str(name)) for name in models]
-    words = ["paranmt", "paraphrase", kind, *names, *(["--data", *name_of(data).split(", ")] if data else [])]
-    words += options_of(items)
-    for name, settings in (("search", search), ("selection", selection)):
-        if given := text_of(settings):
-            words += [f"--{name}", given]
+    words = ["paranmt", "paraphrase", kind, *names, *(["--data", *given.name.split(", ")] if given.data else [])]
+    words += options_of(given.config)
+    for name, settings in (("search", search), ("selection", given.selection)):
+        if text := text_of(settings):
+            words += [f"--{name}", text]
     if decodings and tuple(decodings) != DECODINGS:
         words += ["--decodings", *map(str, decodings)]
     return shlex.join(words)

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +18,11 @@ from paranmt_hf.corpus.draws import text_numbers
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
+from paranmt_hf.hub.repository import Model
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
+from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import is_given
-
-if TYPE_CHECKING:
-    from paranmt_hf.hub.repository import Model
 
 TSV_SUFFIXES = (".tsv", ".txt")
 OUTPUT_SUFFIXES = (".parquet", ".jsonl", ".tsv")
@@ -66,115 +64,99 @@ def group(name: str, pairs: Iterable[tuple[str, str]]) -> ParaphraseItems:
     return ParaphraseItems(name, list(found), [list(references) for references in found.values()])
 
 
-def name_of(data: Sequence[str | Path]) -> str:
-    """Name data without their folders."""
-    return ", ".join(Path(each).name if Path(each).exists() else str(each) for each in data)
-
-
-def is_tsv(data: Sequence[str | Path]) -> bool:
-    """Whether the data are one TSV file."""
-    return len(data) == 1 and Path(data[0]).suffix.lower() in TSV_SUFFIXES
-
-
-def read_items(
-    data: Sequence[str | Path],
-    config: ParaphraseEvaluationData,
-    selection: PairSelection,
-    models: Sequence[Model] = (),
-    seed: int = 1,
-) -> ParaphraseItems:
-    """Read sentences with their references.
+@dataclass(frozen=True)
+class EvaluationSentences:
+    """Sentences that paraphrasers are evaluated on, sampled at random by a seed.
 
     `data` is one TSV file (sentence, reference), which has no direction and nothing held out, or what `Pairs` reads.
     The training of `models` held references out.
     """
-    if is_tsv(data):
-        return group(name_of(data), sampled_rows(data, config, selection, seed))
-    key, value = SIDES[::-1] if config.direction == "to-reference" else SIDES
-    table = _chosen(data, key, config, selection, models, seed)
-    return group(name_of(data), zip(table[key].to_pylist(), table[value].to_pylist(), strict=True))
 
+    data: Sequence[str | Path]
+    config: ParaphraseEvaluationData
+    selection: PairSelection
+    seed: int = 1
+    models: Sequence[Model] = ()
 
-def distinct_references(
-    data: Sequence[str | Path],
-    config: ParaphraseEvaluationData,
-    selection: PairSelection,
-    models: Sequence[Model],
-    seed: int,
-) -> list[str]:
-    """Read the distinct references of pairs, with the arguments of `read_items`; no TSV file."""
-    references = _chosen(data, SIDES[0], config, selection, models, seed)[SIDES[0]].to_pylist()
-    return list(dict.fromkeys(" ".join(reference.split()) for reference in references))
+    @property
+    def name(self) -> str:
+        """Name of the data, without their folders."""
+        return ", ".join(Path(each).name if Path(each).exists() else str(each) for each in self.data)
 
+    @property
+    def is_tsv(self) -> bool:
+        """Whether the data are one TSV file."""
+        return len(self.data) == 1 and Path(self.data[0]).suffix.lower() in TSV_SUFFIXES
 
-def sampled_rows(
-    data: Sequence[str | Path], config: ParaphraseEvaluationData, selection: PairSelection, seed: int
-) -> list[tuple[str, str]]:
-    """Read rows of a TSV file of two columns, sampled at random, with the arguments of `read_items`."""
-    given = [name for name in ("direction", "held_out") if is_given(config, name)]
-    given += [name for name in PairSelection.__dataclass_fields__ if is_given(selection, name)]
-    if given:
-        raise InputError(
-            f"{data[0]} holds sentences and references, not pairs to choose from; leave out "
-            f"{', '.join(f'`{name}`' for name in given)}"
-        )
-    path, rows = Path(data[0]).expanduser(), []
-    for number, line in enumerate(read_lines(path), 1):
-        cells, where = line.split("\t"), f"{path}, line {number}"
-        if len(cells) != 2:
-            raise InputError(f"{where}: expected two sentences with a tab between, found {len(cells)} columns")
-        rows.append([parse_sentence(cell, where, f"column {place}") for place, cell in enumerate(cells, 1)])
-    table = pa.table(dict(zip(SIDES, zip(*rows, strict=True), strict=True)))
-    table = _sampled(iter([table]), SIDES[0], config.items, seed)
-    return list(zip(*(table[side].to_pylist() for side in SIDES), strict=True))
+    def items(self) -> ParaphraseItems:
+        """Read sentences with their references."""
+        if self.is_tsv:
+            return group(self.name, self.rows())
+        key, value = SIDES[::-1] if self.config.direction == "to-reference" else SIDES
+        table = self._chosen(key)
+        return group(self.name, zip(table[key].to_pylist(), table[value].to_pylist(), strict=True))
 
+    def references(self) -> list[str]:
+        """Read the distinct references of pairs; no TSV file."""
+        references = self._chosen(SIDES[0])[SIDES[0]].to_pylist()
+        return list(dict.fromkeys(" ".join(reference.split()) for reference in references))
 
-def _chosen(
-    data: Sequence[str | Path],
-    key: str,
-    config: ParaphraseEvaluationData,
-    selection: PairSelection,
-    models: Sequence[Model],
-    seed: int,
-) -> pa.Table:
-    tables = Pairs(data, selection, seed=seed).batches()
-    table = _sampled(_held_out(tables, models) if config.held_out else tables, key, config.items, seed)
-    if not table.num_rows:
-        more = "held out of training " if config.held_out else ""
-        raise InputError(f"{name_of(data)}: no pair {more}is left to measure; look at the options that choose")
-    return table
+    def rows(self) -> list[tuple[str, str]]:
+        """Read rows of a TSV file of two columns."""
+        given = [name for name in ("direction", "held_out") if is_given(self.config, name)]
+        given += [name for name in PairSelection.__dataclass_fields__ if is_given(self.selection, name)]
+        if given:
+            raise InputError(
+                f"{self.data[0]} holds sentences and references, not pairs to choose from; leave out "
+                f"{', '.join(f'`{name}`' for name in given)}"
+            )
+        path, rows = Path(self.data[0]).expanduser(), []
+        for number, line in enumerate(read_lines(path), 1):
+            cells, where = line.split("\t"), f"{path}, line {number}"
+            if len(cells) != 2:
+                raise InputError(f"{where}: expected two sentences with a tab between, found {len(cells)} columns")
+            rows.append([parse_sentence(cell, where, f"column {place}") for place, cell in enumerate(cells, 1)])
+        table = pa.table(dict(zip(SIDES, zip(*rows, strict=True), strict=True)))
+        table = self._sampled(iter([table]), SIDES[0])
+        return list(zip(*(table[side].to_pylist() for side in SIDES), strict=True))
 
+    def _chosen(self, key: str) -> pa.Table:
+        tables = Pairs(self.data, self.selection, seed=self.seed).batches()
+        table = self._sampled(self._held_out(tables) if self.config.held_out else tables, key)
+        if not table.num_rows:
+            more = "held out of training " if self.config.held_out else ""
+            raise InputError(f"{self.name}: no pair {more}is left to measure; look at the options that choose")
+        return table
 
-def _sampled(tables: Iterator[pa.Table], key: str, items: int, seed: int) -> pa.Table:
-    """Keep all rows of the sampled sentences; memory holds these rows only."""
-    kept: pa.Table | None = None
-    for table in tables:
-        table = table.select(SIDES).filter(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(table[key])), 0))
-        kept = table if kept is None else pa.concat_tables([kept, table])
-        if items and kept.num_rows:
-            numbers = text_numbers(kept[key], salt=f"{seed}")
-            distinct = np.unique(numbers)
-            if len(distinct) > items:
-                kept = kept.filter(pa.array(numbers < distinct[items]))
-    return kept if kept is not None else pa.table({side: pa.array([], pa.string()) for side in SIDES})
+    def _sampled(self, tables: Iterator[pa.Table], key: str) -> pa.Table:
+        """Keep all rows of the sampled sentences; memory holds these rows only."""
+        kept, items = pa.table({side: pa.array([], pa.string()) for side in SIDES}), self.config.items
+        for table in tables:
+            table = table.select(SIDES).filter(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(table[key])), 0))
+            kept = pa.concat_tables([kept, table]) if kept.num_rows else table
+            if items and kept.num_rows:
+                numbers = text_numbers(kept[key], salt=f"{self.seed}")
+                distinct = np.unique(numbers)
+                if len(distinct) > items:
+                    kept = kept.filter(pa.array(numbers < distinct[items]))
+        return kept
 
+    def _held_out(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        """Keep the pairs whose reference no model was trained on."""
+        from paranmt_hf.paraphrase.training_pairs import held_out_keys
 
-def _held_out(tables: Iterator[pa.Table], models: Sequence[Model]) -> Iterator[pa.Table]:
-    """Keep the pairs whose reference no model was trained on."""
-    from paranmt_hf.paraphrase.pieces import held_out_keys
-    from paranmt_hf.paraphrase.record import ParaphraserRecord
-
-    if not models:
-        raise InputError("`held_out` is about the training of models; name one", option="held_out")
-    shares = {model.name: ParaphraserRecord.read(model.folder).settings.training.held_out for model in models}
-    if nothing := [name for name, share in shares.items() if not share]:
-        raise InputError(
-            f"{', '.join(nothing)} was trained with nothing held out; leave `held_out` out, or measure other models",
-            option="held_out",
-        )
-    for table in tables:
-        # What a smaller share holds out, a larger one does too.
-        yield table.filter(pa.array(held_out_keys(table[SIDES[0]], min(shares.values()))))
+        if not self.models:
+            raise InputError("`held_out` is about the training of models; name one", option="held_out")
+        records = {model.name: ParaphraserRecord.read(model.folder) for model in self.models}
+        shares = {name: record.settings.training.held_out for name, record in records.items()}
+        if nothing := [name for name, share in shares.items() if not share]:
+            raise InputError(
+                f"{', '.join(nothing)} was trained with nothing held out; leave out `held_out`, or measure others",
+                option="held_out",
+            )
+        for table in tables:
+            # What a smaller share holds out, a larger one does too.
+            yield table.filter(pa.array(held_out_keys(table[SIDES[0]], min(shares.values()))))
 
 
 @dataclass(frozen=True)

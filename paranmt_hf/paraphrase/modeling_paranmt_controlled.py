@@ -108,14 +108,9 @@ class ParaNMTControlledEncoder(ParaNMTLstmEncoder):
         control_ids: torch.Tensor | None = None,
         **_: Any,
     ) -> ControlledEncoded:
-        """Read sentences and controls.
+        """Read sentences, as the parent does, and controls [sentence, control position].
 
-        Args:
-            input_ids: Source [sentence, position].
-            attention_mask: Shape [sentence, position], 0 at padding; None without padding.
-            inputs_embeds: Vectors of the source's pieces [sentence, position, embedding]; the ids are needed
-                too, for copying.
-            control_ids: Control [sentence, control position], padded with the id of padding.
+        With `inputs_embeds` the ids of the source are needed too, for copying.
         """
         if input_ids is None or control_ids is None:
             raise ValueError("expected input_ids and control_ids, the source and the tree it is to be written after")
@@ -152,12 +147,7 @@ class ParaNMTControlledDecoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def start(self, encoded: ControlledEncoded, mask: torch.Tensor) -> ControlledState:
-        """Make the state before the first piece.
-
-        Args:
-            encoded: What the encoders gave.
-            mask: Shape [sentence, source position], False at padding.
-        """
+        """Make the state before the first piece; `mask` [sentence, source position] is False at padding."""
         source, control = encoded.last_hidden_state, encoded.control_states
         assert source is not None and control is not None and encoded.control_mask is not None
         both = [whole_sentences(source, mask), whole_sentences(control, encoded.control_mask)]
@@ -168,13 +158,7 @@ class ParaNMTControlledDecoder(nn.Module):
     def forward(
         self, embedded: torch.Tensor, encoded: ControlledEncoded, mask: torch.Tensor, state: ControlledState
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None]:
-        """Read pieces and move the state on.
-
-        Args:
-            embedded: Vectors of the pieces [sentence, position, embedding].
-            encoded: What the encoders gave.
-            mask: Shape [sentence, source position], False at padding.
-            state: What was read so far; it is changed.
+        """Read vectors of pieces [sentence, position, embedding], and advance the state.
 
         Returns:
             What the output layer reads [sentence, position, embedding]; weights of the attention to the source

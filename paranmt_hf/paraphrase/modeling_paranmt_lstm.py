@@ -227,12 +227,7 @@ class ParaNMTLstmDecoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def start(self, encoded: torch.Tensor, mask: torch.Tensor) -> DecoderState:
-        """Make the state before the first piece.
-
-        Args:
-            encoded: The encoder's states [sentence, position, hidden].
-            mask: Shape [sentence, position], False at padding.
-        """
+        """Make the state before the first piece from the encoder's states [sentence, position, hidden]."""
         begun = (
             self.bridge(whole_sentences(encoded, mask)).view(len(mask), 2, self.layers, self.width).permute(1, 2, 0, 3)
         )
@@ -241,13 +236,9 @@ class ParaNMTLstmDecoder(nn.Module):
     def forward(
         self, embedded: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor, state: DecoderState
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Read pieces and move the state on.
+        """Read vectors of pieces [sentence, position, embedding], and advance the state.
 
-        Args:
-            embedded: Vectors of the pieces [sentence, position, embedding].
-            encoded: The encoder's states [sentence, source position, hidden].
-            mask: Shape [sentence, source position], False at padding.
-            state: What was read so far; it is changed.
+        `encoded` are the encoder's states [sentence, source position, hidden], and `mask` is False at padding.
 
         Returns:
             What the output layer reads [sentence, position, embedding]; and the attention's weights [sentence,

@@ -109,6 +109,7 @@ class Paraphraser:
         *,
         revision: str | None = None,
         parser: str | Path | Parser = DEFAULT_PARSER,
+        scorer: Encoder | str | Path | None = EMBEDDED,
         **settings: Any,  # noqa: ANN401
     ) -> Self:
         """Load a paraphraser.
@@ -118,17 +119,18 @@ class Paraphraser:
             revision: Branch, tag or commit on the Hub.
             parser: For a syntactically controlled network, the source of the trees of sentences: `link-grammar`,
                 `stanza`, a file of trees or a parser object; best the one whose trees it was trained on.
+            scorer: Gives the paraphrase score; None: no score.
             settings: Fields of `ParaphraseConfig`.
         """
         _check_names(settings)
         files, config = locate(model, revision), ParaphraseConfig(**settings)
         if not is_controlled(files):
-            return cls(files, config)
+            return cls(files, config, scorer=scorer)
         opened = open_parser(parser)
         warn_of_other_trees(files, opened.name)
         # An index, because each call has other sentences, for which the file would be read again.
         trees = SentenceTrees(IndexedFile(opened) if isinstance(opened, TreeFile) else opened)
-        return cls(files, config, syntax=trees)
+        return cls(files, config, scorer=scorer, syntax=trees)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the models with their tokenizers and templates into a folder that `from_pretrained` reads."""

@@ -62,12 +62,8 @@ class TrainingCourse:
 class ParseGenerator:
     """What training a syntactically controlled network adds.
 
-    Attributes:
-        without_tree: Pairs that were left out because a sentence has no tree.
-        long_trees: Pairs that were left out because of a long tree.
-        templates: Number of different templates of the targets.
-        tree_tokens: Size of the vocabulary of trees.
-        course: Loss and figures of the parse generator.
+    Pairs with a sentence `without_tree`, or with `long_trees`, were left out. `templates` is the number of different
+    templates of the targets, `tree_tokens` the size of the vocabulary of trees.
     """
 
     without_tree: int
@@ -79,14 +75,7 @@ class ParseGenerator:
 
 @dataclass(frozen=True)
 class ParaphraserSettings:
-    """What determines a paraphraser.
-
-    Attributes:
-        paraphraser: Which model, without the name of its base.
-        base: Checksum of the encoder-decoder that it begins with; None of a new model.
-        training: How it was trained, resolved.
-        data: What determines the pairs.
-    """
+    """What determines a paraphraser: the model, the checksum of its base, the resolved training, and the pairs."""
 
     paraphraser: ParaphraserConfig
     base: str | None

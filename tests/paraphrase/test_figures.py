@@ -11,7 +11,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
 from paranmt_hf.paraphrase.figures import ParaphraseMeasures, canonical_figures, closeness, corpus_bleu, edit_distance
-from paranmt_hf.paraphrase.items import Output, ParaphraseItems, group, sampled_rows
+from paranmt_hf.paraphrase.items import EvaluationSentences, Output, ParaphraseItems, group
 from paranmt_hf.paraphrase.noise import ARTICLES, KINDS, add_noise
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, _apart, overlaps, unlike
 from paranmt_hf.text.definitions import words
@@ -125,16 +125,17 @@ def test_several_references_of_a_source_are_one_item():
 
 
 def test_two_columns(tmp_path):
-    path, config = tmp_path / "pairs.tsv", ParaphraseEvaluationData()
+    path = tmp_path / "pairs.tsv"
+    given = EvaluationSentences([path], ParaphraseEvaluationData(), PairSelection())
     path.write_text("a b\tc d\ne\tf\n")
-    assert sampled_rows([path], config, PairSelection(), 1) == [("a b", "c d"), ("e", "f")]
+    assert given.rows() == [("a b", "c d"), ("e", "f")]
     for text, message in (
         ("a b\tc d\ne\n", r"pairs.tsv, line 2: expected two sentences with a tab between, found 1"),
         ("a\t \n", "line 1: expected a sentence in column 2"),
     ):
         path.write_text(text)
         with pytest.raises(InputError, match=message):
-            sampled_rows([path], config, PairSelection(), 1)
+            given.rows()
 
 
 def test_closeness_by_hand():
