@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.text.tokens import TokenTable
+from paranmt_hf.text.tokens import CorpusIds, TokenTable
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.records import read_json
@@ -46,26 +46,6 @@ class LexiconWords:
         return len(self.words)
 
 
-class _Numbers:
-    """Numbers words in the order of their first occurrence, over all tables of a corpus."""
-
-    def __init__(self) -> None:
-        self.number_of: dict[str, int] = {}
-        self._vocabulary: Sequence[str] = ()
-        self._numbers = np.empty(0, np.int64)
-
-    def of(self, table: TokenTable) -> np.ndarray:
-        """Number of each token of a table [token], int64."""
-        # A tokenizer's vocabulary only grows, until the tokenizer starts a new one.
-        if table.vocabulary is not self._vocabulary:
-            self._vocabulary, self._numbers = table.vocabulary, np.empty(0, np.int64)
-        if new := table.vocabulary[len(self._numbers) :]:
-            known = self.number_of
-            numbers = [known.setdefault(word, len(known)) for word in new]
-            self._numbers = np.concatenate([self._numbers, np.array(numbers, np.int64)])
-        return self._numbers[table.ids]
-
-
 def distinct_words(sides: Sequence[TokenTable], numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Find the distinct words of each pair of sentences, and the sides that they are on.
 
@@ -75,7 +55,7 @@ def distinct_words(sides: Sequence[TokenTable], numbers: Sequence[np.ndarray]) -
     keys = []
     for side, table in enumerate(sides):
         pairs = np.repeat(np.arange(len(table)), np.diff(table.offsets))
-        keys.append((pairs << 32) | (numbers[side] << 1) | side)
+        keys.append((pairs << 32) | (numbers[side].astype(np.int64) << 1) | side)
     joined = np.concatenate(keys)
     joined.sort()
     joined = joined[np.diff(joined, prepend=-1) != 0]
@@ -94,7 +74,7 @@ def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int, langua
     Chosen are the `limit` words in the most sentences; of equally frequent ones the first in the order of their
     characters. Memory holds the corpus's distinct words; the sets of words take about 100 bytes of disk for a pair.
     """
-    tokenizer, numbers = word_tokenizer_for(language), _Numbers()
+    tokenizer, numbers = word_tokenizer_for(language), CorpusIds()
     counts, pairs = np.zeros((2, 0), np.int64), 0
     with replacing(folder / ENTRIES) as entries_path, replacing(folder / SIZES) as sizes_path:
         with entries_path.open("wb") as entries_file, sizes_path.open("wb") as sizes_file:
@@ -103,9 +83,9 @@ def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int, langua
                 entries, sizes = distinct_words(sides, [numbers.of(side) for side in sides])
                 entries_file.write(entries.data)
                 sizes_file.write(sizes.data)
-                counts = _add(counts, entries, len(numbers.number_of))
+                counts = _add(counts, entries, len(numbers.id_of))
                 pairs += len(sizes)
-    _write_words(folder, list(numbers.number_of), counts, pairs, limit)
+    _write_words(folder, list(numbers.id_of), counts, pairs, limit)
 
 
 def _add(counts: np.ndarray, entries: np.ndarray, words: int) -> np.ndarray:

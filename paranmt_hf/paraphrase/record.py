@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 from paranmt_hf.errors import InputError
@@ -83,6 +82,7 @@ class ParaphraserSettings:
     data: dict[str, Any]
 
     def __post_init__(self) -> None:
+        from_json(ShownData, self.data, "data")
         if self.training.learning_rate is None:
             raise InputError("it has no 'settings.training.learning_rate'")
 
@@ -123,22 +123,3 @@ class ParaphraserRecord(Record):
     def __post_init__(self) -> None:
         if "data" not in self.inputs:
             raise InputError("it has no 'inputs.data'")
-
-    @classmethod
-    def from_json(cls, values: Any, where: Path | str) -> ParaphraserRecord:  # noqa: ANN401
-        """Build a record from parsed JSON; what a card reads about the data is checked too."""
-        record = super().from_json(values, where)
-        from_json(_Shown, values, where)
-        return record
-
-
-@dataclass(frozen=True)
-class _ShownSettings:
-    data: ShownData
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """What a card reads about the data."""
-
-    settings: _ShownSettings

@@ -256,3 +256,26 @@ class TokenHashes:
             parts.append(np.frombuffer(digests, np.uint64))
         self._hashes = np.concatenate(parts)
         return self._hashes
+
+
+class CorpusIds:
+    """Ids of the tokens of a whole corpus, in the order of their first occurrence.
+
+    Attributes:
+        id_of: Id of each token so far.
+    """
+
+    def __init__(self) -> None:
+        self.id_of: dict[str, int] = {}
+        self._vocabulary: Sequence[str] = ()
+        self._ids = np.empty(0, np.int32)
+
+    def of(self, table: TokenTable) -> np.ndarray:
+        """Ids of a table's tokens [token], int32."""
+        # A tokenizer's vocabulary only grows, until the tokenizer starts a new one.
+        if table.vocabulary is not self._vocabulary:
+            self._vocabulary, self._ids = table.vocabulary, np.empty(0, np.int32)
+        id_of = self.id_of
+        new = [id_of.setdefault(token, len(id_of)) for token in table.vocabulary[len(self._ids) :]]
+        self._ids = np.concatenate([self._ids, np.array(new, np.int32)])
+        return self._ids[table.ids]

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import Bags, TokenHashes, TokenTable, WordTokenizer, sentence_keys
+from paranmt_hf.text.tokens import Bags, CorpusIds, TokenHashes, TokenTable, WordTokenizer, sentence_keys
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 
 # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
@@ -242,24 +242,6 @@ def _choose(everything: MegaBatch, pairs: np.ndarray) -> MegaBatch:
     return everything.take(np.concatenate([2 * pairs, 2 * pairs + 1]))
 
 
-class _CorpusIds:
-    """Ids of tokens for a whole corpus; those of a tokenizer change when it forgets."""
-
-    def __init__(self) -> None:
-        self.index_of: dict[str, int] = {}
-        self._tokens: Iterable[str] = ()
-        self._ids = np.empty(0, np.int32)
-
-    def of(self, table: TokenTable) -> np.ndarray:
-        """Ids of a table's tokens [token], int32."""
-        if table.vocabulary is not self._tokens:
-            self._tokens, self._ids = table.vocabulary, np.empty(0, np.int32)
-        index_of = self.index_of
-        new = [index_of.setdefault(token, len(index_of)) for token in table.vocabulary[len(self._ids) :]]
-        self._ids = np.concatenate([self._ids, np.array(new, np.int32)])
-        return self._ids[table.ids]
-
-
 class TokenStore:
     """The tokens of pairs as `write_tokens` wrote them: the token of each id, and the pairs of each batch."""
 
@@ -301,7 +283,7 @@ def write_tokens(
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / CHECKSUM).unlink(missing_ok=True)
-    tokenizer, hashes, corpus_ids = WordTokenizer(), TokenHashes(), _CorpusIds()
+    tokenizer, hashes, corpus_ids = WordTokenizer(), TokenHashes(), CorpusIds()
     sizes: list[int] = []
     ids, lengths, keys = (ChecksummedFile(folder / name) for name in (IDS, LENGTHS, KEYS))
     for batch in batches:
@@ -317,7 +299,7 @@ def write_tokens(
     lengths.close()
     # A resumed run reads only the keys again.
     write_bytes(folder / CHECKSUM, keys.close().encode())
-    return TokenStore(folder, list(corpus_ids.index_of), sizes)
+    return TokenStore(folder, list(corpus_ids.id_of), sizes)
 
 
 def keys_are_whole(folder: Path) -> bool:
