@@ -19,16 +19,10 @@ from tests.paraphrase.paraphraser_toys import (
     label_of,
     stopped_job,
     write_classifier,
-    write_paraphraser,
 )
 
 # Twelve sentences; the classifier gets those with a man or a woman right, and no others.
 ROWS = [{"text": text, "label": label_of(text)} for text in SENTENCES[::6]]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return write_paraphraser(tmp_path_factory.mktemp("model") / "model")
 
 
 @pytest.fixture

@@ -15,15 +15,10 @@ from paranmt_hf.paraphrase import paraphrase_file as files
 from paranmt_hf.paraphrase.augment import _choose
 from paranmt_hf.paraphrase.labelled_file import LabelledColumns
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
-from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES, stopped_job, write_paraphraser
+from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES, stopped_job
 
 # Twelve sentences, of which every third is of another label.
 ROWS = [{"text": text, "label": "abb"[at % 3]} for at, text in enumerate(SENTENCES[:12])]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    return write_paraphraser(tmp_path_factory.mktemp("model") / "model")
 
 
 @pytest.fixture
