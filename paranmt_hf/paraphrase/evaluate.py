@@ -28,8 +28,8 @@ from paranmt_hf.paraphrase.config import (
 )
 from paranmt_hf.paraphrase.figures import NOISY, MatchTemplates, ParaphraseMeasures, canonical_figures
 from paranmt_hf.paraphrase.items import (
-    EvaluationSentences,
     Output,
+    ParaphraseData,
     ParaphraseItems,
     group,
     is_outputs,
@@ -106,7 +106,7 @@ def evaluate_paraphrases(
         any(each.templates) for found in outputs.values() for each in found.values()
     ):
         raise InputError("template_parser needs files with a column template, and no file has one")
-    given = EvaluationSentences(data, items, selection, asked.seed, own)
+    given = ParaphraseData(data, items, selection, asked.seed, own)
     found = given.items() if data else None
     measures = ParaphraseMeasures(encoder.load(), _count_errors, _matching(template_parser))
     command = _command("evaluate", models, given, asked, decodings if own else ())
@@ -281,7 +281,7 @@ def evaluate_canonical(
     if not models:
         raise InputError("name a paraphraser", option="models")
     located = {str(name): locate(name) for name in models}
-    given = EvaluationSentences(data, items, selection, asked.seed, list(located.values()))
+    given = ParaphraseData(data, items, selection, asked.seed, list(located.values()))
     noisy, clean, about = _noisy(given, noise)
     command = _command("canonical", models, given, asked)
     if about:
@@ -313,7 +313,7 @@ def evaluate_canonical(
     return Evaluation(results, (together, canonical_examples), each=False)
 
 
-def _noisy(given: EvaluationSentences, rate: float) -> tuple[list[str], list[str], dict[str, Any] | None]:
+def _noisy(given: ParaphraseData, rate: float) -> tuple[list[str], list[str], dict[str, Any] | None]:
     """Noisy and clean sentences, and figures of the noise if it was added here."""
     if given.is_tsv:
         rows = [[" ".join(side.split()) for side in row] for row in given.rows()]
@@ -329,14 +329,14 @@ def _noisy(given: EvaluationSentences, rate: float) -> tuple[list[str], list[str
     return [noisy for noisy, _, _ in changed], [sentence for _, _, sentence in changed], about
 
 
-def _settings(given: EvaluationSentences, config: ParaphraseConfig) -> dict[str, Any]:
+def _settings(given: ParaphraseData, config: ParaphraseConfig) -> dict[str, Any]:
     return {"sentences": asdict(given.config), "pairs": asdict(given.selection), "search": asdict(config)}
 
 
 def _command(
     kind: str,
     models: Sequence[str | Path],
-    given: EvaluationSentences,
+    given: ParaphraseData,
     search: ParaphraseConfig,
     decodings: Sequence[str] = (),
 ) -> str:

@@ -65,7 +65,7 @@ def group(name: str, pairs: Iterable[tuple[str, str]]) -> ParaphraseItems:
 
 
 @dataclass(frozen=True)
-class EvaluationSentences:
+class ParaphraseData:
     """Sentences that paraphrasers are evaluated on, sampled at random by a seed.
 
     `data` is one TSV file (sentence, reference), which has no direction and nothing held out, or what `Pairs` reads.

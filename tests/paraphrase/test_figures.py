@@ -11,7 +11,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
 from paranmt_hf.paraphrase.figures import ParaphraseMeasures, canonical_figures, closeness, corpus_bleu, edit_distance
-from paranmt_hf.paraphrase.items import EvaluationSentences, Output, ParaphraseItems, group
+from paranmt_hf.paraphrase.items import Output, ParaphraseData, ParaphraseItems, group
 from paranmt_hf.paraphrase.noise import ARTICLES, KINDS, add_noise
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, _apart, overlaps, unlike
 from paranmt_hf.text.definitions import words
@@ -126,7 +126,7 @@ def test_several_references_of_a_source_are_one_item():
 
 def test_two_columns(tmp_path):
     path = tmp_path / "pairs.tsv"
-    given = EvaluationSentences([path], ParaphraseEvaluationData(), PairSelection())
+    given = ParaphraseData([path], ParaphraseEvaluationData(), PairSelection())
     path.write_text("a b\tc d\ne\tf\n")
     assert given.rows() == [("a b", "c d"), ("e", "f")]
     for text, message in (
