@@ -29,8 +29,8 @@ from paranmt_hf.util.yaml_files import read_yaml
 # Memory and time grow with these, and no paraphrase of a sentence gains from more.
 MAX_BEAMS, MAX_PIECES = 200, 10_000
 LEARNING_RATES = {"own": 1e-3, "base": 1e-4}
-SHAPE = Group("shape", "Size of a new model.")
-COURSE = Group("course", "How the learning rate changes, what a step computes, how often it is measured and saved.")
+ARCHITECTURE = Group("architecture", "Size of a new model.")
+OPTIMIZATION = Group("optimization", "Learning rate, loss, number format, and how often is measured and saved.")
 SENTENCES = Group("sentences", "Which sentences paraphrasers are evaluated on.")
 SEARCH = Group("search", "How paraphrases are searched.")
 
@@ -60,12 +60,12 @@ class ParaphraserConfig:
 
     model: Literal["lstm", "controlled"] = "lstm"
     base: str | None = None
-    pieces: Annotated[int, Range(at_least=300, at_most=1_000_000), SHAPE] = 16_000
-    embedding: Annotated[Width, SHAPE] = 300
-    hidden: Annotated[Width, SHAPE] = 512
-    dropout: Annotated[Dropout, SHAPE] = 0.2
-    tree_hidden: Annotated[Width, SHAPE] = 256
-    max_tree: Annotated[int, Range(at_least=4, at_most=2000), SHAPE] = 150
+    pieces: Annotated[int, Range(at_least=300, at_most=1_000_000), ARCHITECTURE] = 16_000
+    embedding: Annotated[Width, ARCHITECTURE] = 300
+    hidden: Annotated[Width, ARCHITECTURE] = 512
+    dropout: Annotated[Dropout, ARCHITECTURE] = 0.2
+    tree_hidden: Annotated[Width, ARCHITECTURE] = 256
+    max_tree: Annotated[int, Range(at_least=4, at_most=2000), ARCHITECTURE] = 150
     no_copy: Annotated[bool, PythonOnly] = False
 
     def __post_init__(self) -> None:
@@ -116,17 +116,17 @@ class ParaphraserTraining:
     batch_tokens: Annotated[int, Range(at_least=1, at_most=10_000_000)] = 4096
     max_pieces: Annotated[int, Range(at_least=2, at_most=MAX_PIECES)] = 80
     learning_rate: Annotated[float, Range(above=0, at_most=1e30)] | None = None
-    warmup: Annotated[int, Range(at_least=0), COURSE] = 200
-    schedule: Annotated[Literal["linear", "cosine", "inverse-sqrt", "constant"], COURSE] = "linear"
-    label_smoothing: Annotated[Dropout, COURSE] = 0.1
+    warmup: Annotated[int, Range(at_least=0), OPTIMIZATION] = 200
+    schedule: Annotated[Literal["linear", "cosine", "inverse-sqrt", "constant"], OPTIMIZATION] = "linear"
+    label_smoothing: Annotated[Dropout, OPTIMIZATION] = 0.1
     held_out: Annotated[float, Range(at_least=0, at_most=0.9)] = 0.01
-    evaluations: Annotated[Count, COURSE] = 5
+    evaluations: Annotated[Count, OPTIMIZATION] = 5
     noise: Annotated[Share, Advanced] = 0.0
-    precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], COURSE] = "auto"
+    precision: Annotated[Literal["auto", "fp32", "bf16", "fp16"], OPTIMIZATION] = "auto"
     device: Literal["cpu", "cuda"] | None = None
     report_to: Annotated[str | None, RunOnly, Advanced] = None
     seed: Seed = 1
-    checkpoint_seconds: Annotated[float, Range(at_least=0), RunOnly, COURSE] = 600
+    checkpoint_seconds: Annotated[float, Range(at_least=0), RunOnly, OPTIMIZATION] = 600
 
     def __post_init__(self) -> None:
         check(self)

@@ -50,7 +50,7 @@ def test_publish_and_load(hub, tmp_path):
         return done.stdout
 
     run("parse", path, "--parser", trees, "--out", tmp_path / "parsed")
-    shape = ["--shape", "pieces=300,embedding=8,hidden=8,tree_hidden=8"]
+    shape = ["--architecture", "pieces=300,embedding=8,hidden=8,tree_hidden=8"]
     once = ["--max-steps", "1", "--held-out", "0", "--device", "cpu"]
     run("paraphrase", "train", tmp_path / "parsed", "--model", "controlled", "--out", folder, *shape, *once)
     assert f"load it: paranmt_hf.Paraphraser.from_pretrained({name!r}, revision='v1')" in run(

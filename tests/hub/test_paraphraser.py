@@ -48,7 +48,7 @@ def test_publish_and_load(hub, tmp_path):
     path, folder, name = tmp_path / "pairs.parquet", tmp_path / "model", hub.name("paraphraser")
     sides = [[f"the {word} is {other} ." for word in "abcdef" for other in "uvwxyz"] for _ in range(2)]
     pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path)
-    shape = ["--shape", "pieces=300,embedding=8,hidden=8", "--max-steps", "1", "--device", "cpu"]
+    shape = ["--architecture", "pieces=300,embedding=8,hidden=8", "--max-steps", "1", "--device", "cpu"]
     trained = hub.paranmt("paraphrase", "train", path, "--out", folder, *shape)
     assert trained.returncode == 0, trained.stderr
     published = hub.paranmt("publish", folder, name, "--license", "mit")

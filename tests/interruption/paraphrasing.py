@@ -17,8 +17,8 @@ SECONDS = {"out/paraphraser.json": ("seconds",), "out/README.md": ("seconds",)}
 def _train_paraphraser(root: Path) -> list[str]:
     words = ["paraphrase", "train", f"{root}/pairs.parquet", "--out", f"{root}/out", "--device", "cpu"]
     words += ["--epochs", "2"]
-    shape = ["--shape", "pieces=300,embedding=4,hidden=4", "--batch-tokens", "150", "--held-out", "0.2"]
-    return [*words, *shape, "--course", "checkpoint_seconds=0,evaluations=2"]
+    shape = ["--architecture", "pieces=300,embedding=4,hidden=4", "--batch-tokens", "150", "--held-out", "0.2"]
+    return [*words, *shape, "--optimization", "checkpoint_seconds=0,evaluations=2"]
 
 
 def _paraphraser(root: Path) -> None:
@@ -63,8 +63,8 @@ def _classified(root: Path) -> None:
 def _train_controlled(root: Path) -> list[str]:
     words = ["paraphrase", "train", f"{root}/pairs.parquet", "--model", "controlled", "--out", f"{root}/out"]
     words += ["--device", "cpu", "--epochs", "2"]
-    shape = ["--shape", "pieces=300,embedding=4,hidden=4,tree_hidden=4,max_tree=24", "--max-pieces", "30"]
-    course = ["--batch-tokens", "150", "--held-out", "0.2", "--course", "evaluations=2,checkpoint_seconds=0"]
+    shape = ["--architecture", "pieces=300,embedding=4,hidden=4,tree_hidden=4,max_tree=24", "--max-pieces", "30"]
+    course = ["--batch-tokens", "150", "--held-out", "0.2", "--optimization", "evaluations=2,checkpoint_seconds=0"]
     return [*words, *shape, *course]
 
 

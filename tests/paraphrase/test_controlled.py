@@ -15,9 +15,7 @@ from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, Paraphraser
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.parsing.templates import template_of
 from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase.models import train_tree_tokenizer
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
-from paranmt_hf.paraphrase.templates import KnownTemplates
 from paranmt_hf.paraphrase.train import train_paraphraser
 from paranmt_hf.paraphrase.training_pairs import held_out_keys
 from tests.paraphrase import paraphraser_toys as toys
@@ -65,17 +63,6 @@ def pairs(tmp_path_factory):
 def trained(pairs, tmp_path_factory):
     out = tmp_path_factory.mktemp("network") / "out"
     return train_paraphraser(pairs, out, config=SMALL, training=training())
-
-
-def test_tokens_of_trees():
-    trees = [way[1] for way in WAYS]
-    tokenizer = train_tree_tokenizer([trees, ["(S)"]])
-    ids = tokenizer(trees).input_ids
-    assert [len(own) for own in ids] == [2 * tree.count("(") + 1 for tree in trees]
-    assert tokenizer.batch_decode(ids, skip_special_tokens=True) == trees
-    assert all(own[-1] == tokenizer.eos_token_id and tokenizer.unk_token_id not in own for own in ids)
-    assert tokenizer.convert_ids_to_tokens(tokenizer("(S(NP))").input_ids) == ["(S", "(NP", ")", ")", "</s>"]
-    assert tokenizer("(XX)").input_ids == [tokenizer.unk_token_id, tokenizer.convert_tokens_to_ids(")"), 2]
 
 
 def test_the_folder_holds_two_models_of_transformers(trained):
@@ -140,8 +127,8 @@ def test_the_card_says_how_it_was_made(trained):
     text = (trained.folder / "README.md").read_text()
     assert (
         "paranmt paraphrase train pairs.parquet --model controlled "
-        "--shape pieces=330,embedding=32,hidden=32,dropout=0.0,tree_hidden=32 --batch-tokens 300 "
-        "--learning-rate 0.02 --course warmup=2,evaluations=1 --held-out 0.1 --device cpu --out FOLDER\n" in text
+        "--architecture pieces=330,embedding=32,hidden=32,dropout=0.0,tree_hidden=32 --batch-tokens 300 "
+        "--learning-rate 0.02 --optimization warmup=2,evaluations=1 --held-out 0.1 --device cpu --out FOLDER\n" in text
     )
     assert "| `(S(NP)(VP)(.))` |" in text and "templates=[" in text
     assert f"{trained.record.parses.course.best.template_match:.1%}" in text
@@ -385,21 +372,12 @@ def test_a_parser_that_is_not_installed_says_which_to_install(network, monkeypat
         Paraphraser.from_pretrained(network)
 
 
-def test_near_templates():
-    templates = KnownTemplates(
-        {"(S(NP)(VP))": 9, "(S(S)(S))": 5, "(SBARQ(WHNP)(SQ))": 3, "(FRAG(NP))": 2, "(S(VP)(NP))": 1}
-    )
-    assert templates.near("(S(NP)(VP)(.))")[0] == "(S(NP)(VP))"
-    assert templates.near("(X(Y))") == ["(S(NP)(VP))", "(S(S)(S))", "(SBARQ(WHNP)(SQ))"]
-    assert templates.chosen(2, str) == ["(S(NP)(VP))", "(S(S)(S))"]
-    assert templates.chosen(["(S(S)(S))", "(S(S)(S))"], str) == ["(S(S)(S))"]
-
-
 def test_the_commands(pairs, trees, tmp_path, capsys):
     model, text, out = tmp_path / "model", tmp_path / "text.txt", tmp_path / "out.tsv"
     text.write_text("\n".join(LINES) + "\n")
     words = ["--model", "controlled", "--max-steps", "2", "--max-pieces", "40", "--held-out", "0.1"]
-    words += ["--shape", "pieces=330,embedding=16,hidden=16,tree_hidden=16,max_tree=40", "--course", "evaluations=1"]
+    words += ["--architecture", "pieces=330,embedding=16,hidden=16,tree_hidden=16,max_tree=40"]
+    words += ["--optimization", "evaluations=1"]
     assert main(["paraphrase", "train", str(pairs), "--out", str(model), *words]) == 0
     printed = capsys.readouterr().out
     assert "trees, step" in printed and "have the template asked for" in printed

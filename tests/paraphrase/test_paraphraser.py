@@ -69,8 +69,8 @@ def test_the_card_says_how_it_was_made(trained):
     text = (trained.folder / "README.md").read_text()
     (line,) = re.findall(r"^paranmt paraphrase train .*$", text, re.M)
     assert line == (
-        "paranmt paraphrase train pairs.parquet --shape pieces=330,embedding=32,hidden=32 --epochs 8 "
-        "--batch-tokens 200 --learning-rate 0.01 --course warmup=2,evaluations=2 --held-out 0.1 --device cpu "
+        "paranmt paraphrase train pairs.parquet --architecture pieces=330,embedding=32,hidden=32 --epochs 8 "
+        "--batch-tokens 200 --learning-rate 0.01 --optimization warmup=2,evaluations=2 --held-out 0.1 --device cpu "
         "--out FOLDER"
     )
     assert f"{trained.record.pairs:,} pairs of pairs.parquet" in text
@@ -364,7 +364,7 @@ def test_files_and_calls_that_make_no_sense_are_refused(trained, text, tmp_path)
 
 def test_the_commands(pairs, text, tmp_path, capsys):
     model, out = tmp_path / "model", tmp_path / "out.tsv"
-    shape = ["--shape", "pieces=330,embedding=16,hidden=16", "--batch-tokens", "400", "--epochs", "1"]
+    shape = ["--architecture", "pieces=330,embedding=16,hidden=16", "--batch-tokens", "400", "--epochs", "1"]
     assert main(["paraphrase", "train", str(pairs), "--out", str(model), "--held-out", "0.1", *shape]) == 0
     assert "held-out perplexity" in capsys.readouterr().out
     words = ["paraphrase", "text", str(text), "--model", str(model), "--out", str(out), "--search", "max_length=40"]

@@ -156,7 +156,7 @@ def test_sentences_of_test_sets_are_left_out_of_parsed_pairs(pairs, tmp_path, ca
     with pytest.raises(InputError, match=r"was made with other settings: .*unwanted_sentences: was 2, now 0"):
         train_paraphraser(pairs, tmp_path / "out", **settings)
     words = ["paraphrase", "train", str(pairs), "--model", "controlled", "--out", str(tmp_path / "command")]
-    words += ["--shape", "pieces=330,embedding=8,hidden=8,tree_hidden=8", "--max-steps", "1", "--held-out", "0"]
+    words += ["--architecture", "pieces=330,embedding=8,hidden=8,tree_hidden=8", "--max-steps", "1", "--held-out", "0"]
     assert main([*words, "--exclude", str(tmp_path / "sets.txt")]) == 0
     assert f"  {wanted:,} pairs, 0 held out" in capsys.readouterr().out
 
@@ -167,4 +167,4 @@ def test_data_here_have_the_name_of_their_folder(pairs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "data")
     done = train_paraphraser(".", tmp_path / "out", config=SMALL, training=training(max_steps=1))
     assert done.record.inputs == {"data": "data"}
-    assert "\nparanmt paraphrase train data --shape pieces" in (done.folder / "README.md").read_text()
+    assert "\nparanmt paraphrase train data --architecture pieces" in (done.folder / "README.md").read_text()

@@ -1,4 +1,4 @@
-"""Pieces of sentences, pairs of pieces on disk, and batches of similar length."""
+"""Pieces of sentences, tokens of trees, pairs of pieces on disk, batches of similar length, and templates."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.paraphrase.models import train_tokenizer
+from paranmt_hf.paraphrase.models import train_tokenizer, train_tree_tokenizer
 from paranmt_hf.paraphrase.pieces import Batches, PieceStore, collate, read_summary, write_pieces
+from paranmt_hf.paraphrase.templates import KnownTemplates
 
 TEXT = ["a man is playing a guitar .", "the man plays the guitar .", "a dog runs in the snow ."] * 5
 
@@ -117,3 +118,24 @@ def test_epochs_differ(tmp_path):
     batches = Batches(PieceStore(tmp_path, "train"), 30, epochs=2, seed=1, pad=0)
     assert batches.per_epoch == 6
     assert sorted(batches.pairs(0)) != sorted(batches.pairs(6))
+
+
+def test_tokens_of_trees():
+    trees = ["(S(NP(DT)(NN))(VP(VBZ)(NP(DT)(NN)))(.))", "(SQ(VBZ)(NP(DT)(NN))(NP(DT)(NN))(?))"]
+    tokenizer = train_tree_tokenizer([trees, ["(S)"]])
+    ids = tokenizer(trees).input_ids
+    assert [len(own) for own in ids] == [2 * tree.count("(") + 1 for tree in trees]
+    assert tokenizer.batch_decode(ids, skip_special_tokens=True) == trees
+    assert all(own[-1] == tokenizer.eos_token_id and tokenizer.unk_token_id not in own for own in ids)
+    assert tokenizer.convert_ids_to_tokens(tokenizer("(S(NP))").input_ids) == ["(S", "(NP", ")", ")", "</s>"]
+    assert tokenizer("(XX)").input_ids == [tokenizer.unk_token_id, tokenizer.convert_tokens_to_ids(")"), 2]
+
+
+def test_near_templates():
+    templates = KnownTemplates(
+        {"(S(NP)(VP))": 9, "(S(S)(S))": 5, "(SBARQ(WHNP)(SQ))": 3, "(FRAG(NP))": 2, "(S(VP)(NP))": 1}
+    )
+    assert templates.near("(S(NP)(VP)(.))")[0] == "(S(NP)(VP))"
+    assert templates.near("(X(Y))") == ["(S(NP)(VP))", "(S(S)(S))", "(SBARQ(WHNP)(SQ))"]
+    assert templates.chosen(2, str) == ["(S(NP)(VP))", "(S(S)(S))"]
+    assert templates.chosen(["(S(S)(S))", "(S(S)(S))"], str) == ["(S(S)(S))"]

@@ -87,8 +87,8 @@ def test_it_is_laid_out(trained, tmp_path, kind):
     shape = "pieces=330,embedding=8,hidden=8" + ("" if kind == "plain" else ",tree_hidden=8")
     line = next(line for line in plan.card.split("\n") if line.startswith("paranmt paraphrase train"))
     assert line == (
-        f"paranmt paraphrase train parsed{more} --shape {shape} --max-steps 1 --learning-rate 0.001 --held-out 0.2 "
-        "--device cpu --exclude SETS --out FOLDER"
+        f"paranmt paraphrase train parsed{more} --architecture {shape} --max-steps 1 --learning-rate 0.001 "
+        "--held-out 0.2 --device cpu --exclude SETS --out FOLDER"
     )
     # Equal runs have equal cards in their folders.
     assert "seconds on `cpu`" in plan.card and "seconds" not in (model / "README.md").read_text()
