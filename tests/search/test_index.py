@@ -198,7 +198,7 @@ def test_sentences_of_parquet(tmp_path):
     assert read(SentenceFile(tmp_path / "one.parquet")) == ["a", "b c"]
     pq.write_table(pa.table({"left": ["a"], "right": ["b"]}), tmp_path / "two.parquet")
     assert read(SentenceFile(tmp_path / "two.parquet", "right")) == ["b"]
-    with pytest.raises(InputError, match="several columns of text among left, right; name one with --column"):
+    with pytest.raises(InputError, match="several columns of text among left, right; name one with `column`"):
         SentenceFile(tmp_path / "two.parquet")
     pq.write_table(pa.table({"number": [1]}), tmp_path / "none.parquet")
     with pytest.raises(InputError, match="has no column of text among number"):
