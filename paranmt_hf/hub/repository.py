@@ -80,7 +80,7 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
         fetched = Path(
             snapshot_download(name, revision=revision, ignore_patterns=[*PICKLES, *CODE, "onnx/*", "openvino/*"])
         )
-    # The client passes on errors of several libraries; all mean that there is no such model to be had.
+    # The client passes on errors of several libraries; all mean that the model cannot be downloaded.
     except Exception as error:
         raise InputError(explain_absence(error, name, "model", revision)) from error
     _check_safe(fetched)
@@ -175,7 +175,7 @@ def _refuse_leading_out(path: Path) -> None:
         weight_map = content.get("weight_map") if isinstance(content, dict) else None
         for name in weight_map.values() if isinstance(weight_map, dict) else ():
             if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-                raise InputError(f"{path} names the weights {name!r}; expected the name of a .safetensors file beside")
+                raise InputError(f"{path} names the weights {name!r}; expected a .safetensors file in that folder")
     for key, value in _entries(_json_or_none(path)) if path.match("sentence_*config.json") else ():
         if key in LEADING_OUT and value:
             raise InputError(f"{path} sets {key!r}, which leads out of the model; remove it")

@@ -126,7 +126,7 @@ class Published:
 def upload(parcel: Parcel, target: Target) -> Published:
     """Send a parcel; again after an interruption it sends what is missing, and nothing if all is there.
 
-    The token is the stored login's or HF_TOKEN's and is given to nobody but the client.
+    The token of the login or of HF_TOKEN is used by the client only.
     """
     from huggingface_hub import HfApi, get_token
 

@@ -352,7 +352,7 @@ def _write_state(work: Path, state: Mapping[str, Any]) -> None:
 
 
 def _state(work: Path) -> dict[str, Any] | None:
-    """Read whose a work folder is; None if nobody's."""
+    """Read the state of a work folder; None without one."""
     if not (path := work / STATE).exists():
         return None
     state = read_json(path, f"the state of a run; delete {work} to start again")

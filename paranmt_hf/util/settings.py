@@ -72,7 +72,7 @@ class Advanced:
 
 
 class PythonOnly:
-    """Marks a field or parameter that is no option of the command line: what nobody sets but programs and tests."""
+    """Marks a field or parameter that is not an option of the command line: only programs and tests set it."""
 
 
 class RunOnly:

@@ -48,7 +48,7 @@ class PairAgreement:
         first: The one.
         second: The other.
         items: Pairs of sentences that both labelled.
-        same: Share of these with equal labels; None where there are none.
+        same: Share of these with equal labels; None if there are no such pairs.
         linear: Kappa with linear weights; None where it is undefined.
         quadratic: Kappa with quadratic weights; None where it is undefined.
     """

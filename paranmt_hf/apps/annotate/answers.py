@@ -85,8 +85,8 @@ class AnswerStore:
             (found,) = self._connection.execute("SELECT checksum FROM sample").fetchone()
         if found != checksum:
             raise InputError(
-                f"{self.path} holds answers to another sample (checksum {found[:12]}, that of the sample beside it is "
-                f"{checksum[:12]}); put it back beside its own sample, or move it away"
+                f"{self.path} holds answers to another sample (checksum {found[:12]}, the sample next to it has "
+                f"{checksum[:12]}); put it back next to its own sample, or move it away"
             )
 
     def __enter__(self) -> AnswerStore:

@@ -72,7 +72,7 @@ def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> lis
     which upper half an edge has, and counts of the lower halves below that one the rest.
 
     Args:
-        columns: Gives the scores anew at each call: float32 [row], without NaN.
+        columns: Gives the scores at each call: float32 [row], without NaN.
         count: Number of ranges.
 
     Returns:

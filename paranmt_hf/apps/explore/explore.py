@@ -45,7 +45,7 @@ HINT = (
 )
 # Pages beyond this one are reached by a narrower filter.
 MAX_PAGE = 1_000_000
-ReleaseConfigName = Literal["default", "filtered", "sample"]
+ReleaseSubset = Literal["default", "filtered", "sample"]
 # The nearest sentences to a sentence, best first, with their cosines.
 Neighbours = Callable[[str, int], list[tuple[str, float]]]
 
@@ -53,7 +53,7 @@ Neighbours = Callable[[str, int], list[tuple[str, float]]]
 def explore(
     folder: str | Path,
     *,
-    release_config: ReleaseConfigName = "default",
+    subset: ReleaseSubset = "default",
     index: str | Path | None = None,
     port: int = 0,
     opened: Callable[[str], None] = logger.info,
@@ -64,7 +64,7 @@ def explore(
 
     Args:
         folder: A release.
-        release_config: Config of the release.
+        subset: Config of the release.
         index: Index of the release (`paranmt search index`), for the nearest sentences of a sentence.
         port: Port on this computer; 0 for any that is free.
         opened: Gets the address when the page can be opened.
@@ -72,7 +72,7 @@ def explore(
     require("starlette", "explore")
     require("uvicorn", "explore")
     neighbours = _index_neighbours(index) if index is not None else None
-    with listen(port) as listening, Explorer(Path(folder), config=release_config) as explorer:
+    with listen(port) as listening, Explorer(Path(folder), config=subset) as explorer:
         token = new_token()
         opened(f"open {address(listening, token)}\nCtrl-C ends it")
         serve(explore_app(explorer, folder=folder, neighbours=neighbours), listening, token)

@@ -90,7 +90,7 @@ def test_one_person_however_the_name_is_written(sample, path):
 def test_answers_to_another_sample_are_refused(sample, path, tmp_path):
     AnswerStore(path, sample).close()
     before = path.read_bytes()
-    with pytest.raises(InputError, match=f"holds answers to another sample .checksum {sample.checksum[:12]}, that of"):
+    with pytest.raises(InputError, match=f"holds answers to another sample .checksum {sample.checksum[:12]}, the"):
         AnswerStore(path, toy_sample(tmp_path, per_range=1))
     assert path.read_bytes() == before
 
