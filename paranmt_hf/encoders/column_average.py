@@ -6,28 +6,19 @@ of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
 from paranmt_hf.encoders.units import TrigramLookup, lookup
 from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
+from paranmt_hf.util.machine import compiled
 
 
-def _compiled(function: Callable[..., None]) -> Callable[..., None]:
-    """Compile a loop without Python's lock, and keep the result on disk where there is a place for it."""
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:
-        # Neither the package's folder nor the user's cache can be written.
-        return njit(nogil=True)(function)
-
-
-@_compiled
+@compiled()
 def _add_rows(table: np.ndarray, rows: np.ndarray, offsets: np.ndarray, out: np.ndarray, begin: int) -> None:
     """Add the rows of each bag to the columns of `out` [bag, ...] from `begin` on, one row after the other."""
     width = table.shape[1]
@@ -39,7 +30,7 @@ def _add_rows(table: np.ndarray, rows: np.ndarray, offsets: np.ndarray, out: np.
                 total[column] += row[column]
 
 
-@_compiled
+@compiled()
 def _divide(out: np.ndarray, begin: int, width: int, counts: np.ndarray) -> None:
     """Divide the columns of each row of `out` from `begin` on by its count."""
     for index in range(len(counts)):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.util.machine import visible_cores
 
 PASSES = 5
 SENTENCES = 2000
@@ -74,7 +75,7 @@ def encoding_speed(
         sentences=count,
         words=round(sum(len(sentence.split()) for sentence in used) / len(used), 1),
         processor=processor(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        cores=visible_cores(),
         load=load,
     )
 

@@ -7,7 +7,6 @@ distribution, Adam, batches of 64, and an end where Pearson's r on the developme
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
-from paranmt_hf.util.machine import one_thread
+from paranmt_hf.util.machine import one_thread, visible_cores
 from paranmt_hf.util.settings import Range, Seed, check
 
 if TYPE_CHECKING:
@@ -191,7 +190,7 @@ def _on_threads(work: Callable[[Job, Tick], Done], jobs: Sequence[Job], tick: Ti
         with lock:
             tick()
 
-    with threadpool_limits(1), ThreadPoolExecutor(min(_processors(), MOST_THREADS)) as pool:
+    with threadpool_limits(1), ThreadPoolExecutor(min(visible_cores(), MOST_THREADS)) as pool:
         try:
             return list(pool.map(lambda job: work(job, locked_tick), jobs))
         except BaseException:
@@ -199,10 +198,6 @@ def _on_threads(work: Callable[[Job, Tick], Done], jobs: Sequence[Job], tick: Ti
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _folds(labels: np.ndarray, config: TransferConfig) -> list[Fold]:

@@ -14,6 +14,8 @@ from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.encoders.units import UnitCounter
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_weights import (
     BY_FREQUENCY,
@@ -28,7 +30,6 @@ from paranmt_hf.evaluation.word_weights import (
     word_weights,
 )
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.hub.repository import EMBEDDED, locate
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_known, read_vectors, read_words
 from paranmt_hf.util.files import checksum
@@ -134,12 +135,17 @@ def read_averages(
         return []
     paths = [Path(space) for space in spaces]
     vocabulary = set(WordTokenizer().tables(list(sentences))[0].vocabulary)
-    norms = None if config.norms_of is None else l1_norms(config.norms_of, vocabulary)
+    norms = None
+    if config.norms_of is not None:
+        weighing = word_vectors(config.norms_of, vocabulary)
+        norms = dict(zip(weighing.words, np.abs(weighing.matrix.astype(np.float64)).sum(axis=1).tolist(), strict=True))
     counted = count_words(config.frequencies) if config.needs_counts and config.frequencies != RANK else None
     short = [path.name for path in paths]
     averages = []
     for path in paths:
-        vectors, source = word_vectors(path, vocabulary), _checksum(path)
+        vectors = word_vectors(path, vocabulary)
+        # The results of an average of an encoder's words must not be taken for those of the encoder, as for its card.
+        source = f"sha256:{checksum(path)}" if path.is_file() else None
         ranked = counts_by_rank(words_in_order(path), path.name) if config.needs_counts and counted is None else None
         for weighting in config.weighting:
             counts = (counted or ranked) if weighting in BY_FREQUENCY else None
@@ -156,18 +162,6 @@ def read_averages(
     return averages
 
 
-def _checksum(space: Path) -> str | None:
-    # The results of an average of an encoder's words must not be taken for those of the encoder, such as for its card.
-    return f"sha256:{checksum(space)}" if space.is_file() else None
-
-
-def l1_norms(name: str | Path, wanted: set[str]) -> dict[str, float]:
-    """L1 norm of the vectors of some words, in an encoder or a file of word vectors."""
-    vectors = word_vectors(name, wanted)
-    norms = np.abs(vectors.matrix.astype(np.float64)).sum(axis=1)
-    return dict(zip(vectors.words, norms.tolist(), strict=True))
-
-
 def words_in_order(name: str | Path) -> list[str]:
     """Give the words of an encoder or a file of word vectors, in its order; raises what `word_vectors` raises."""
     return read_words(name) if Path(name).is_file() else word_vectors(name).words
@@ -182,14 +176,13 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
         wanted: The words, or all that are there.
         limit: Without `wanted`, maximum number of words of a file, from its beginning; an encoder gives all.
     """
-    if Path(name).is_file():
-        return read_vectors(name, limit=limit) if wanted is None else read_known(name, wanted)
-    if str(name) != EMBEDDED and not Path(name).exists() and not is_id(split_revision(str(name))[0]):
-        raise InputError(f"there is no {name}: expected a file of word vectors, the folder of an encoder, or a Hub id")
+    named = NamedEncoder(str(name))
+    if named.vectors:
+        return read_vectors(named.vectors, limit=limit) if wanted is None else read_known(named.vectors, wanted)
+    located = named.model
     from paranmt_hf.encoders.composition import take_apart
     from paranmt_hf.encoders.loading import load
 
-    located = locate(name)
     composition = take_apart(list(load(located)))
     part = next((part for part in composition.parts if part.vocabulary.kind in ("word", "ngram")), None)
     if part is None:
@@ -221,13 +214,13 @@ def count_words(corpus: str | Path) -> WordCounts:
     path = Path(corpus).expanduser()
     if path.is_file() and path.suffix != ".parquet" and is_count_list(path):
         return read_counts(path)
-    counts: dict[str, float] = {}
-    tokenizer, rows = WordTokenizer(), 0
+    tokenizer, counter, rows = WordTokenizer(), UnitCounter(["word"]), 0
     with Progress(f"counting words of {path.name}", None, least=_QUIET_SECONDS) as progress:
         for column in _columns(path, str(corpus)):
-            _add(tokenizer.tables(column)[0], counts)
+            counter.add(tokenizer.tables(column)[0])
             rows += len(column)
             progress.advance_to(rows)
+    counts = counter.result()["word"]
     if not counts:
         raise InputError(f"{corpus} holds no word, so no word has a frequency; name another text or a list")
     return WordCounts(counts, f"{rows:,} sentences of {corpus}")
@@ -254,10 +247,3 @@ def _holds_pairs(path: Path) -> bool:
             # What is wrong with it is said where it is read.
             return False
     return not path.exists() and is_id(split_revision(str(path))[0])
-
-
-def _add(table: TokenTable, counts: dict[str, float]) -> None:
-    found = np.bincount(table.ids, minlength=len(table.vocabulary))
-    for token in np.flatnonzero(found).tolist():
-        word = table.vocabulary[token]
-        counts[word] = counts.get(word, 0) + int(found[token])

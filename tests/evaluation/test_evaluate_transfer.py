@@ -96,7 +96,7 @@ def test_bad_input(folder, capsys):
     fails(
         capsys,
         [*base, "--vectors", "no.txt"],
-        "there is no no.txt: expected a file of word vectors, the folder of an encoder",
+        "no encoder 'no.txt'",
     )
     fails(capsys, [*base, "--vectors", "v.txt", "--folds", "1"], "folds must be from 2 to 100, was 1")
     fails(capsys, [*base, "--vectors", "v.txt", "--folds", "30"], "MR: 30 folds need at least")

@@ -109,7 +109,7 @@ def test_equal_seeds_give_equal_results_and_others_other_folds():
 def test_the_number_of_threads_changes_nothing(monkeypatch):
     items, found = noisy(120), []
     for processors in (1, 5):
-        monkeypatch.setattr(transfer_heads, "_processors", lambda processors=processors: processors)
+        monkeypatch.setattr(transfer_heads, "visible_cores", lambda processors=processors: processors)
         found.append(tuned_head({"all": items}, "nested", CONFIG, Ticks()))
     assert (found[0].accuracy, found[0].dev, found[0].penalties) == (
         found[1].accuracy,
@@ -119,7 +119,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
 
 
 def test_an_interruption_ends_all_folds(monkeypatch):
-    monkeypatch.setattr(transfer_heads, "_processors", lambda: 2)
+    monkeypatch.setattr(transfer_heads, "visible_cores", lambda: 2)
     ticks = Ticks()
 
     def tick():

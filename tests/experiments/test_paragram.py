@@ -66,7 +66,7 @@ def test_word_vectors_of_encoders(models, folder):
         word_vectors(models / "trigram")
     with pytest.raises(InputError, match="word has no vector of any of the 1 words that are asked for"):
         word_vectors(models / "word", {"yak"})
-    with pytest.raises(InputError, match="there is no nowhere: expected a file of word vectors, the folder of an"):
+    with pytest.raises(InputError, match="no encoder 'nowhere': expected a folder or a file of word vectors"):
         word_vectors("nowhere")
 
 

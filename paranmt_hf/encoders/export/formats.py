@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -278,25 +279,15 @@ def _write_graph(composition: Composition, folder: Path) -> None:
     save_graph(graph, folder, inputs, outputs, weights_file=JS_WEIGHTS_FILE)
 
 
-def _read_onnx(folder: Path) -> Encode | None:
-    """Load what `_write_onnx` wrote; None if onnxruntime is missing."""
-    return _reader(folder, folder / GRAPH_FILE)
-
-
-def _read_js(folder: Path) -> Encode | None:
-    """Do what the pipeline of transformers.js does; None if onnxruntime is missing."""
-    return _reader(folder, folder / JS_FOLDER / GRAPH_FILE)
-
-
-def _reader(folder: Path, graph: Path) -> Encode | None:
-    """Run a graph, and pool its states by the mean if it has some."""
+def _read_graph(folder: Path, graph: str) -> Encode | None:
+    """Run a graph, and pool its states by the mean as transformers.js does; None if onnxruntime is missing."""
     if not available("onnxruntime"):
         return None
     runtime = require("onnxruntime", "onnx")
     options = runtime.SessionOptions()
     # More threads than cores wait for each other by spinning, which multiplies the time.
     options.intra_op_num_threads = torch.get_num_threads()
-    session = runtime.InferenceSession(str(graph), options)
+    session = runtime.InferenceSession(str(folder / graph), options)
     names = [value.name for value in session.get_inputs()]
     output = session.get_outputs()[0].name
     suffixes = [name.removeprefix("input_ids") for name in names if name.startswith("input_ids")]
@@ -337,7 +328,7 @@ ONNX = Format(
     "all of our encoders",
     (),
     _write_onnx,
-    _read_onnx,
+    partial(_read_graph, graph=GRAPH_FILE),
     "onnx",
     USAGE,
     NOTE,
@@ -376,7 +367,7 @@ TRANSFORMERS_JS = Format(
     "all of our encoders",
     (),
     _write_js,
-    _read_js,
+    partial(_read_graph, graph=f"{JS_FOLDER}/{GRAPH_FILE}"),
     "transformers.js",
     PIPELINE,
     JS_NOTE,

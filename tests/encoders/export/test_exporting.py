@@ -18,7 +18,6 @@ from paranmt_hf.cli import main
 from paranmt_hf.encoders.export import export as exporting
 from paranmt_hf.encoders.export import graph
 from paranmt_hf.encoders.export.export import export_encoder, formats
-from paranmt_hf.encoders.export.formats import _read_onnx as read_onnx
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.saving import save
@@ -105,7 +104,7 @@ def test_onnx_gives_equal_vectors(sources, tmp_path, real_sentences, name):
     theirs, ours = check(sources, name, "onnx", tmp_path / "out", sentences)
     np.testing.assert_allclose(theirs, ours, atol=1e-5)
     assert np.abs(theirs).sum() > 1
-    run = read_onnx(tmp_path / "out")
+    run = formats()["onnx"].read(tmp_path / "out")
     # Padding changes nothing, and a batch may hold no unit at all.
     alone = np.concatenate([run([sentence]) for sentence in SENTENCES])
     np.testing.assert_allclose(alone, theirs[: len(SENTENCES)], atol=1e-6)
