@@ -73,14 +73,7 @@ def build_encoder(
 
 
 def modules_of(family: Family, units: list[str], weight: np.ndarray, config: EncoderConfig) -> list[nn.Module]:
-    """Make the modules of one encoder.
-
-    Args:
-        family: Its kind, one that is trained on pairs.
-        units: Unit of each row; the first is the unknown unit.
-        weight: Vectors of the units [row, dimension].
-        config: The settings, with the dimension filled in.
-    """
+    """Make the modules of one encoder that is trained on pairs, over the vectors of its units [row, dimension]."""
     width, dimension = weight.shape[1], config.dimension or DIMENSION
     if family.name == "trigram":
         return [TrigramEmbedding(units, weight)]

@@ -40,13 +40,7 @@ def _divide(out: np.ndarray, begin: int, width: int, counts: np.ndarray) -> None
 
 
 class ColumnAverage:
-    """Averages columns of sentences, and remembers tokens. Not shared between threads.
-
-    Args:
-        tables: The parts of the encoder.
-        mode: How the means of several are combined: `add` or `concatenate`.
-        remembered: Maximum number of chunks of text and tokens to remember.
-    """
+    """Averages columns of sentences, and remembers up to `remembered` tokens. Not shared between threads."""
 
     def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:
         split = cut_chunk if tables[0].cut == "words" else blank_tokens

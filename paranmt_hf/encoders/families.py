@@ -64,7 +64,6 @@ class Family:
         gates: Number of products of a word and of the last state that a step of a recurrent one adds up.
         centre: What lambda_c pulls its other weights towards.
         table_dimension: The setting that is the width of its table; where that is None, and for others, `dimension`.
-        settings: Those of `EncoderConfig` that only some families read, and this one does.
         limits: What a card says of its limits.
         paper: Where it is described.
         trained_by: The command that trains it.
@@ -79,7 +78,6 @@ class Family:
     gates: int = 0
     centre: Literal["zero", "initial"] = "zero"
     table_dimension: str = "dimension"
-    settings: tuple[str, ...] = ()
     limits: str = BAG
     paper: str = PARANMT
     trained_by: str = "train"
@@ -96,16 +94,15 @@ _RECORDS = (
         "TRIGRAM",
         "trigram",
         table_dimension="trigram_dimension",
-        settings=("trigrams", "trigram_dimension"),
     ),
-    _ordered("lstm", "LSTM", gates=4, settings=("pooling", "word_dimension")),
-    _ordered("blstm", "BLSTM", gates=8, settings=("pooling", "word_dimension", "directions")),
-    _layered("projection", "projection", settings=("word_dimension",)),
-    _layered("dan", "DAN", settings=("word_dimension", "layers", "activation")),
-    _ordered("rnn", "RNN", gates=1, settings=("word_dimension", "activation"), paper=PARAGRAM),
+    _ordered("lstm", "LSTM", gates=4),
+    _ordered("blstm", "BLSTM", gates=8),
+    _layered("projection", "projection"),
+    _layered("dan", "DAN"),
+    _ordered("rnn", "RNN", gates=1, paper=PARAGRAM),
     # Its state is as wide as its words.
     _ordered("irnn", "iRNN", gates=1, table_dimension="dimension", centre="initial", paper=PARAGRAM),
-    _ordered("plstm", "peephole LSTM", gates=4, settings=("word_dimension", "output_gate"), paper=PARAGRAM),
+    _ordered("plstm", "peephole LSTM", gates=4, paper=PARAGRAM),
     Family(
         "sent2vec",
         "Sent2Vec",

@@ -106,12 +106,7 @@ def rotate_together(encoder: SentenceEncoder, rotation: np.ndarray) -> SentenceE
 
 
 def rotate_parts(encoder: SentenceEncoder, rotations: list[np.ndarray]) -> SentenceEncoder:
-    """Rotate each table of a concatenation by itself.
-
-    Args:
-        encoder: The encoder, stored in full precision; its tables may be changed.
-        rotations: Orthogonal matrix of each [dimension of the part, dimension of the part].
-    """
+    """Rotate each table of a concatenation, stored in full precision, by its own orthogonal matrix."""
     composition = take_apart(list(encoder))
     for part, rotation in zip(composition.parts, rotations, strict=True):
         _multiply(part.modules[0], rotation)

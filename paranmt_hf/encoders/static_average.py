@@ -60,15 +60,7 @@ class StaticAverage:
         self._columns: list[ColumnAverage] = []
 
     def encode(self, sentences: Sequence[str], *, threads: int = 1) -> np.ndarray:
-        """Encode sentences.
-
-        Args:
-            sentences: The sentences.
-            threads: Number of threads, for more than a block of sentences.
-
-        Returns:
-            Vectors [sentence, dimension], float32; zeros for a sentence without units.
-        """
+        """Encode sentences into vectors [sentence, dimension], float32; zeros for a sentence without units."""
         vectors = np.empty((len(sentences), self.dimension), np.float32)
         if self._are_few(sentences):
             self._encode_few(sentences, vectors)

@@ -220,11 +220,7 @@ class TrigramLookup(Lookup):
         return self._crossing.ravel()[places]
 
     def inside(self, tokens: np.ndarray) -> Bags:
-        """Rows of the trigrams in some tokens and the blanks around them.
-
-        Args:
-            tokens: Token ids [token] of the last table that was looked up.
-        """
+        """Rows of the trigrams in some tokens, of the table looked up last, and the blanks around them."""
         return Bags(*expand(self._inside, self._starts[tokens], self._counts[tokens]))
 
 

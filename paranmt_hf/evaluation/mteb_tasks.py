@@ -47,16 +47,7 @@ def quiet_mteb() -> Iterator[None]:
 
 
 def find_tasks(names: Sequence[str], languages: Sequence[str] = ("eng",)) -> list[AbsTask]:
-    """Find tasks by name.
-
-    Args:
-        names: Names of tasks, such as `STS12`, or of benchmarks, such as `MTEB(eng, v2)`, of which all are taken.
-        languages: Of tasks in several languages only these parts, by their codes of three letters (ISO 639-3): those
-            whose every text is in one of them. A benchmark says itself which parts it takes.
-
-    Returns:
-        The tasks, each once, in their order.
-    """
+    """Find tasks by names of tasks or benchmarks; of several languages only parts that are in `languages`."""
     mteb = require("mteb", EXTRA)
     if not names:
         raise InputError("name a task of mteb, such as STS12", option="tasks")

@@ -267,8 +267,17 @@ def read_pit(folder: Path) -> StsSet:
     return collect(TWITTER, rows, (path, path))
 
 
-def read_hub(dataset: str, *, split: str = "test") -> StsSet:
-    """Read a split of a dataset of the Hub or of a local folder, such as MTEB's: all data sets of a year in one."""
+def read_hub(
+    dataset: str, *, split: str = "test", columns: Sequence[str] = COLUMNS, revision: str | None = None
+) -> StsSet:
+    """Read a split of a dataset of the Hub or of a local folder, such as MTEB's: all data sets of a year in one.
+
+    Args:
+        dataset: Hub id such as `mteb/sts12-sts`, or a folder that `load_dataset` reads.
+        split: Name of the split.
+        columns: Names of the columns of score, first and second sentence.
+        revision: Branch, tag or commit on the Hub.
+    """
     from datasets import load_dataset, load_dataset_builder
 
     folder = Path(dataset) if Path(dataset).is_dir() else None
@@ -280,8 +289,8 @@ def read_hub(dataset: str, *, split: str = "test") -> StsSet:
                 f"{_LAYOUTS}"
             )
         if splits is None:
-            check_remote(dataset, lambda: load_dataset_builder(dataset))
-        rows = load_dataset(dataset, split=split)
+            check_remote(dataset, lambda: load_dataset_builder(dataset, revision=revision))
+        rows = load_dataset(dataset, split=split, revision=revision)
     except InputError:
         raise
     except Exception as error:  # the library raises whatever the Hub, the files and pyarrow raise
@@ -289,13 +298,13 @@ def read_hub(dataset: str, *, split: str = "test") -> StsSet:
         here = absent_here(dataset)
         where = f"{here}; taken for an id on the Hub: " if here else ""
         raise InputError(f"{where}cannot load the split {split!r} of {dataset}: {reason}") from None
-    if missing := [column for column in COLUMNS if column not in rows.column_names]:
+    if missing := [column for column in columns if column not in rows.column_names]:
         raise InputError(
-            f"{dataset} has no column {missing[0]!r}; its columns are {', '.join(rows.column_names)}; rename "
-            "those of the score and the sentences"
+            f"{dataset} has no column {missing[0]!r}; its columns are {', '.join(rows.column_names)}: name the "
+            "columns of score and sentences"
         )
     try:
-        values = [["" if value is None else str(value) for value in rows[column]] for column in COLUMNS]
+        values = [["" if value is None else str(value) for value in rows[column]] for column in columns]
     # Parquet readers do not check that text is UTF-8.
     except UnicodeDecodeError:
         raise InputError(f"{dataset}: expected text in UTF-8, found other bytes; write its files again") from None

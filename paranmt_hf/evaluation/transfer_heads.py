@@ -258,15 +258,7 @@ def target_distributions(scores: np.ndarray) -> np.ndarray:
 def train_relatedness(
     train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, seed: int, tick: Tick
 ) -> Relatedness:
-    """Train the head of SICK-R and score the test pairs.
-
-    Args:
-        train: Training pairs.
-        dev: Development pairs, which decide when to stop and which weights to keep.
-        test: Pairs to score.
-        seed: Decides the first weights and the order of the pairs.
-        tick: Called after each `PASSES` passes.
-    """
+    """Train the head of SICK-R until the development pairs agree no better, and score the test pairs."""
     with one_thread():
         return _train(train, dev, test, seed, tick)
 

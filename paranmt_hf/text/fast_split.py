@@ -174,11 +174,7 @@ _characters = _Characters()
 
 
 def _mark_characters(text: np.ndarray, joins: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Bring characters beyond ASCII into lower case and into `joins` and `starts`, in place.
-
-    Returns:
-        Positions of the odd ones.
-    """
+    """Lower characters beyond ASCII, mark them in `joins` and `starts`; returns positions of the odd ones."""
     starts &= (text & 0xC0) != 0x80
     leads = np.flatnonzero(text >= 0xC0)
     first = text[leads]
