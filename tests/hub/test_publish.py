@@ -271,7 +271,7 @@ def test_results_of_other_weights_are_refused(model, results, tmp_path):
         results.write_text(text)
         with pytest.raises(InputError, match="results.json"):
             publish(model, MODEL, license="mit", results=results, dry_run=True)
-    with pytest.raises(InputError, match=r"cannot read .*none.json: No such file or directory; expected what"):
+    with pytest.raises(InputError, match="cannot read .*none.json"):
         publish(model, MODEL, license="mit", results=tmp_path / "none.json", dry_run=True)
 
 
