@@ -1,9 +1,40 @@
-"""What tests of training share."""
+"""What tests of training share: checkpoints at every moment, kills, full disks."""
 
 import pytest
+
+from paranmt_hf.training.cpu_engine import CpuEngine
+from tests.training.toys import synonyms, write_data
 
 
 @pytest.fixture
 def checkpoint_always(monkeypatch):
     """Write a checkpoint after every mega-batch."""
     monkeypatch.setattr("paranmt_hf.training.checkpoint.CHECKPOINT_SECONDS", 0)
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_data(tmp_path / "pairs.parquet", synonyms(200))
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture
+def killed_after(monkeypatch):
+    """Call a function, which is killed before a mega-batch."""
+
+    def run(count, function, *arguments, kind=CpuEngine, name="train_on", **options):
+        left, original = iter(range(count)), getattr(kind, name)
+
+        def stopping(self, *rest):
+            if next(left, None) is None:
+                raise Killed
+            return original(self, *rest)
+
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(kind, name, stopping)
+            function(*arguments, **options)
+
+    return run

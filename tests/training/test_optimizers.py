@@ -125,17 +125,6 @@ def test_averages_decay_like_dense_adams():
     torch.testing.assert_close(adam.state()["second"], dense.state[weight]["exp_avg_sq"], atol=1e-6, rtol=1e-4)
 
 
-def test_catching_up_twice_changes_nothing():
-    adam = run_rowwise()
-    before = adam.weight.clone()
-    adam.catch_up()
-    assert (adam.weight != before).any()
-    once = {name: value.clone() for name, value in adam.state().items()}
-    adam.catch_up()
-    for name, value in adam.state().items():
-        torch.testing.assert_close(value, once[name], atol=0, rtol=0)
-
-
 def test_catching_up_after_every_step_equals_once_at_the_end():
     late = run_rowwise()
     late.catch_up()

@@ -145,12 +145,6 @@ def test_every_item_once_and_the_rest_last(count, size):
     np.testing.assert_array_equal(order, again)
 
 
-def test_another_seed_gives_other_groups():
-    vectors = np.random.default_rng(1).standard_normal((200, 6)).astype(np.float16)
-    first, second = (groups_of(neighbour_order(vectors, 10, np.random.default_rng(seed)), 10) for seed in (1, 2))
-    assert len({frozenset(group.tolist()) for group in [*first, *second]}) > 20
-
-
 def test_far_clusters_are_not_mixed():
     # Sixteen clusters of eight, each around a corner of a cube in four dimensions.
     corners = np.array([[bit >> place & 1 for place in range(4)] for bit in range(16)])
@@ -177,11 +171,6 @@ def test_groups_are_nearer_than_random_ones(monkeypatch):
 
     assert abs(cosine(generator.permutation(2000))) < 0.05
     assert cosine(neighbour_order(vectors, 20, np.random.default_rng(2))) > 0.5
-
-
-def test_equal_vectors_are_divided_too():
-    order = neighbour_order(np.ones((50, 3), np.float16), 8, np.random.default_rng(1))
-    assert sorted(order.tolist()) == list(range(50))
 
 
 def test_places_on_a_line(monkeypatch):

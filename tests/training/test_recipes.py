@@ -18,7 +18,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import read_recipe, recipe_names
 from tests.cli.commands import fails, kept_options
-from tests.training.test_model_record import TRAINING
+from tests.training.test_record import TRAINING
 from tests.training.toys import synonyms, write_data
 
 CARDS = Path(__file__).parents[2] / "model_cards"

@@ -2,13 +2,17 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 
+from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.families import BAG, SEQUENCE
 from paranmt_hf.errors import InputError
+from paranmt_hf.training.card import command, hub_datasets, sources, trained_values
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import AveragedModel, History, TrainingRecord
+from paranmt_hf.training.record import AveragedModel, History, TrainingRecord, TrainingSettings
 from paranmt_hf.util.records import as_json
 
 VALUES = {
@@ -120,3 +124,87 @@ def test_settings_of_another_version_are_refused(path, value, name):
 def test_no_file(tmp_path):
     with pytest.raises(InputError, match="holds no training.json; expected an encoder trained on pairs"):
         TrainingRecord.read(tmp_path)
+
+
+TRAINING = TrainingRecord(
+    settings=TrainingSettings(
+        encoder=EncoderConfig(model="word-trigram", dimension=300, vectors="sha256:abc", words=50_000),
+        training=TrainConfig(epochs=1, learning_rate=0.0003, decay=True, seed=2, teacher="x"),
+        data={
+            "sources": [
+                ["captions.parquet 19 bytes", "every.parquet 7 bytes"],
+                {"dataset": "org/c", "revision": "12"},
+            ],
+            "subset": "filtered",
+            "ranges": {"para_score": [0.4, None], "reference_length": [None, 30.0]},
+            "max_pairs": 1000,
+            "unwanted_sentences": 20,
+        },
+        development="STS17-track5",
+    ),
+    inputs={"vectors": "glove.txt"},
+    pairs=1234,
+    history=History(),
+    development=0.8,
+    dimension=600,
+    parameters=30_000_000,
+    versions={},
+    machine="x86_64",
+    paranmt_hf="0.1.0",
+)
+
+
+def test_command_by_hand():
+    assert command(TRAINING) == (
+        "paranmt train --data captions.parquet every.parquet org/c@12 --model word-trigram --vectors glove.txt "
+        "--architecture words=50000 --learning-rate 0.0003 --epochs 1 --teacher x --seed 2 --optimization decay=true "
+        "--selection min_score=0.4,max_length=30,subset=filtered,max_pairs=1000 --development STS --exclude STS "
+        "--out FOLDER"
+    )
+
+
+def test_languages_of_releases_here_and_on_the_hub():
+    german, english = {"release": "corpus", "language": "de", "files": {}}, {"dataset": "org/c", "revision": "12"}
+    files, other = ["captions.parquet 19 bytes"], {**english, "kind": "hub"}
+    assert (
+        languages({"sources": [german, english]}) == languages({"sources": [english, files, german]}) == ["de", "en"]
+    )
+    # Of files and of datasets that are no releases nothing is known.
+    assert languages({"sources": [german, files, other]}) == ["de"]
+    assert languages({"sources": [english, files, other]}) == []
+    assert languages({"sources": [{**english, "language": "fr"}, german]}) == ["de", "fr"]
+
+
+def test_a_development_set_of_any_name_stays_one_word():
+    settings = replace(TRAINING.settings, development="my pairs; rm x")
+    assert " --development 'my pairs; rm x' --exclude STS" in command(replace(TRAINING, settings=settings))
+
+
+def test_a_file_whose_name_is_not_known_is_named_by_its_option():
+    assert "--vectors VECTORS " in command(replace(TRAINING, inputs={}))
+
+
+def values_of(folder, training):
+    (folder / "modules.json").write_text("[]")
+    return trained_values("x", folder, training)
+
+
+def test_values_by_hand(tmp_path):
+    values = values_of(tmp_path, TRAINING)
+    assert values["title"] == "WORD,TRIGRAM" and values["papers"] == [
+        "ParaNMT-50M (Wieting and Gimpel 2018, section 4)"
+    ]
+    assert values["sources"] == sources(TRAINING) == ["captions.parquet", "every.parquet", "org/c@12"]
+    assert values["datasets"] == hub_datasets(TRAINING.settings.data) == ["org/c"]
+    assert values["commands"] == [command(TRAINING)] and values["languages"] is None
+
+
+def test_values_of_a_family_of_another_paper(tmp_path):
+    """A projection's record has everything that its card needs."""
+    settings = replace(TRAINING.settings, encoder=EncoderConfig(model="projection,trigram"))
+    values = values_of(tmp_path, replace(TRAINING, settings=settings))
+    assert values["papers"][0] == "PARAGRAM-PHRASE (Wieting et al. 2016, section 3)"
+    assert (values["limits"], values["trigrams"]) == (BAG, True)
+    settings = replace(TRAINING.settings, encoder=EncoderConfig(model="word+lstm"))
+    values = values_of(tmp_path, replace(TRAINING, settings=settings))
+    assert (values["limits"], values["trigrams"]) == (SEQUENCE, False)

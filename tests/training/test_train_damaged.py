@@ -1,31 +1,23 @@
-"""Training that continues in a work folder with damaged files of equal length, or on a full disk."""
+"""Checkpoints, and training that continues with damaged files of equal length or on a full disk."""
 
-import resource
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
-import numpy as np
-import pyarrow as pa
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
-from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.units import lookup
 from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.training import epochs
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.cpu_engine import CpuEngine
-from paranmt_hf.training.pair_store import keys_are_whole, read_keys, write_pairs, write_tokens
 from paranmt_hf.training.train import train
 from paranmt_hf.training.trainer import MegaBatchTrainer
-from tests.training.test_train_interrupted import Killed, interrupted, teacher_of
-from tests.training.toys import encoder_of, small, store_of, synonyms, write_data
+from tests.training.test_train_interrupted import teacher_of
+from tests.training.toys import full_disk, small, synonyms, weights_of
 
 pytestmark = pytest.mark.usefixtures("checkpoint_always")
-
-
-@pytest.fixture
-def data(tmp_path):
-    return write_data(tmp_path / "pairs.parquet", synonyms(200))
+TENSORS = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor(1), "c": torch.ones(2, dtype=torch.bfloat16)}
 
 
 def zero(path):
@@ -36,144 +28,98 @@ def zero(path):
     path.write_bytes(content[:half] + bytes(len(content) - half))
 
 
-@pytest.mark.parametrize(
-    "name", ["pairs/keys", "pairs/word.rows", "pairs/word.bounds", "pairs/pairs.json", "initial/model.safetensors"]
-)
-def test_damaged_pairs_are_made_again(tmp_path, data, monkeypatch, caplog, name):
+def test_round_trip_of_a_checkpoint(tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    assert read_checkpoint(path) is None
+    write_checkpoint(path, TENSORS, {"epoch": 3, "history": {"losses": [[1, 0.1]]}})
+    tensors, state = read_checkpoint(path)
+    assert state == {"epoch": 3, "history": {"losses": [[1, 0.1]]}}
+    for name, value in TENSORS.items():
+        torch.testing.assert_close(tensors[name], value, atol=0, rtol=0)
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.safetensors"]
+
+
+def test_damaged_checkpoints(tmp_path):
+    """Cut off, of another program, or with other values and the checksum of these."""
+    path = tmp_path / "checkpoint.safetensors"
+    write_checkpoint(path, TENSORS, {"epoch": 1})
+    whole = path.read_bytes()
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    for length in (0, 7, 60, -1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(InputError, match="checkpoint.safetensors is damaged"):
+            read_checkpoint(path)
+    for tensors, known in ((TENSORS, None), ({**TENSORS, "a": torch.zeros(2, 3)}, metadata)):
+        save_file(tensors, path, metadata=known)
+        with pytest.raises(InputError, match="checkpoint.safetensors is damaged"):
+            read_checkpoint(path)
+
+
+@pytest.mark.parametrize("name", ["pairs/word.rows", "pairs/pairs.json", "initial/model.safetensors"])
+def test_damaged_pairs_are_made_again(tmp_path, data, killed_after, monkeypatch, caplog, name):
     # Pulled back to the initial weights, the result depends on these also where a checkpoint is there.
     settings = small(lambda_w=0.01)
     train(data, tmp_path / "whole", **settings)
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        interrupted(patch, 3)
-        train(data, tmp_path / "out", **settings)
+    killed_after(3, train, data, tmp_path / "out", **settings)
     zero(tmp_path / "out.work" / name)
     calls, original = [], CpuEngine.train_on
     monkeypatch.setattr(CpuEngine, "train_on", lambda self, *rest: calls.append(1) or original(self, *rest))
     train(data, tmp_path / "out", **settings)
-    assert len(calls) == 10 - 3, "it did not go on from the checkpoint"
+    assert len(calls) == 10 - 3, "it did not continue from the checkpoint"
     if not name.startswith("initial"):
         assert f"warning: {tmp_path / 'out.work' / 'pairs'} is damaged and is made again" in caplog.text
-    assert (tmp_path / "out" / "model.safetensors").read_bytes() == (
-        tmp_path / "whole" / "model.safetensors"
-    ).read_bytes()
+    assert weights_of(tmp_path / "out") == weights_of(tmp_path / "whole")
 
 
-def test_damaged_keys_of_taught_sentences_are_made_again(tmp_path, data, monkeypatch):
+def test_damaged_keys_of_taught_sentences_are_made_again(tmp_path, data, killed_after):
     settings = small(**teacher_of(synonyms(200), tmp_path / "teacher"))
     train(data, tmp_path / "whole", **settings)
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        interrupted(patch, 3)
-        train(data, tmp_path / "out", **settings)
+    killed_after(3, train, data, tmp_path / "out", **settings)
     zero(tmp_path / "out.work" / "tokens" / "keys")
     train(data, tmp_path / "out", **settings)
-    assert (tmp_path / "out" / "model.safetensors").read_bytes() == (
-        tmp_path / "whole" / "model.safetensors"
-    ).read_bytes()
+    assert weights_of(tmp_path / "out") == weights_of(tmp_path / "whole")
 
 
-def test_zeroed_checkpoint_is_named(tmp_path, data, monkeypatch):
-    settings = small()
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        interrupted(patch, 3)
-        train(data, tmp_path / "out", **settings)
+def test_zeroed_checkpoint_is_named(tmp_path, data, killed_after):
+    killed_after(3, train, data, tmp_path / "out", **small())
     state = tmp_path / "out.work" / "checkpoint.safetensors"
     zero(state)
-    with pytest.raises(InputError, match=f"^{state} is damaged; remove it and run again, from the start$"):
-        train(data, tmp_path / "out", **settings)
-    assert state.exists()
-
-
-def test_truncated_settings_are_told(tmp_path, data, monkeypatch):
-    settings = small()
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        interrupted(patch, 3)
-        train(data, tmp_path / "out", **settings)
-    work = tmp_path / "out.work"
-    whole = (work / "run.json").read_bytes()
-    (work / "run.json").write_bytes(whole[:50])
-    with pytest.raises(
-        InputError, match=f"^{work}/run.json is damaged: it is not JSON .*; expected .*; delete {work} to start again"
-    ):
-        train(data, tmp_path / "out", **settings)
-    (work / "run.json").write_bytes(whole)
-    assert train(data, tmp_path / "out", **settings).record.history.pairs == 400
-
-
-def test_a_checkpoint_knows_its_values(tmp_path):
-    path = tmp_path / "checkpoint.safetensors"
-    tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor(1), "c": torch.ones(2, dtype=torch.bfloat16)}
-    write_checkpoint(path, tensors, {"step": 3})
-    found, state = read_checkpoint(path)
-    assert state == {"step": 3}
-    for name, value in tensors.items():
-        torch.testing.assert_close(found[name], value, atol=0, rtol=0)
-    save_file({**tensors, "a": torch.zeros(2, 3)}, tmp_path / "other", metadata=_metadata(path))
-    with pytest.raises(InputError, match="other is damaged; remove it"):
-        read_checkpoint(tmp_path / "other")
-
-
-def _metadata(path):
-    from safetensors import safe_open
-
-    with safe_open(path, framework="pt") as file:
-        return file.metadata()
-
-
-@contextmanager
-def full_disk(room):
-    """Let no file get longer than some bytes; not longer than needed, because pytest itself may write into a file."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def test_no_room_for_tokens_or_pairs(tmp_path):
-    sides = synonyms(3000)
-    encoder = encoder_of(sides, model="word", dimension=4)
-    message = f"^cannot write {tmp_path}/pairs-tokens/(ids|keys): File too large; make room"
-    with full_disk(20_000), pytest.raises(WriteError, match=message):
-        store_of(sides, encoder, tmp_path / "pairs")
-    (part,) = take_apart(list(encoder)).parts
-    tokens = write_tokens([(pa.array(sides[0]), pa.array(sides[1]))], tmp_path / "tokens")
-    readers, sizes = {"word": lookup(part.vocabulary)}, {"word": len(part.vocabulary)}
-    message = f"^cannot write {tmp_path}/pairs/word.rows: File too large; make room and "
-    with full_disk(20_000), pytest.raises(WriteError, match=message):
-        write_pairs(tokens.tables(), tmp_path / "pairs", readers, sizes)
-
-
-def test_the_same_command_goes_on_with_room(tmp_path, data):
-    train(data, tmp_path / "whole", **small())
-    message = f"^cannot write {tmp_path}/out.work/tokens/.*: .*; make room and run the same"
-    with full_disk(2000), pytest.raises(WriteError, match=message):
+    with pytest.raises(InputError, match=f"^{state} is damaged"):
         train(data, tmp_path / "out", **small())
-    train(data, tmp_path / "out", **small())
-    assert (tmp_path / "out" / "model.safetensors").read_bytes() == (
-        tmp_path / "whole" / "model.safetensors"
-    ).read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pairs.parquet", "whole"]
+    state.unlink()
+    assert train(data, tmp_path / "out", **small()).record.history.pairs == 400
 
 
-@pytest.mark.parametrize("name", ["optimizer.pt", "trainer_state.json", "complete"])
-def test_a_damaged_checkpoint_of_the_trainer_is_named(tmp_path, data, monkeypatch, name):
+@pytest.mark.parametrize("name", ["optimizer.pt", "complete"])
+def test_a_damaged_checkpoint_of_the_trainer_is_named(tmp_path, data, killed_after, name):
     settings = small("lstm", device="cpu", epochs=1)
-    original, count = MegaBatchTrainer._save_checkpoint, iter(range(2))
-
-    def save(self, *arguments):
-        if next(count, None) is None:
-            raise Killed
-        return original(self, *arguments)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(MegaBatchTrainer, "_save_checkpoint", save)
-        train(data, tmp_path / "out", **settings)
+    kind, save = MegaBatchTrainer, "_save_checkpoint"
+    killed_after(2, train, data, tmp_path / "out", kind=kind, name=save, **settings)
     checkpoint = max((tmp_path / "out.work" / "trainer").glob("checkpoint-*"), key=lambda path: len(path.name))
     zero(checkpoint / name)
-    expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again, which continues from"
-    with pytest.raises(InputError, match=expected):
+    with pytest.raises(InputError, match=f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint}"):
         train(data, tmp_path / "out", **settings)
+
+
+def test_no_room_for_tokens_or_a_checkpoint(tmp_path, data, monkeypatch):
+    train(data, tmp_path / "whole", **small())
+    out, original, count = tmp_path / "out", epochs.write_checkpoint, iter(range(4))
+    with full_disk(2000), pytest.raises(WriteError, match=f"^cannot write {out}.work/tokens/"):
+        train(data, out, **small())
+
+    def write(*arguments):
+        with full_disk(500) if next(count, None) is None else nullcontext():
+            original(*arguments)
+
+    with monkeypatch.context() as patch, pytest.raises(InputError, match="cannot save .*checkpoint.safetensors: "):
+        patch.setattr(epochs, "write_checkpoint", write)
+        train(data, out, **small())
+    before = read_checkpoint(tmp_path / "out.work" / "checkpoint.safetensors")
+    assert before is not None and before[1]["mega"] == 4
+    train(data, out, **small())
+    assert weights_of(out) == weights_of(tmp_path / "whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pairs.parquet", "whole"]
 
 
 @pytest.mark.slow
@@ -187,23 +133,8 @@ def test_no_room_for_a_checkpoint_of_the_trainer(tmp_path, data, monkeypatch):
             return original(self, *arguments)
 
     train(data, tmp_path / "whole", **settings)
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, pytest.raises(WriteError, match=f"{tmp_path}/out.work/trainer/checkpoint-12"):
         patch.setattr(MegaBatchTrainer, "_save_checkpoint", save)
-        expected = f"^cannot write {tmp_path}/out.work/trainer/checkpoint-12: torch failed writing a file; make "
-        with pytest.raises(WriteError, match=expected):
-            train(data, tmp_path / "out", **settings)
+        train(data, tmp_path / "out", **settings)
     train(data, tmp_path / "out", **settings)
-    assert bytes_of_weights(tmp_path / "out") == bytes_of_weights(tmp_path / "whole")
-
-
-def bytes_of_weights(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.safetensors")}
-
-
-def test_checksums_of_what_is_written(tmp_path):
-    write_tokens([(["a b", "c"], ["d", "e f"])], tmp_path / "tokens")
-    assert read_keys(tmp_path / "tokens").shape == (2, 2) and keys_are_whole(tmp_path / "tokens")
-    np.zeros(4, np.uint64).tofile(tmp_path / "tokens" / "keys")
-    assert not keys_are_whole(tmp_path / "tokens")
-    (tmp_path / "tokens" / "keys").unlink()
-    assert not keys_are_whole(tmp_path / "tokens")
+    assert weights_of(tmp_path / "out") == weights_of(tmp_path / "whole")

@@ -14,15 +14,11 @@ from paranmt_hf.training.device import engine
 from paranmt_hf.training.device.engine import DeviceEngine
 from paranmt_hf.training.epochs import _ahead
 from paranmt_hf.training.train import train
-from tests.training.toys import small, synonyms, write_data
+from tests.training.toys import small
 
 CPU = torch.device("cpu")
 
 pytestmark = pytest.mark.usefixtures("checkpoint_always")
-
-
-class Killed(BaseException):
-    pass
 
 
 @pytest.fixture
@@ -38,11 +34,6 @@ def gpu(monkeypatch):
     monkeypatch.setattr(engine, "device_engine", device_engine)
     monkeypatch.setattr(workflow, "_check_device", lambda config: None)
     return asked
-
-
-@pytest.fixture
-def data(tmp_path):
-    return write_data(tmp_path / "pairs.parquet", synonyms(200))
 
 
 def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
@@ -75,19 +66,10 @@ def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
         torch.testing.assert_close(one.table.weight, other.table.weight, atol=1e-4, rtol=0)
 
 
-def test_killed_and_resumed(tmp_path, data, gpu, monkeypatch):
+def test_killed_and_resumed(tmp_path, data, gpu, killed_after):
     options = small("word", device="cuda", lambda_w=0.01, negatives="mix")
     whole = train(data, tmp_path / "whole", **options)
-    original, count = DeviceEngine.train_on, iter(range(6))
-
-    def train_on(self, *arguments):
-        if next(count, None) is None:
-            raise Killed
-        return original(self, *arguments)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(DeviceEngine, "train_on", train_on)
-        train(data, tmp_path / "killed", **options)
+    killed_after(6, train, data, tmp_path / "killed", kind=DeviceEngine, **options)
     again = train(data, tmp_path / "killed", **options)
     assert np.array(again.record.history.losses) == pytest.approx(np.array(whole.record.history.losses))
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed")]

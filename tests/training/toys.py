@@ -1,5 +1,8 @@
 """Small corpora, encoders and stores of pairs that tests of training share."""
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -82,6 +85,22 @@ def write_data(path: Path, sides: tuple[Sentences, Sentences], **options: object
     """A Parquet file of pairs, as `train` reads it."""
     pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path, **options)
     return path
+
+
+@contextmanager
+def full_disk(room: int) -> Iterator[None]:
+    """Let no file get longer than some bytes; not longer than needed, because pytest itself may write into a file."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def weights_of(folder: Path) -> dict[Path, bytes]:
+    """The bytes of all weights in a folder."""
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.safetensors")}
 
 
 def small(model: str = "word", **settings: object) -> dict[str, object]:
