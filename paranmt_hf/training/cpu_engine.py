@@ -102,8 +102,7 @@ class CpuTable:
         """Find the rows that a step moves and what their gradient follows from.
 
         The gradient is of the vectors that `add_means` added to last [sentence, all dimensions], float32; `moves`
-        tells which
-        vectors have one [sentence], bool.
+        tells which vectors have one [sentence], bool.
         """
         assert self._forward is not None
         units, lengths = self._forward

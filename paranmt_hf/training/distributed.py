@@ -175,9 +175,8 @@ def summed(
 
     Args:
         processes: The processes that train together.
-        sent: For each table the distinct rows with a gradient from the pairs of this process (see `tables.distinct`),
-        and
-            their gradients, float32 [row] and [row, dimension]; as many rows in each process.
+        sent: For each table the distinct rows with a gradient from the pairs of this process (see `tables.distinct`)
+            and their gradients, float32 [row] and [row, dimension]; as many rows in each process.
         totals: For each table zeros [row of the table, dimension]; they get the gradient from all pairs.
     """
     # Rows and gradients are sent as 32-bit integers.

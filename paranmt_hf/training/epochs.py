@@ -24,6 +24,7 @@ from paranmt_hf.training.pair_store import MegaBatch, PairStore
 from paranmt_hf.training.pair_views import DistinctSentences, neighbour_order
 from paranmt_hf.training.record import History
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import as_json, from_json
 
 logger = logging.getLogger(__name__)
 Evaluate = Callable[[], float]
@@ -190,7 +191,7 @@ class Epochs:
         tensors: dict[str, torch.Tensor] = {}
         for index, table in enumerate(self._tables):
             tensors |= {f"{index}.{name}": value for name, value in table.state().items()}
-        state = {"epoch": self._position.epoch, "mega": self._position.mega, "history": self.history.as_dict()}
+        state = {"epoch": self._position.epoch, "mega": self._position.mega, "history": as_json(self.history)}
         write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step})
 
     def _resume(self) -> None:
@@ -203,7 +204,7 @@ class Epochs:
             own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
             table.restore(own, state["step"])
         self._position = _Position(state["epoch"], state["mega"])
-        self.history = History.from_dict(state["history"])
+        self.history = from_json(History, state["history"], self._checkpoint)
         if self._first:
             logger.info(f"continuing after {self.history.pairs:,} {self.store.unit}")
 

@@ -116,9 +116,8 @@ def similarity_loss(vectors: torch.Tensor, teacher: torch.Tensor, *, weighted: b
     """Mean squared difference between the cosines of all pairs of sentences and the teacher's, a scalar.
 
     The vectors [sentence, dimension] and the teacher's [sentence, teacher dimension] are of the same sentences; the
-    cosine of a
-    sentence with itself is left out. If weighted, the square of each pair is multiplied by the teacher's cosine (0 if
-    negative) + 0.05.
+    cosine of a sentence with itself is left out. If weighted, the square of each pair is multiplied by the teacher's
+    cosine (0 if negative) + 0.05.
     """
     student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
     cosines = wanted @ wanted.T
@@ -133,9 +132,9 @@ def listwise_loss(vectors: torch.Tensor, teacher: torch.Tensor, temperature: flo
     """Cross-entropy between the teacher's and the student's distribution of neighbours, a scalar.
 
     The distribution of a sentence over the others is the softmax of its cosines over the temperature: the lower, the
-    more
-    only the nearest sentences count. The mean cross-entropy is multiplied by the temperature, so that its gradient has
-    about the size of one of cosines. Copies of a sentence, which have the same vector of the teacher, are masked.
+    more only the nearest sentences count. The mean cross-entropy is multiplied by the temperature, so that its
+    gradient has about the size of one of cosines. Copies of a sentence, which have the same vector of the teacher, are
+    masked.
     """
     student, wanted = normalize(vectors, dim=1), normalize(teacher, dim=1)
     cosines = wanted @ wanted.T

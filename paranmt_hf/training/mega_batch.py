@@ -231,8 +231,7 @@ def exclude(
     """Overwrite excluded products of a tile [row, column], so that their similarity is -2.
 
     The scales of its rows and columns are above 0; `corner` has the sentences of its first row and first column.
-    Sentence
-    `rows[i]` excludes sentence `columns[i]`, in the tile or not.
+    Sentence `rows[i]` excludes sentence `columns[i]`, in the tile or not.
     """
     for index in range(len(rows)):
         row, column = rows[index] - corner[0], columns[index] - corner[1]
@@ -250,8 +249,7 @@ def best_of_tile(
     """Find the most similar sentence in each segment of a tile [row, column], of each row and of each column.
 
     Written into `of_rows` are the largest similarity of each row in each segment of columns, in units of 2^-24, and
-    its
-    column [row, segment], both int32; into `of_columns` the same of each column [segment, column].
+    its column [row, segment], both int32; into `of_columns` the same of each column [segment, column].
     """
     height, width = products.shape
     segments = of_rows[0].shape[1]

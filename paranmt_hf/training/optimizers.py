@@ -70,8 +70,11 @@ class Schedule:
             self.drift[step] = self.ratio * (self.sizes[step + 1] + self.drift[step + 1])
 
 
-class _TableOptimizer(torch.optim.Optimizer):
-    """An optimizer that moves tables (parameters with sparse gradients) in the rows of a step alone."""
+class TableAdam(torch.optim.Optimizer):
+    """Adam (Kingma & Ba 2015, algorithm 1) for dense weights, and torch's `SparseAdam` for tables.
+
+    Tables are parameters with sparse gradients; a step moves only the rows of its gradient.
+    """
 
     def __init__(self, parameters: Iterable[torch.nn.Parameter], lr: float) -> None:
         super().__init__(parameters, {"lr": lr})
@@ -82,15 +85,7 @@ class _TableOptimizer(torch.optim.Optimizer):
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
-                    gradient = parameter.grad.coalesce() if parameter.grad.is_sparse else parameter.grad
-                    self._move(parameter, gradient, group["lr"])
-
-    def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
-        raise NotImplementedError
-
-
-class TableAdam(_TableOptimizer):
-    """Adam (Kingma & Ba 2015, algorithm 1) for dense weights, and torch's `SparseAdam` for tables."""
+                    self._move(parameter, parameter.grad, group["lr"])
 
     def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
         state = self.state[parameter]
@@ -100,51 +95,27 @@ class TableAdam(_TableOptimizer):
             state["exp_avg_sq"] = torch.zeros_like(parameter)
         state["step"] += 1
         step = int(state["step"])
-        rows = None
+        rows: Any = slice(None)
         if gradient.is_sparse:
+            gradient = gradient.coalesce()
             rows, gradient = gradient.indices()[0], gradient.values()
-        first, second = state["exp_avg"], state["exp_avg_sq"]
-        moved_first = first if rows is None else first[rows]
-        moved_second = second if rows is None else second[rows]
-        moved_first.mul_(BETA1).add_(gradient, alpha=1 - BETA1)
-        moved_second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
-        root = (moved_second / (1 - BETA2**step)).sqrt_().add_(EPSILON)
-        change = (moved_first / root).mul_(-rate / (1 - BETA1**step))
-        if rows is None:
-            parameter.add_(change)
-        else:
-            first[rows], second[rows] = moved_first, moved_second
-            parameter.index_add_(0, rows, change)
-
-
-class TableAdagrad(_TableOptimizer):
-    """AdaGrad (Duchi et al. 2011); sparse gradients give what dense ones do."""
-
-    def _move(self, parameter: torch.Tensor, gradient: torch.Tensor, rate: float) -> None:
-        state = self.state[parameter]
-        if not state:
-            state["sum"] = torch.full_like(parameter, ADAGRAD_START)
-        squares = state["sum"]
-        if not gradient.is_sparse:
-            squares.addcmul_(gradient, gradient)
-            parameter.addcdiv_(gradient, squares.sqrt(), value=-rate)
-            return
-        rows, values = gradient.indices()[0], gradient.values()
-        moved = squares[rows].addcmul_(values, values)
-        squares[rows] = moved
-        parameter.index_add_(0, rows, values / moved.sqrt_(), alpha=-rate)
+        first = state["exp_avg"][rows].mul_(BETA1).add_(gradient, alpha=1 - BETA1)
+        second = state["exp_avg_sq"][rows].mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
+        state["exp_avg"][rows], state["exp_avg_sq"][rows] = first, second
+        root = (second / (1 - BETA2**step)).sqrt_().add_(EPSILON)
+        parameter[rows] += (first / root).mul_(-rate / (1 - BETA1**step))
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
     """Make the optimizer of the weights of a model that are trained; on the CPU the gradients of tables are sparse."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer: torch.optim.Optimizer
-    if device.type == "cpu":
-        optimizer = {"adam": TableAdam, "adagrad": TableAdagrad}[config.optimizer](weights, lr=config.learning_rate)
-    elif config.optimizer == "adagrad":
+    if config.optimizer == "adagrad":
         optimizer = torch.optim.Adagrad(
             weights, lr=config.learning_rate, initial_accumulator_value=ADAGRAD_START, eps=0
         )
+    elif device.type == "cpu":
+        optimizer = TableAdam(weights, lr=config.learning_rate)
     else:
         optimizer = torch.optim.Adam(weights, lr=config.learning_rate, fused=True)
     if config.clip is not None and device.type == "cpu":

@@ -71,8 +71,7 @@ def with_errors(chosen: np.ndarray, vectors: torch.Tensor, errors: np.ndarray) -
     """Replace mined negatives, as `select_negatives` returns them, by wrong translations that are more similar.
 
     The vectors are of all sentences of the mega-batch [sentence, dimension], wrong translations last; `errors` has the
-    position of
-    the wrong translation of each pair [pair], or -1. A sentence without a negative stays without.
+    position of the wrong translation of each pair [pair], or -1. A sentence without a negative stays without.
     """
     wrong = np.concatenate([errors, errors])[: len(chosen)]
     sentences = np.flatnonzero((wrong >= 0) & (chosen >= 0))

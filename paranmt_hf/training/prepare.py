@@ -52,8 +52,7 @@ def prepare_training(
     """Make what training starts from, unless an earlier run did.
 
     Returns the encoder with its initial weights, the pairs as rows of its tables, and the teacher's vectors, if any;
-    these
-    are kept in the given folder, unless the settings name one.
+    these are kept in the given folder, unless the settings name one.
     """
     initial, tokens = _whole_initial(work), None
     store = _whole_pairs(work / PAIRS, run, work) if initial is not None else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -64,16 +64,6 @@ class History:
     def is_over(self, config: TrainConfig) -> bool:
         """Whether the development score has not improved for `patience` evaluations."""
         return config.patience is not None and self.stale >= config.patience
-
-    def as_dict(self) -> dict[str, Any]:
-        """The course as JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> History:
-        """Read what `as_dict` returned."""
-        pairs = {name: [(int(step), float(value)) for step, value in values[name]] for name in ("losses", "scores")}
-        return cls(**{**values, **pairs})
 
 
 def thinned(losses: list[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -318,8 +318,7 @@ def update(
     """Make a step of Adam (Kingma & Ba 2015, algorithm 1) or AdaGrad (Duchi et al. 2011) on rows that are up to date.
 
     The gradient is multiplied by a factor, below 1 where it is clipped; `floor` is what Adam adds to the root of the
-    second
-    moment.
+    second moment.
     """
     total = np.empty(table.weight.shape[1], np.float32)
     gradient, moves, lengths, column = slopes.gradient, slopes.moves, slopes.lengths, slopes.column

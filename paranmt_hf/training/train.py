@@ -258,8 +258,7 @@ def fit_encoder(
     """Train a model on stored pairs: an engine trains averaging models, the trainer everything else.
 
     The model, from `trainable`, holds the final weights afterwards. `work` gets checkpoints; `held_out` is the
-    development
-    set. Of several processes that train together in the engine for GPUs, rank 0 gets the final weights.
+    development set. Of several processes that train together in the engine for GPUs, rank 0 gets the final weights.
 
     Raises:
         DivergedError: A loss, or a weight at the end, is not finite.

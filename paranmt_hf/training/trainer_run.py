@@ -29,6 +29,7 @@ from paranmt_hf.training.record import History
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.training.trainer import MegaBatchTrainer
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import as_json, from_json
 
 BEST = "best.safetensors"
 
@@ -95,7 +96,7 @@ class HistoryCallback(TrainerCallback):
         self._saved = time.monotonic()
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-            seal(folder, self.history.as_dict())
+            seal(folder, as_json(self.history))
 
 
 def forget_cut_off(folder: Path) -> None:
@@ -233,7 +234,7 @@ def _run(trainer: MegaBatchTrainer, callback: HistoryCallback, store: PairStore)
         # Also without a complete one: an incomplete one of a later step would push out those to come.
         forget_cut_off(folder)
     if last is not None:
-        callback.history = History.from_dict(read_sealed(last))
+        callback.history = from_json(History, read_sealed(last), last)
     total = callback.config.epochs * store.pairs
     with Progress("train", total, done=callback.history.pairs, unit=store.unit) as progress:
         callback.trainer, callback.progress = trainer, progress

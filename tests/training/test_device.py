@@ -297,15 +297,6 @@ def test_loss_that_is_no_number_names_the_step(tmp_path, negatives, row):
     assert torch.equal(table.averages[0], before)
 
 
-def test_sentences_that_are_all_the_same_make_no_step(tmp_path):
-    sides = (["a b"] * 10, ["a b"] * 10)
-    encoder = encoder_of(sides, model="word", dimension=4)
-    store = store_of(sides, encoder, tmp_path)
-    trainer = device_engine(take_apart(list(encoder)), TrainConfig(batch_size=5, mega_batch=2), 10, None, CPU)
-    assert trainer.train_on(next(store.mega_batches(10, seed=1, epoch=0)), np.random.default_rng(1)) == []
-    assert trainer.tables[0].optimizer.step == 0
-
-
 def test_too_little_memory_is_said(tmp_path, monkeypatch):
     def full(*arguments, **options):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 7 GiB.")

@@ -12,9 +12,9 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device.engine import device_engine
-from paranmt_hf.training.device.plan import make_plan, owners
+from paranmt_hf.training.device.plan import owners
 from paranmt_hf.training.device.tables import distinct
-from paranmt_hf.training.distributed import Processes, summed
+from paranmt_hf.training.distributed import Processes
 from paranmt_hf.training.epochs import Epochs
 from paranmt_hf.training.mega_batch import excluded
 from paranmt_hf.training.pair_views import DistinctSentences
@@ -157,43 +157,6 @@ def test_negatives_of_a_process_are_among_its_own(tmp_path):
         assert torch.equal(other[0]["weight"], tables[0]["weight"])
 
 
-@pytest.mark.parametrize("mine_over", [None, "rank"])
-def test_parts_of_a_plan_make_the_whole(tmp_path, mine_over):
-    sides = random_text(PAIRS)
-    config = TrainConfig(batch_size=7, mega_batch=4, mine_over=mine_over)
-    store = store_of(sides, encoder_of(sides, model="word", dimension=4), tmp_path)
-    teacher = teacher_of(sides, tmp_path / "teacher")
-    for mega in store.mega_batches(28, seed=1, epoch=0):
-        plans = [
-            make_plan(mega, np.random.default_rng(1), ["word"], config, teacher, processes=Processes(rank, 3))
-            for rank in range(3)
-        ]
-        whole = make_plan(mega, np.random.default_rng(1), ["word"], config)
-        assert whole.asking is None and whole.together is None
-        if mine_over is None:
-            assert [sum(shares) for shares in plans[0].shares] == [len(step) // 2 for step in whole.steps]
-            wanted = {*zip(*whole.exclusions, strict=True)}
-            parts = [zip(plan.asking[plan.exclusions[0]], plan.exclusions[1], strict=True) for plan in plans]
-            assert set().union(*parts) == wanted and sum(len(plan.exclusions[0]) for plan in plans) == len(wanted)
-        lengths = whole.tables[0].lengths
-        for index, shares in enumerate(plans[0].shares):
-            steps = [plan.steps[index] for plan in plans]
-            assert shares == tuple(len(step) // 2 for step in steps)
-            assert all(len(np.unique(step % mega.pairs // 7)) <= 1 for step in steps)
-            if mine_over is None:
-                np.testing.assert_array_equal(np.sort(np.concatenate(steps)), np.sort(whole.steps[index]))
-            for plan in plans:
-                np.testing.assert_array_equal(plan.together[index], np.concatenate(steps))
-        assert len({plan.tables[0].own_units for plan in plans}) == 1
-        assert plans[0].tables[0].own_units == max(lengths[step].sum() for plan in plans for step in plan.steps)
-
-
-def test_owners():
-    np.testing.assert_array_equal(owners(13, 5, 2), [0, 0, 1, 1, 1] * 2 + [0, 1, 1])
-    np.testing.assert_array_equal(owners(2, 5, 4), [1, 3])
-    np.testing.assert_array_equal(owners(6, 3, 1), [0] * 6)
-
-
 def test_distinct_rows():
     rows, places, count = distinct(torch.tensor([5, 2, 7, 2, 7, 0]), 8, 5)
     assert (rows.tolist(), int(count)) == ([0, 2, 5, 7, 7], 3)
@@ -203,29 +166,6 @@ def test_distinct_rows():
     assert places.tolist() == [0, 1, 2, 2, 2, 2, 2, 2]
     rows, places, count = distinct(torch.tensor([], dtype=torch.long), 4, 2)
     assert (rows.tolist(), places.tolist(), int(count)) == ([3, 3], [2] * 4, 0)
-
-
-def test_sums_of_rows():
-    generator = torch.Generator().manual_seed(1)
-    shapes, chosen = [(6, 2), (4, 3)], [[[0, 2, 5], [2, 3, 5], [5, 5, 5]], [[1, 3], [0, 1], [1, 2]]]
-    whole = [torch.zeros(3, *shape) for shape in shapes]
-    sent = [[], [], []]
-    for gradient, rows, shape in zip(whole, chosen, shapes, strict=True):
-        for rank, own in enumerate(rows):
-            part = torch.randn(len(own), shape[1], generator=generator)
-            # The last row is none, and has no gradient.
-            part[[row == shape[0] - 1 for row in own]] = 0.0
-            gradient[rank, own] = part
-            sent[rank].append((torch.tensor(own), part))
-
-    def work(thread):
-        totals = [torch.zeros(*shape) for shape in shapes]
-        summed(thread, sent[thread.rank], totals)
-        return totals
-
-    for totals in together(3, work):
-        for total, gradient in zip(totals, whole, strict=True):
-            assert torch.equal(total, gradient[0] + gradient[1] + gradient[2])
 
 
 def test_too_few_rows_are_made_more(tmp_path):

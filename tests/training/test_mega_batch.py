@@ -216,28 +216,6 @@ def test_the_bound_of_the_error_of_int8_holds(seed, spikes, dimension):
     assert (off <= errors[:, None] + errors + np.outer(errors, errors) + 1e-6).all()
 
 
-def test_no_sentence_is_much_worse_than_the_best_with_int8():
-    """The best of each segment stands for it, so what is chosen is off by two errors at most."""
-    random = np.random.default_rng(5)
-    vectors, keys = corpus(1100, 64)
-    # Every tenth vector has a few large integers: its whole integers are far coarser than those of the mean.
-    vectors[::10] *= torch.from_numpy(np.exp(2 * random.standard_normal((220, 64))).astype(np.float32))
-    unit = torch.nn.functional.normalize(vectors, dim=1)
-    errors = rounding_errors(unit, *round_to_int8(unit))
-    wanted, found = mine_negatives(vectors, keys), mine_negatives(vectors, keys, precision="int8")
-    cosines = [(unit * unit[torch.from_numpy(chosen)]).sum(dim=1).numpy() for chosen in (wanted, found)]
-    # Of the best one, and of the one that stood for its segment, which may be any.
-    bounds = [errors + other + errors * other for other in (errors[wanted], errors.max())]
-    assert (cosines[0] - cosines[1] <= bounds[0] + bounds[1] + 1e-5).all()
-    assert (found == wanted).mean() > 0.98
-
-
-def test_round_to_int8():
-    integers, scales = round_to_int8(torch.tensor([[0.5, -1.0, 0.25], [0, 0, 0]]))
-    assert integers.tolist() == [[64, -127, 32], [0, 0, 0]]
-    np.testing.assert_allclose(scales, [1 / 127, 1])
-
-
 @pytest.mark.parametrize("one_sided", [False, True])
 def test_mining_on_a_device_by_blocks(one_sided):
     generator = np.random.default_rng(4)

@@ -39,28 +39,6 @@ def test_weighted_similarity_loss_worked_out_by_hand():
     assert torch.autograd.gradcheck(lambda rows: similarity_loss(rows, taught, weighted=True), vectors)
 
 
-def test_setting_decides_the_weights():
-    vectors = torch.randn(4, 3, generator=torch.Generator().manual_seed(1))
-    keys = np.arange(4, dtype=np.uint64)
-    taught = TeacherVectors(keys, np.random.default_rng(1).standard_normal((4, 5)).astype(np.float16))
-    sentences = np.array([[0, 1], [2, 3]])
-    losses = []
-    for weighted in (False, True):
-        config = TrainConfig(teacher="any", weigh_similar=weighted)
-        losses.append(combined_loss(vectors, keys, sentences, config, taught))
-        assert losses[-1] == similarity_loss(vectors, taught.of(keys), weighted=weighted)
-    assert losses[0] != losses[1]
-    listwise = TrainConfig(teacher="any", teacher_loss="listwise", temperature=0.3, teacher_weight=1.0)
-    assert combined_loss(vectors, keys, sentences, listwise, taught) == listwise_loss(vectors, taught.of(keys), 0.3)
-    for name, value in (("weigh_similar", True), ("neighbours", True), ("second_teacher", "x")):
-        with pytest.raises(InputError, match=f"`{name}` is about a teacher's similarities; name one with `teacher`"):
-            TrainConfig(**{name: value})
-    with pytest.raises(InputError, match="`second_teacher` is the `teacher` again"):
-        TrainConfig(teacher="x", second_teacher="x")
-    with pytest.raises(InputError, match="`weigh_similar` is for `teacher_loss` squares"):
-        TrainConfig(teacher="any", weigh_similar=True, teacher_loss="listwise")
-
-
 def test_listwise_loss_worked_out_by_hand():
     student = torch.tensor([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
     wanted = torch.tensor([[4.0, 3.0], [1.0, 0.0], [-1.0, 0.0]])
@@ -124,15 +102,6 @@ def test_directions_of_a_pair_are_added_up(monkeypatch):
     assert sums.dtype == np.float16
     with pytest.raises(InputError, match="has not encoded one of these sentences"):
         taught.directions(np.array([[0, 7]], np.uint64))
-
-
-def test_similarity_loss_is_finite_for_zero_vectors_and_has_the_right_gradient():
-    zero = torch.zeros(3, 2, requires_grad=True)
-    similarity_loss(zero, torch.eye(3)).backward()
-    assert torch.isfinite(zero.grad).all()
-    vectors = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    wanted = torch.randn(5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    assert torch.autograd.gradcheck(lambda rows: similarity_loss(rows, wanted), vectors)
 
 
 def test_vectors_are_found_by_key():
@@ -228,3 +197,27 @@ def test_training_with_a_teacher_lowers_its_term(tmp_path, weight):
             assert len(losses) == 3
     assert before > 0.3
     assert term() < (0.1 if weight == 1 else 0.8) * before
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"weigh_similar": True}, {"teacher_loss": "listwise", "temperature": 0.3, "teacher_weight": 1.0}]
+)
+def test_settings_name_the_loss(settings):
+    vectors = torch.randn(4, 3, generator=torch.Generator().manual_seed(1))
+    keys = np.arange(4, dtype=np.uint64)
+    taught = TeacherVectors(keys, np.random.default_rng(1).standard_normal((4, 5)).astype(np.float16))
+    found = combined_loss(vectors, keys, np.array([[0, 1], [2, 3]]), TrainConfig(teacher="any", **settings), taught)
+    if "temperature" in settings:
+        assert found == listwise_loss(vectors, taught.of(keys), 0.3)
+    else:
+        assert found == similarity_loss(vectors, taught.of(keys), weighted="weigh_similar" in settings)
+    zero = torch.zeros(3, 2, requires_grad=True)
+    similarity_loss(zero, torch.eye(3)).backward()
+    assert torch.isfinite(zero.grad).all()
+
+
+@pytest.mark.parametrize("name", ["weigh_similar", "neighbours", "second_teacher"])
+def test_settings_about_a_teacher_need_one(name):
+    with pytest.raises(InputError) as refused:
+        TrainConfig(**{name: "x" if name == "second_teacher" else True})
+    assert refused.value.option == name

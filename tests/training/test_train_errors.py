@@ -5,7 +5,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import train
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from tests.toys import bytes_of
@@ -46,31 +45,6 @@ def test_they_are_pushed_away_and_a_run_can_be_repeated(tmp_path, caplog):
     again = train(data, tmp_path / "again", **small(error_negatives=1.0, epochs=4))
     same = {name: content for name, content in bytes_of(again.folder).items() if name.endswith("safetensors")}
     assert same.items() <= bytes_of(tmp_path / "m1.0").items()
-
-
-def test_what_is_left_out_is_counted_by_its_reason(tmp_path, caplog):
-    caplog.set_level("INFO")
-    table = pq.read_table(write(tmp_path / "p.parquet", True))
-    columns = {**table.to_pydict(), "para_score": [0.1] * 5 + [0.9] * (table.num_rows - 5)}
-    columns["translation"][6] = None
-    pq.write_table(pa.table(columns), tmp_path / "p.parquet")
-    selection = PairSelection(min_score=0.5)
-    record = train(tmp_path / "p.parquet", tmp_path / "m", selection=selection, **small(error_negatives=1.0)).record
-    assert record.pairs == 60 - 5 - 1
-    told = [line.split(": ", 1)[1] for line in caplog.messages if line.startswith("left out")]
-    assert told == [
-        "5 pairs outside the chosen ranges",
-        "1 pairs without text on a side",
-        "30 pairs different in a number or a negation",
-    ]
-    # Reading the wrong ones says nothing of the others.
-    pairs = Pairs([tmp_path / "p.parquet"], selection, errors_apart=True)
-    assert sum(part.num_rows for part in pairs.errors()) == 30 and pairs.wrong == 0
-    sum(part.num_rows for part in pairs.batches())
-    assert pairs.left_out == (
-        "of 90 pairs 5 are outside the chosen ranges, 1 are without text on a side, "
-        "30 are different in a number or a negation"
-    )
 
 
 def test_where_there_are_none(tmp_path):

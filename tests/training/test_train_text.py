@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
@@ -110,31 +109,19 @@ def test_a_student_follows_its_teacher_on_text_alone(teacher, loss):
     assert again.record.history.losses == result.record.history.losses
 
 
-def test_what_is_said_of_text_counts_sentences(teacher, capsys, caplog):
-    caplog.set_level("INFO")
-    (teacher / "text.txt").write_text("\n".join([f"word{index} other{index % 7}" for index in range(31)] + ["", ""]))
-    words = ["train", "--text", str(teacher / "text.txt"), "--teacher", str(teacher / "teacher"), "--epochs", "2"]
-    assert main([*words, "--batch-size", "4", "--dimension", "4", "--out", str(teacher / "told")]) == 0
-    assert "training on 16 pairs of sentences" in caplog.messages
-    assert "left out: 1 sentences of text dropped as empty" in caplog.messages
-    shown = capsys.readouterr()
-    # 15 twos and one that is both sides, in each of two epochs.
-    assert "  64 sentences in " in shown.out
-    assert " pairs" not in f"{shown.out}{caplog.text}".replace("pairs of sentences", "")
-
-
-def test_text_needs_a_teacher_alone(teacher):
-    text = teacher / "text.txt"
-    with pytest.raises(InputError, match="`text` has sentences without paraphrases.*; give `teacher`"):
-        train(None, teacher / "x", text=text)
-    half = TrainConfig(teacher=str(teacher / "teacher"), teacher_weight=0.5)
-    with pytest.raises(InputError, match="`teacher_weight` of 1.0"):
-        train(None, teacher / "x", text=text, config=half)
-    with pytest.raises(InputError, match="give pairs as `data`, or sentences as `text` with a `teacher`"):
-        train(None, teacher / "x")
-    alone = TrainConfig(teacher=str(teacher / "teacher"))
-    with pytest.raises(InputError, match="options that choose pairs need pairs; give some as `data`"):
-        train(None, teacher / "x", text=text, config=alone, selection=PairSelection(min_score=0.5))
+@pytest.mark.parametrize(
+    ("settings", "others", "option"),
+    [
+        ({}, {}, "text"),
+        ({"teacher": "teacher", "teacher_weight": 0.5}, {}, "text"),
+        ({}, {"text": None}, None),
+        ({"teacher": "teacher"}, {"selection": PairSelection(min_score=0.5)}, "data"),
+        ({"teacher": "teacher"}, {"text": "empty.txt"}, None),
+    ],
+)
+def test_text_needs_a_teacher_alone(teacher, monkeypatch, settings, others, option):
+    monkeypatch.chdir(teacher)
     (teacher / "empty.txt").write_text("\n\n")
-    with pytest.raises(InputError, match="nothing to train on"):
-        train(None, teacher / "x", text=teacher / "empty.txt", config=alone)
+    with pytest.raises(InputError) as refused:
+        train(None, "x", config=TrainConfig(**settings), **{"text": "text.txt", **others})
+    assert refused.value.option == option

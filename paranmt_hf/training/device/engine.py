@@ -224,8 +224,7 @@ class DeviceEngine:
         """Make one step on the sentences of some pairs of this process, references first [2 x pair].
 
         `shares` has the pairs of each process; `together` the sentences of all processes, needed where the teacher
-        compares them.
-        Returns what `_result` has.
+        compares them. Returns what `_result` has.
         """
         loss, units, slopes = self._slopes(own, shares, together)
         # Without a pair the loss and the units are zero.
@@ -256,8 +255,7 @@ class DeviceEngine:
         """Compute the part of this process in a step; arguments as of `_step`.
 
         Returns its part of the loss; the units of its sentences under each table, and the gradient of these sentences
-        under
-        each [sentence, dimension]; nothing where it has no pair.
+        under each [sentence, dimension]; nothing where it has no pair.
         """
         if not len(own):
             if self.teacher is not None and self._processes is not None:

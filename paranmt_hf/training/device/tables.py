@@ -275,8 +275,7 @@ class DeviceTable:
         """List the distinct rows of some sentences with their gradients.
 
         Given the gradient of the sentences [sentence, dimension], returns rows [row], as many in any case, their
-        gradient
-        [row, dimension], and how many there are; see `distinct`.
+        gradient [row, dimension], and how many there are; see `distinct`.
         """
         bound, weight = self.row_bound or self.bound, self._local[0]
         rows = units.rows if units is not None else self._zero[:0]
