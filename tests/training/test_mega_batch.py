@@ -156,12 +156,12 @@ def chosen(negatives):
 
 
 def test_mix_takes_half_at_random():
-    vectors, keys = problem(2000, 10**6, 6)
+    vectors, keys = problem(600, 10**6, 6)
     nearest = mine_negatives(vectors, keys)
     mixed = select_negatives(vectors, keys, chosen("mix"), np.random.default_rng(3))
     np.testing.assert_array_equal(mixed, select_negatives(vectors, keys, chosen("mix"), np.random.default_rng(3)))
-    # 4,000 coin tosses: five standard deviations are 0.04.
-    assert abs((mixed == nearest).mean() - 0.5) < 0.04
+    # 1,200 coin tosses: five standard deviations are 0.08.
+    assert abs((mixed == nearest).mean() - 0.5) < 0.08
     np.testing.assert_array_equal(select_negatives(vectors, keys, chosen("max"), np.random.default_rng(3)), nearest)
     random = select_negatives(None, keys, chosen("rand"), np.random.default_rng(3))
     np.testing.assert_array_equal(random, draw_negatives(keys, np.random.default_rng(3)))

@@ -1,7 +1,8 @@
 """Adam and AdaGrad on tables of which a step moves few rows, against the dense optimizers."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.cpu_engine import CpuTable
 from paranmt_hf.training.optimizers import Schedule, TableAdam
 
-ROWS, WIDTH, STEPS = 60, 5, 600
+ROWS, WIDTH, STEPS = 60, 5, 300
 
 
 def touched(seed: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -68,14 +69,16 @@ def resumed(optimizer: str, decay: bool = False) -> CpuTable:
     table = make(rates(decay), optimizer)
     for number, (rows, noise) in enumerate(touched(1)):
         step(table, rows, lambda weight, noise=noise, rows=rows: gradient(weight, noise, rows))
-        if number == 250:
+        if number == 120:
             kept = {name: value.clone() for name, value in table.state().items()}
             table = make(rates(decay), optimizer, fill=1.0)
             table.restore(kept, number + 1)
     return table
 
 
-def run_torch(kind: Callable[..., torch.optim.Optimizer], decay: bool = False) -> torch.Tensor:
+@cache
+def run_torch(kind: Callable[..., torch.optim.Optimizer], decay: bool = False) -> tuple[torch.Tensor, dict[str, Any]]:
+    """The weights after all steps, and the state of the optimizer."""
     weight = torch.zeros(ROWS, WIDTH, requires_grad=True)
     optimizer = kind([weight], lr=0.01)
     for rate, (rows, noise) in zip(rates(decay), touched(1), strict=True):
@@ -84,51 +87,36 @@ def run_torch(kind: Callable[..., torch.optim.Optimizer], decay: bool = False) -
         sparse = torch.sparse_coo_tensor(rows[None], values, weight.shape, check_invariants=True)
         weight.grad = sparse if kind is torch.optim.SparseAdam else sparse.to_dense()
         optimizer.step()
-    return weight.detach()
+    return weight.detach(), optimizer.state[weight]
 
 
 @pytest.mark.parametrize("decay", [False, True])
 def test_adagrad_equals_torchs(decay):
     ours = resumed("adagrad", decay)
-    wanted = run_torch(partial(torch.optim.Adagrad, initial_accumulator_value=1e-6, eps=0), decay)
+    wanted, _ = run_torch(partial(torch.optim.Adagrad, initial_accumulator_value=1e-6, eps=0), decay)
     torch.testing.assert_close(ours.weight, wanted, atol=1e-5, rtol=0)
     assert wanted[:10].abs().mean() > 0.05 and not ours.weight[55:].any()
     last = ours.state()["last"]
-    assert last[:10].min() > 500 and not last[55:].any()
+    assert last[:10].min() > STEPS - 100 and not last[55:].any()
 
 
 @pytest.mark.parametrize("decay", [False, True])
 def test_equals_dense_adam(decay):
-    adam = run_rowwise(decay)
+    adam, often = run_rowwise(decay), run_rowwise(decay, often=True)
     adam.catch_up()
-    wanted = run_torch(torch.optim.Adam, decay)
+    wanted, kept = run_torch(torch.optim.Adam, decay)
     difference = (adam.weight - wanted).abs()
-    # Weights are about 1 and moved by 0.01 a step; 600 steps leave only rounding.
+    # Weights are about 1 and moved by 0.01 a step; the steps leave only rounding.
     assert difference.max() < 1e-5
-    assert wanted[:10].abs().mean() > 0.5
-    # Rows that never had a gradient rest.
+    assert wanted[:10].abs().mean() > 0.3
+    # Rows that never had a gradient are not updated.
     assert not adam.weight[55:].any()
-    sparse = (run_torch(torch.optim.SparseAdam, decay) - wanted).abs()
-    assert sparse.max() > 1000 * difference.max()
-
-
-def test_averages_decay_like_dense_adams():
-    adam = run_rowwise()
-    adam.catch_up()
-    weight = torch.zeros(ROWS, WIDTH, requires_grad=True)
-    dense = torch.optim.Adam([weight], lr=0.01)
-    for rows, noise in touched(1):
-        values = gradient(weight.detach()[rows], noise, rows)
-        weight.grad = torch.zeros_like(weight).index_copy(0, rows, values)
-        dense.step()
-    torch.testing.assert_close(adam.state()["first"], dense.state[weight]["exp_avg"], atol=1e-6, rtol=1e-4)
-    torch.testing.assert_close(adam.state()["second"], dense.state[weight]["exp_avg_sq"], atol=1e-6, rtol=1e-4)
-
-
-def test_catching_up_after_every_step_equals_once_at_the_end():
-    late = run_rowwise()
-    late.catch_up()
-    torch.testing.assert_close(run_rowwise(often=True).weight, late.weight, atol=1e-5, rtol=0)
+    torch.testing.assert_close(adam.state()["first"], kept["exp_avg"], atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(adam.state()["second"], kept["exp_avg_sq"], atol=1e-6, rtol=1e-4)
+    # Catching up after every step equals catching up once at the end.
+    torch.testing.assert_close(often.weight, adam.weight, atol=1e-5, rtol=0)
+    sparse = (run_torch(torch.optim.SparseAdam, decay)[0] - wanted).abs()
+    assert sparse.max() > 100 * difference.max()
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
@@ -151,7 +139,7 @@ def test_table_adam_equals_torch_on_dense_and_sparse():
         ours.step()
         theirs.step()
     torch.testing.assert_close(dense, other, atol=1e-6, rtol=0)
-    torch.testing.assert_close(table.detach(), run_torch(torch.optim.SparseAdam), atol=1e-5, rtol=0)
+    torch.testing.assert_close(table.detach(), run_torch(torch.optim.SparseAdam)[0], atol=1e-5, rtol=0)
 
 
 def tiny_gradients(make_step: Callable[[torch.Tensor, torch.Tensor], None], size: float) -> None:

@@ -26,7 +26,9 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("model", SETTINGS)
+@pytest.mark.parametrize(
+    "model", ["dan", "plstm", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rnn", "irnn"))]
+)
 def test_what_is_trained_goes_everywhere(tmp_path, model):
     data = write_data(tmp_path / "pairs.parquet", random_text(60))
     config = {"batch_size": 25, "mega_batch": 1, "lambda_c": 0.01, "clip": 1.0, "device": "cpu"}

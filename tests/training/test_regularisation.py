@@ -172,6 +172,7 @@ def test_steps_of_the_trainer_equal_dense_ones(tmp_path, model, settings):
     assert not part.table.weight[0].any()
 
 
+@pytest.mark.slow
 def test_an_identity_rnn_is_held_at_its_start(tmp_path):
     """With the paper's largest lambda_c it stays an average, while its words are learned; without it does not."""
     sides = random_text(60)

@@ -177,7 +177,7 @@ def test_damaged_part_is_named(tmp_path):
         teach(columns, Spelling(), tmp_path)
 
 
-@pytest.mark.parametrize("weight", [1.0, 0.5])
+@pytest.mark.parametrize("weight", [pytest.param(1.0, marks=pytest.mark.slow), 0.5])
 def test_training_with_a_teacher_lowers_its_term(tmp_path, weight):
     sides = random_text(60, words=20)
     encoder = encoder_of(sides, model="word", dimension=16)

@@ -49,11 +49,17 @@ def test_a_last_step_that_diverges(tmp_path, any_number, model):
     [
         ("word", {}),
         ("word,trigram", {}),
-        ("projection", {}),
         *(
             pytest.param(model, settings, marks=pytest.mark.slow)
             for model, settings in {
-                **{"trigram": {}, "word+trigram": {}, "lstm": {"epochs": 10}, "word,lstm": {}, "word,dan": {}},
+                **{
+                    "trigram": {},
+                    "word+trigram": {},
+                    "projection": {},
+                    "lstm": {"epochs": 10},
+                    "word,lstm": {},
+                    "word,dan": {},
+                },
                 **{"projection,trigram": {}, "irnn": {"lambda_c": 100}},
             }.items()
         ),
