@@ -75,7 +75,7 @@ def test_a_vector_for_unknown_words_that_is_left_out_is_said(train_on, caplog):
 
 
 def test_unknown_words_need_a_vector_in_the_file(train_on):
-    with pytest.raises(InputError, match=r"--unknown share needs a row for unknown words \(UUUNKKK, <unk>\)"):
+    with pytest.raises(InputError, match=r"`unknown` share .*\(UUUNKKK, <unk>\)"):
         train_on(VECTORS, unknown="share")
     with pytest.raises(InputError, match="`unknown` share is about the unknown words of `vectors`"):
         EncoderConfig(unknown="share")
@@ -99,7 +99,7 @@ def test_an_encoder_larger_than_the_memory(train_on, monkeypatch):
         EncoderConfig(dimension=1_000_000_000)
     memory = "paranmt_hf.encoders.building.total_memory"
     monkeypatch.setattr(memory, lambda: 61 * 3 * 12 - 1)
-    with pytest.raises(InputError, match=r"word of 3 dimensions has 183 weights here, .* GB; lower --dimension"):
+    with pytest.raises(InputError, match="word of 3 dimensions has 183 weights here"):
         train_on(VECTORS, words=60)
     monkeypatch.setattr(memory, lambda: 61 * 3 * 12)
     assert train_on(VECTORS, words=60).record.parameters == 183
