@@ -111,6 +111,8 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer: torch.optim.Optimizer
     if config.optimizer == "adagrad":
+        # As they are by default; torch warns of it for sparse gradients unless it is said.
+        torch.sparse.check_sparse_tensor_invariants.disable()
         optimizer = torch.optim.Adagrad(
             weights, lr=config.learning_rate, initial_accumulator_value=ADAGRAD_START, eps=0
         )
