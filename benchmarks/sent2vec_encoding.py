@@ -25,9 +25,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import torch
 
-from paranmt_hf import ConvertConfig, convert_model, load
+from paranmt_hf import load
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.training.convert import ConvertConfig, convert_model
 
 THEIRS = "the program, less the time to read the model"
 

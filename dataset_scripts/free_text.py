@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf import EvaluationText
+from paranmt_hf.corpus.selection.decontamination import EvaluationText
 
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 # A sentence ends at a mark after a small letter, a digit or a bracket: not after "U.S." or "J. F.".

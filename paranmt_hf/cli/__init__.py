@@ -198,7 +198,7 @@ def is_rank_0() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def run() -> None:
+def console_main() -> None:
     """Run the command as a process.
 
     The process exits without finalising the interpreter, because Arrow's reading threads, if they are still there,

@@ -1,6 +1,6 @@
 """`python -m paranmt_hf.cli`."""
 
-from paranmt_hf.cli import run
+from paranmt_hf.cli import console_main
 
 if __name__ == "__main__":
-    run()
+    console_main()

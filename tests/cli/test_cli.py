@@ -99,7 +99,7 @@ def test_wrong_column_of_a_dataset_ends_in_order(folder):
 def test_a_reader_that_has_seen_enough(tmp_path):
     """As with `| head -1`: nothing is said about a pipe, and no traceback."""
     (tmp_path / "text.txt").write_text("a b\n" * 3)
-    code = "import sys; from paranmt_hf.cli import run; sys.argv[0] = 'paranmt'; run()"
+    code = "import sys; from paranmt_hf.cli import console_main; sys.argv[0] = 'paranmt'; console_main()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "stats", str(tmp_path / "text.txt")],
         stdout=subprocess.PIPE,

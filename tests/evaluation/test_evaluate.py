@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import evaluate, write_results
+from paranmt_hf import evaluate
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import speed as module
-from paranmt_hf.evaluation.results import read_results
+from paranmt_hf.evaluation.results import read_results, write_results
 from paranmt_hf.evaluation.speed import encoding_speed
 from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.hub.repository import ASSETS, weights_checksum

@@ -7,11 +7,11 @@ import pytest
 import torch
 from transformers import BertForSequenceClassification
 
-from paranmt_hf import InputError, find_adversarial
+from paranmt_hf import InputError
 from paranmt_hf.cli import main
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase import paraphrase_file as files
-from paranmt_hf.paraphrase.adversarial import AdversarialSearch, find_classifier
+from paranmt_hf.paraphrase.adversarial import AdversarialSearch, find_adversarial, find_classifier
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
 from tests.paraphrase.paraphraser_toys import (
     LOCAL,

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import AugmentConfig, InputError, ParaphraseConfig, augment
+from paranmt_hf import InputError, ParaphraseConfig
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
 from paranmt_hf.paraphrase import paraphrase_file as files
-from paranmt_hf.paraphrase.augment import _choose
+from paranmt_hf.paraphrase.augment import AugmentConfig, _choose, augment
 from paranmt_hf.paraphrase.labelled_file import LabelledColumns
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
 from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES, stopped_job

@@ -7,19 +7,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf import (
-    ParaphraseConfig,
-    ParaphraseEvaluationData,
-    ParaphraserTraining,
-    evaluate_canonical,
-    evaluate_paraphrases,
-)
+from paranmt_hf import ParaphraseConfig, ParaphraserTraining
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import read_results
-from paranmt_hf.paraphrase.config import read_decodings
-from paranmt_hf.paraphrase.evaluate import DECODINGS, together
+from paranmt_hf.paraphrase.config import ParaphraseEvaluationData, read_decodings
+from paranmt_hf.paraphrase.evaluate import DECODINGS, evaluate_canonical, evaluate_paraphrases, together
 from paranmt_hf.paraphrase.items import read_outputs
 from paranmt_hf.paraphrase.noise import add_noise
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file

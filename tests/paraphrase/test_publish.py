@@ -9,11 +9,12 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf import About, Paraphraser, ParaphraserConfig, ParaphraserTraining, publish
+from paranmt_hf import Paraphraser, ParaphraserConfig, ParaphraserTraining, publish
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.parsing.trees import read_tree
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.publish import About
 from paranmt_hf.hub.upload import stage
 from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf import RotateConfig, rotate_encoder, train
+from paranmt_hf import train
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.building import trainable, with_precision
 from paranmt_hf.encoders.composition import take_apart
@@ -18,7 +18,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.derived import average_encoders
+from paranmt_hf.training.derived import RotateConfig, average_encoders, rotate_encoder
 from paranmt_hf.training.record import AveragedModel, TrainingRecord
 from tests.cli.commands import fails
 from tests.toys import bytes_of

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import torch
 
-from paranmt_hf.cli import run
+from paranmt_hf.cli import console_main
 from paranmt_hf.errors import InputError
 from paranmt_hf.training import checkpoint, distributed, train
 from paranmt_hf.training import prepare as prepare_training
@@ -63,4 +63,4 @@ if HOW == "hang":
     distributed.STEP_TIMEOUT = timedelta(seconds=3)
 
 if __name__ == "__main__":
-    run()
+    console_main()
