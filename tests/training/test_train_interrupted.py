@@ -22,7 +22,10 @@ pytestmark = pytest.mark.usefixtures("checkpoint_always")
 
 
 # The command, with a checkpoint after every mega-batch.
-ALWAYS = "from paranmt_hf.training import checkpoint as c; c.CHECKPOINT_SECONDS = 0; from paranmt_hf.cli import console_main; console_main()"
+ALWAYS = (
+    "from paranmt_hf.training import checkpoint as c; c.CHECKPOINT_SECONDS = 0; "
+    "from paranmt_hf.cli import console_main; console_main()"
+)
 
 
 @pytest.mark.parametrize(("model", "after"), [("word", 0), ("word,trigram", 1), ("word", 7)])
