@@ -93,12 +93,9 @@ class PairSelection:
         if self.max_overlap is not None:
             ranges["trigram_overlap"] = (None, self.max_overlap)
         if self.min_length is not None or self.max_length is not None:
-            ranges |= {f"{side}_length": (_number(self.min_length), _number(self.max_length)) for side in SIDES}
+            low, high = (None if bound is None else float(bound) for bound in (self.min_length, self.max_length))
+            ranges |= {f"{side}_length": (low, high) for side in SIDES}
         return ranges
-
-
-def _number(value: int | None) -> float | None:
-    return None if value is None else float(value)
 
 
 class Pairs:
