@@ -224,7 +224,7 @@ def test_checkpoint_of_other_text(tmp_path, text, monkeypatch):
 
 
 def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch):
-    """Dots stand in names and revisions on the Hub too; `--columns` of text files alone is refused."""
+    """Dots stand in names and revisions on the Hub too; `columns` of text files alone is refused."""
     asked = []
     monkeypatch.setattr(SentenceSources, "_of_hub", lambda self, source, columns: asked.append(source) or [])
     monkeypatch.chdir(tmp_path)
@@ -235,7 +235,7 @@ def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch
         (tmp_path / tmp_path.name).mkdir(exist_ok=True)
         with pytest.raises(InputError, match="no such file"):
             SentenceSources([name])
-    with pytest.raises(InputError, match="--columns is for Parquet files, releases and data sets, and text files"):
+    with pytest.raises(InputError, match="`columns` is for Parquet files"):
         SentenceSources([text], ["reference"])
 
 
