@@ -134,6 +134,7 @@ def test_missing_packages_come_with_the_command_that_installs_them():
     assert found == (None, "missing", "pip install 'no-such-package-at-all>=3'")
 
 
+@pytest.mark.slow
 def test_a_package_that_fails_when_it_is_imported(tmp_path, monkeypatch):
     (tmp_path / "broken_thing.py").write_text("raise RuntimeError('no such symbol')\n")
     (tmp_path / "dying_thing.py").write_text("import os\nos._exit(7)\n")

@@ -105,6 +105,7 @@ def test_mistyped_and_missing_options(capsys):
         assert end.value.code == 2 and shown in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy():
     # One process for all commands: the first one that loads a heavy module is named.
     code = """

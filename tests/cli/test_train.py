@@ -60,7 +60,7 @@ def test_negatives(encoder, capsys):
 
 def test_vectors(encoder, folder, capsys):
     command = ["encoder", "distill", "encoder", "--out", "v.txt"]
-    assert main([*command, "--data", "pairs.parquet", "--dimension", "2"]) == 0
+    assert main([*command, "--data", "pairs.parquet", "--reduction", "dimension=2"]) == 0
     assert "v.txt: 12 words, 2 dimensions" in capsys.readouterr().out
     assert (
         main(
@@ -70,9 +70,17 @@ def test_vectors(encoder, folder, capsys):
     )
     (folder / "empty").write_text("")
     fails(capsys, [*command, "--vocabulary", "empty"], "the vocabulary empty is empty")
-    fails(capsys, [*command, "--data", "pairs.parquet", "--dimension", "9"], "v.txt was made with other settings")
+    fails(
+        capsys,
+        [*command, "--data", "pairs.parquet", "--reduction", "dimension=9"],
+        "v.txt was made with other settings",
+    )
     command = [*command[:-1], "w.txt"]
-    fails(capsys, [*command, "--data", "pairs.parquet", "--dimension", "9"], "cannot be reduced to 9 dimensions")
+    fails(
+        capsys,
+        [*command, "--data", "pairs.parquet", "--reduction", "dimension=9"],
+        "cannot be reduced to 9 dimensions",
+    )
 
 
 def test_average(encoder, folder, capsys):

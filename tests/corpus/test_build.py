@@ -52,6 +52,7 @@ def test_build_by_hand(bitext, vectors, tmp_path):
     assert not (tmp_path / "corpus.work").exists()
 
 
+@pytest.mark.slow
 def test_load_dataset_in_a_clean_process(bitext, vectors, tmp_path):
     make(bitext, tmp_path / "corpus", vectors)
     code = """

@@ -140,6 +140,7 @@ def test_failures_that_pass_change_no_byte(bitext, vectors, tmp_path):
     assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_what_was_answered_is_not_asked_again(bitext, vectors, tmp_path):
     """The server breaks for good after 17 answers; another one, at another place, goes on."""
     lock, count = threading.Lock(), 0
@@ -224,6 +225,7 @@ def words(tmp_path, vectors, url, *more, **settings):
     return ["build", *files, *model, *release, *more]
 
 
+@pytest.mark.slow
 def test_the_key_is_written_nowhere(bitext, vectors, tmp_path, monkeypatch, caplog, capfd):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     caplog.set_level("DEBUG")

@@ -95,7 +95,7 @@ def test_many_pairs_with_many_words_do_not_fit_one_key(monkeypatch: pytest.Monke
 
 def test_a_pair_of_too_many_words_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paranmt_hf.text.overlap.KEY_BITS", 9)
-    with pytest.raises(InputError, match=r"a pair of more than a million different words .* lower max_characters"):
+    with pytest.raises(InputError, match="a million different words"):
         trigram_overlap(*WordTokenizer().tables(["a b c d"], ["e f g h"]))
 
 

@@ -66,6 +66,7 @@ def test_average_of_vectors_follows_a_tokenizer_that_forgets(average):
         np.testing.assert_array_equal(average.encode_tokens(tokenizer.tables([text])[0]), [expected])
 
 
+@pytest.mark.slow
 def test_average_of_real_vectors_equals_its_definition(shared_data):
     vectors = read_vectors(shared_data / "vectors" / "glove.100d.100k.txt.gz", limit=5_000)
     table = pq.read_table(shared_data / "pairs" / "machine-translations.parquet").slice(0, 100)

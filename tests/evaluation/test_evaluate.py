@@ -149,7 +149,7 @@ def test_a_link_and_a_pipe_are_written_through(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "r.json")
     write_results(tmp_path / "link", [])
     assert (tmp_path / "link").is_symlink() and (tmp_path / "r.json").read_text() == "[]\n"
-    code = "from paranmt_hf import write_results; write_results('/dev/stdout', [])"
+    code = "from paranmt_hf.evaluation.results import write_results; write_results('/dev/stdout', [])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 

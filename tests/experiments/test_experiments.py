@@ -81,6 +81,7 @@ def quarters(monkeypatch):
     monkeypatch.setattr(paranmt_table5, "FOLDS", 4)
 
 
+@pytest.mark.slow
 def test_folds_are_exact_and_good_ones_win(corpus, development, tmp_path, quarters):
     def run(**training):
         chosen = models(development, max_pairs=25, epochs=6, **training)
@@ -216,6 +217,7 @@ def test_files_that_are_cut_off(corpus, development, tmp_path):
         table5(copy, tmp_path / "out", models(development), scores=("para_score",))
 
 
+@pytest.mark.slow
 def test_the_command_and_its_figure(corpus, development, tmp_path, capsys, quarters):
     words = ["experiment", "paranmt-table5", str(corpus), "--development", development, "--out", str(tmp_path / "out")]
     words += ["--scores", "para_score", "reference_length", "--models", "word"]

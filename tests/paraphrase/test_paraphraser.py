@@ -97,6 +97,7 @@ def test_a_second_call_finds_it_and_another_one_is_refused(trained, pairs):
         train_paraphraser(pairs, trained.folder, config=SMALL, training=training(seed=2))
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path):
     settings = training(checkpoint_seconds=0)
     assert trained.record.course.steps > 45
@@ -129,6 +130,7 @@ def test_pairs_of_which_none_is_chosen_or_held_out_are_reported(pairs, tmp_path,
     assert "nothing will be measured: of 300 pairs none is held out at a share of 1e-09" in caplog.text
 
 
+@pytest.mark.slow
 def test_another_encoder_decoder_is_trained_the_same_way(pairs, tmp_path):
     bart = write_bart(tmp_path / "bart", 40)
     settings = training(learning_rate=3e-3, max_pieces=30, epochs=3)

@@ -142,6 +142,7 @@ def test_a_trained_parse_generator_stays_whatever_comes_then(pairs, tmp_path, mo
         assert (folder / name).read_bytes() == (whole / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_sentences_of_test_sets_are_left_out_of_parsed_pairs(pairs, tmp_path, capsys, caplog):
     caplog.set_level("INFO")
     (tmp_path / "sets.txt").write_text(f"{SENTENCES[0].upper()}!\nsomething else\n")

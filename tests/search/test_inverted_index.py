@@ -78,6 +78,7 @@ def recall(found, wanted):
     )
 
 
+@pytest.mark.slow
 def test_a_few_lists_find_nearly_all(tmp_path, monkeypatch):
     """Seeded, so these are numbers: the share of the ten nearest of 2,000 vectors that is found."""
     monkeypatch.setattr(inverted_index, "AT_ONCE", 1 << 20)

@@ -99,6 +99,7 @@ def test_rows_of_8_bits_without_their_scales(tmp_path, trigrams):
             average_encoders([trigrams[0], tmp_path / "int8"], tmp_path / "mean")
 
 
+@pytest.mark.slow
 def test_a_stock_module_with_rows_of_8_bits(tmp_path):
     save(encoder_of(random_text(20), model="word", dimension=6), tmp_path / "word")
     path = tmp_path / "word" / "model.safetensors"

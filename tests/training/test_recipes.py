@@ -79,6 +79,7 @@ def test_what_is_missing_is_asked_for_by_name(capsys):
     fails(capsys, ["train", "--recipe", "best", "--data", "x", "--out", "o"], "--recipe must be one of lstm, ")
 
 
+@pytest.mark.slow
 def test_it_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_data(tmp_path / "pairs.parquet", synonyms(300))

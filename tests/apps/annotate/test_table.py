@@ -119,6 +119,7 @@ def test_nobody(sample):
             annotation_table(sample, answers)
 
 
+@pytest.mark.slow
 def test_picture(sample, answers, tmp_path):
     pytest.importorskip("matplotlib")
     table = annotation_table(sample, answers)

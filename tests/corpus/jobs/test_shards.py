@@ -75,6 +75,7 @@ def test_killed_job_continues(tmp_path, workers):
     assert sum(before.values()) >= 5
 
 
+@pytest.mark.slow
 def test_workers_give_the_same_bytes_even_if_one_dies(tmp_path):
     fakes.run(tmp_path / "one")
     source = fakes.make_input(tmp_path / "input")

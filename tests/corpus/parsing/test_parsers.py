@@ -139,6 +139,7 @@ def program(tmp_path, monkeypatch):
     return path
 
 
+@pytest.mark.slow
 def test_a_program_that_hangs_and_dies(program):
     parser = LinkGrammar(seconds=1, processes=2)
     assert parser.name == "link-grammar 9.8, at most 1 s for a sentence"

@@ -55,6 +55,7 @@ def test_targets_are_subsampled(tmp_path):
     assert keep.tolist() == pytest.approx([0, 0.1875**0.5 + 0.1875, 0.75, 0])
 
 
+@pytest.mark.slow
 def test_buckets_that_occur(tmp_path):
     lines, _ = random_text(40)
     text = corpus(tmp_path, lines, ngrams=3, buckets=5000, placeholder_ngrams="leave-out", min_ngram_count=2)
