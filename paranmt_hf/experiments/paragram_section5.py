@@ -16,7 +16,7 @@ from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.evaluation.word_averages import count_words
 from paranmt_hf.evaluation.word_weights import WordCounts
-from paranmt_hf.experiments.pictures import COLOURS, check_picture, new_figure, save_figure
+from paranmt_hf.experiments.pictures import check_picture, draw_coverage
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.util.settings import PythonOnly
 
@@ -76,17 +76,10 @@ def measure_coverage(
     at_least: int = UNDER_TRAINED_BELOW,
     references: Mapping[str, float] | None = None,
 ) -> Results:
-    """Measure how many tokens of each set are of words that training hardly saw.
+    """Measure how many tokens of each set are of words that training hardly saw, given the results of a model on them.
 
     The last table has Spearman's rho over the sets, of the under-trained share and Pearson's r, less the reference if
-    there are some; sets without one are left out of it.
-
-    Args:
-        results: The results of a model on exactly these sets.
-        sets: The sets.
-        counts: How often training saw each word.
-        at_least: Words that were seen fewer times are under-trained.
-        references: Pearson's r by the title of a set, in [-1, 1].
+    there are some (in [-1, 1], by the title of a set); sets without one are left out of it.
     """
     chosen = _independent(sets)
     titles = [each.title for each in chosen]
@@ -139,26 +132,3 @@ def _independent(sets: Sequence[StsSet]) -> list[StsSet]:
     if not any(each.year for each in sets):
         return list(sets)
     return [each for each in sets if each.year or not (each.name.startswith("STSB-") or each.name == DEVELOPMENT)]
-
-
-def draw_coverage(results: Sequence[Results], path: Path, at_least: int) -> None:
-    """Draw the share of under-trained tokens of each set, and next to it Pearson's r of each model.
-
-    If there are references: Pearson's r less the reference, of the sets that have one.
-    """
-    compared = [row for row in results[0].tables["Set"] if "reference" in row.values]
-    sets = sorted(compared or results[0].tables["Set"], key=lambda row: row["under_trained"])
-    figure = new_figure(9, 1.8 + 0.24 * len(sets))
-    left, right = figure.subplots(1, 2, width_ratios=(1, 1.5), sharey=True)
-    left.barh(range(len(sets)), [100 * row["under_trained"] for row in sets], color="#bbbbbb")
-    left.set_yticks(range(len(sets)), [row.name for row in sets])
-    left.set_xlabel(f"tokens whose word was seen < {at_least:,} times, %")
-    for number, each in enumerate(results):
-        rho = each.value("Correlation")
-        label = each.model if rho is None else f"{each.model} (Spearman {rho:.2f})"
-        values = [100 * ((each.value(row.name) or 0.0) - row.values.get("reference", 0.0)) for row in sets]
-        right.plot(values, range(len(sets)), "o", color=COLOURS[number % len(COLOURS)], label=label)
-    right.grid(axis="y", alpha=0.3)
-    right.set_xlabel("Pearson x 100 less the reference" if compared else "Pearson x 100")
-    figure.legend(frameon=False, loc="outside upper right")
-    save_figure(figure, path)

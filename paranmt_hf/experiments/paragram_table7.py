@@ -13,7 +13,7 @@ from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pea
 from paranmt_hf.evaluation.evaluate import Models, StsData, evaluate, sets_of
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
-from paranmt_hf.experiments.pictures import COLOURS, check_picture, new_figure, save_figure
+from paranmt_hf.experiments.pictures import check_picture, draw_lengths
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.util.settings import PythonOnly
 
@@ -101,26 +101,3 @@ def _row(name: str, inside: np.ndarray, values: np.ndarray, gold: np.ndarray, bo
         return Row(name=name, values={}, items=len(own))
     interval = bootstrap_interval(own, judged, resamples=bootstrap) if bootstrap else None
     return Row(name=name, values={"pearson": pearson(own, judged)}, items=len(own), interval=interval)
-
-
-def draw_lengths(results: Sequence[Results], path: Path) -> None:
-    """Draw a line for each model over the lengths, with intervals if there are some."""
-    figure = new_figure(7, 4)
-    axes = figure.add_subplot()
-    # The last row is all pairs.
-    bins = [row.name for row in results[0].rows][:-1]
-    for number, each in enumerate(results):
-        shown = [(place, row) for place, row in enumerate(list(each.rows)[:-1]) if row.values]
-        places = np.array([place for place, _ in shown]) + 0.06 * (number - (len(results) - 1) / 2)
-        values = 100 * np.array([row.main for _, row in shown])
-        spread = None
-        if all(row.interval for _, row in shown):
-            bounds = 100 * np.array([row.interval for _, row in shown])
-            # Rounding may put a figure a little outside of its interval.
-            spread = np.maximum(np.stack([values - bounds[:, 0], bounds[:, 1] - values]), 0)
-        colour = COLOURS[number % len(COLOURS)]
-        axes.errorbar(places, values, yerr=spread, marker="o", capsize=3, color=colour, label=each.model)
-    axes.set_xticks(range(len(bins)), [f"{row.name}\n({row.items:,})" for row in list(results[0].rows)[:-1]])
-    axes.set(xlabel="tokens of the longer side (pairs)", ylabel="Pearson x 100")
-    axes.legend(frameon=False)
-    save_figure(figure, path)
