@@ -102,8 +102,9 @@ def run(
         from paranmt_hf.training import checkpoint
 
         checkpoint.CHECKPOINT_SECONDS = 0
+        words = case.command(root)
         shim.install()
-        return main(case.command(root))
+        return main(words)
 
     status = in_fork(work, log)
     lines = log.read_text(encoding="utf8", errors="replace").replace(str(root), "ROOT").strip().split("\n")
