@@ -259,8 +259,15 @@ class Command:
     def kept_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The options that decide the result, as `--config` takes them."""
         kept = [option for option in self.options if option.name != "out" and RunOnly not in option.expected.markers]
-        given = [option for option in kept if values[option.name] not in (None, ())]
-        return {option.name.replace("_", "-"): as_written(values[option.name]) for option in given}
+        found = {}
+        for option in kept:
+            value = values[option.name]
+            if value is None and option.default not in (None, MISSING):
+                # As it is typed; without it the default would count.
+                value = "none"
+            if value not in (None, ()):
+                found[option.name.replace("_", "-")] = as_written(value)
+        return found
 
 
 def reworded(error: InputError, flags: Mapping[str, str]) -> InputError:

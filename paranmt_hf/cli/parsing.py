@@ -180,7 +180,9 @@ def _general(writes_json: bool) -> list[tuple[str, Any, Any]]:
         return name, Annotated[kind, hint, tyro.conf.FlagCreatePairsOff], field(default=default)
 
     config = "Options by their names, such as the paranmt.yaml next to a result; the command line replaces them."
-    result = [option("json", Path | None, None, "Write the result into this file.")] if writes_json else []
+    result = (
+        [option("json", Path | None, None, "Write the result into this file; - prints it.")] if writes_json else []
+    )
     return [
         *result,
         option("config", Path | None, None, config),

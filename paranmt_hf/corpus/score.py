@@ -49,7 +49,7 @@ def rescore(
     """
     encoder = None if add and scorer is None else NamedEncoder.of(scorer)
     columns = ColumnStage(added_columns(add), AuthorshipConfig())
-    folder = Path(release).resolve()
+    folder = Path(release).expanduser().resolve()
     finish_replacing(folder, COMMAND)
     record, files = read_record(folder), release_files(folder)
     parts = {name: value for name, value in record.settings.items() if name != "release"}

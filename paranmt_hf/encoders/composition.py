@@ -126,8 +126,8 @@ class Composition:
 
     @property
     def only_tables(self) -> bool:
-        """Whether all weights are tables of averages."""
-        return self.is_bag and not any(part.family.dense for part in self.parts)
+        """Whether it only averages tables, as the engines train it."""
+        return not any(part.family.dense for part in self.parts)
 
 
 def composition_of(modules: Sequence[nn.Module]) -> Composition | None:

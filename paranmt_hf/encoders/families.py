@@ -1,7 +1,6 @@
 """The encoders: a record of each kind, which is all that the rest of the package knows of it.
 
-To add one: add its record to the table below, its modules to `modules/` if it has any of its own, and a branch to
-`building.modules_of`, `composition.family_of` and, if other libraries can hold it, `export/graph.py`.
+How to add one: docs/architecture.md.
 """
 
 from __future__ import annotations
@@ -60,7 +59,8 @@ class Family:
         title: Its name in the papers.
         units: What its table has rows for.
         ordered: Whether it reads the units of a sentence in order; else as a bag.
-        dense: Whether it has weights other than its table; such models are trained by the trainer.
+        dense: Whether it does more than average its table: it has other weights, or combines rows in another way. Such
+            models are trained by the trainer.
         gates: Number of products of a word and of the last state that a step of a recurrent one adds up.
         centre: What lambda_c pulls its other weights towards.
         table_dimension: The setting that is the width of its table; where that is None, and for others, `dimension`.

@@ -67,7 +67,7 @@ def read_sts(data: Path | str) -> list[StsSet]:
     Returns:
         The sets, years first. Of the STS benchmark dev and test are there, and the development set; not train.
     """
-    path = Path(data)
+    path = Path(data).expanduser()
     check_regular(path)
     if path.is_file():
         return [read_tsv(path)]

@@ -102,7 +102,7 @@ def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[
     Returns:
         The tasks, and the names of those that are not there.
     """
-    folder = Path(folder)
+    folder = Path(folder).expanduser()
     check_regular(folder)
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; expected one with transfer tasks in SentEval's layout")

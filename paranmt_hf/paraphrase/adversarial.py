@@ -130,8 +130,8 @@ def find_adversarial(
         file: Labelled sentences: TSV or CSV with a header, JSON lines or Parquet. Labels are those of the classifier,
             or numbers of its classes from 0.
         out: The file of the examples, .tsv, .csv, .jsonl or .parquet: for each sentence that is broken the most
-            probable paraphrase that breaks it, with `index` (in `file`, from 0), `source`, `label`, `paraphrase`,
-            `predicted`, `score` (the paraphrase score) and `rank`. Work in progress is in `OUT.work`.
+            probable paraphrase that breaks it, with index (in `file`, from 0), source, label, paraphrase, predicted,
+            score (the paraphrase score) and rank. Work in progress is in `OUT.work`.
         model: Folder or Hub id of an encoder-decoder.
         classifier: Folder or Hub id of a model of `paranmt supervise` or of a text classifier of transformers; in
             Python also a function from sentences to labels.

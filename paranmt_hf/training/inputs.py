@@ -209,8 +209,9 @@ def vectors_file(path: str) -> Path:
 
 def sentences_of(folder: str | Path) -> set[str]:
     """Every sentence of the STS sets in a folder, the benchmark's training part included."""
-    sets = list(read_sts(Path(folder)))
-    for benchmark in (Path(folder), Path(folder) / "STSBenchmark"):
+    folder = Path(folder).expanduser()
+    sets = list(read_sts(folder))
+    for benchmark in (folder, folder / "STSBenchmark"):
         if (benchmark / "sts-train.csv").exists():
             sets.append(read_benchmark(benchmark, split="train"))
     return {sentence for part in sets for sentence in [*part.left, *part.right]}

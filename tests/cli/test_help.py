@@ -10,6 +10,7 @@ import pytest
 from paranmt_hf.cli import main, overview
 from paranmt_hf.cli.command import flag_of
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
+from paranmt_hf.encoders.families import OF_PAIRS
 from tests.cli.commands import kept_options
 
 # What a person reads at once.
@@ -122,3 +123,13 @@ print("all of them")
 """
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout.endswith("all of them\n"), result.stderr
+
+
+def test_every_family_is_named():
+    explained = {option.name: option.help for option in COMMANDS["train"].options}["model"]
+    assert set(re.findall(r"\w+", explained)) >= set(OF_PAIRS)
+
+
+def test_columns_of_a_table_are_no_options(capsys):
+    shown = " ".join(help_of(["paraphrase", "adversarial", "--help-all"], capsys).replace("│", " ").split())
+    assert "index (in FILE, from 0), source, label, paraphrase" in shown

@@ -17,6 +17,7 @@ from paranmt_hf.evaluation.sts_data import (
     read_sts,
     read_tsv,
 )
+from paranmt_hf.training.inputs import sentences_of
 from tests.evaluation.toys import write_benchmark, write_senteval
 
 ROWS = [("5", "a cat", "the cat"), ("0.5", "a dog", "tea")]
@@ -81,6 +82,14 @@ def test_a_folder_of_everything(tmp_path):
         (None, "STSB-test", 130),
         (None, DEVELOPMENT, 250),
     ]
+
+
+def test_a_folder_of_the_home_folder(tmp_path, monkeypatch):
+    """A shell expands `~` only where it stands alone, and not in a file of options."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_benchmark(tmp_path / "sts")
+    assert [one.name for one in read_sts("~/sts")] == ["STSB-dev", "STSB-test", DEVELOPMENT]
+    assert sentences_of("~/sts") == sentences_of(tmp_path / "sts") != set()
 
 
 def test_benchmark_and_its_subsets(tmp_path):

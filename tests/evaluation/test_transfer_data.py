@@ -43,6 +43,11 @@ def test_all_tasks(folder):
     assert tasks[8].checksum != tasks[9].checksum, "equal sentences, other labels"
 
 
+def test_a_folder_of_the_home_folder(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert len(read_tasks(f"~/{folder.name}")[0]) == len(TASKS)
+
+
 def test_shortest_first_then_by_label_then_as_in_the_file(tmp_path):
     write(tmp_path / "CR" / "custrev.pos", ["a b c", "d", "e"])
     write(tmp_path / "CR" / "custrev.neg", ["f", "", "g  h"])
