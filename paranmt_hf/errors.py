@@ -23,16 +23,16 @@ class InputError(ValueError):
 
 
 class WriteError(InputError):
-    """Something cannot be written, usually because the disk is full; the same command continues when it can."""
+    """Writing failed, usually because the disk is full; the same command continues when there is space."""
 
 
 class UnfitError(InputError):
-    """Settings that do not fit each other or their data; other settings may."""
+    """Settings that are incompatible with each other or their data; others may work."""
 
 
 class DivergedError(InputError):
-    """A loss or weight that is not finite: the settings of a training run do not fit its data."""
+    """A loss or weight is not finite: the settings of a training run do not fit its data."""
 
 
 class LostProcessError(InputError):
-    """Another process of the same run is lost; what was made so far is kept, and the same command continues."""
+    """Another process of the same run is lost; the work so far is kept, and the same command continues."""

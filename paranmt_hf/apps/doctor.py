@@ -1,4 +1,4 @@
-"""`paranmt doctor`: what is installed, what this machine has, and what commands would choose on it."""
+"""`paranmt doctor`: what is installed, what this machine has, and which defaults commands would use on it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Diagnosis:
     problems: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the diagnosis as JSON values."""
+        """Return the diagnosis as JSON values."""
         return asdict(self)
 
     def summary(self) -> str:
@@ -94,7 +94,7 @@ def _installation() -> Lines:
 
 
 def _packages(problems: list[str], imports: bool) -> Lines:
-    """The version of each package; one that only an extra needs may be missing."""
+    """Version of each package; those that only an extra needs may be missing."""
     lines = {}
     for requirement, extra in read_requirements():
         name = f"{requirement.name} ({extra})" if extra else requirement.name
@@ -131,7 +131,7 @@ def _with_extra(requirement: Requirement) -> tuple[Requirement, str | None]:
 def package_state(
     requirement: Requirement, extra: str | None, *, importing: bool = False
 ) -> tuple[str | None, State, str | None]:
-    """Find out whether an installed package meets a requirement; `importing` tries it in a process of its own.
+    """Check whether an installed package meets a requirement; `importing` imports it in a separate process.
 
     Returns:
         Its version, its state, and if it is not present what is wrong and what to do.
@@ -157,7 +157,7 @@ def package_state(
 
 
 def import_problem(name: str) -> str | None:
-    """Import a package in a process of its own; returns what went wrong, if anything."""
+    """Import a package in a separate process; returns the error, if any."""
     plain = name.replace("-", "_").lower()
     # A package may have several modules, tests among them; take the one of its name, else the shortest.
     modules = [
@@ -212,7 +212,7 @@ def _gpus() -> Lines:
 
 
 def _defaults() -> Lines:
-    """What `paranmt build` chooses without options, from the functions that choose."""
+    """Defaults of `paranmt build` on this machine."""
     from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.translation.translator import TranslatorConfig, default_batch_tokens, resolve_device
 
@@ -262,7 +262,7 @@ def _hub(online: bool) -> Lines:
 
 
 def _answer() -> str:
-    """Ask the Hub whose the token is, or for a model if there is no token; the token itself is never shown."""
+    """Request the owner of the token from the Hub, or a model if there is no token; the token is never shown."""
     from huggingface_hub import HfApi, constants, get_session, get_token
     from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.utils import hf_raise_for_status

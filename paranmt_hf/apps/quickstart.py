@@ -38,7 +38,7 @@ def quickstart(out: str | Path) -> Iterator[str]:
 
 
 def _check_free(out: Path) -> None:
-    """Refuse a folder that is a result itself, in which other results would be mixed up with its own files."""
+    """Reject a folder that is a result itself, whose files would be mixed with the new ones."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; the quickstart makes a folder, choose another `out`")
     for record in (RELEASE_RECORD, "modules.json"):
@@ -102,7 +102,7 @@ def _train(corpus: Path, out: Path) -> Iterator[str]:
 
 
 def _score(encoder: Encoder) -> str:
-    """Pearson times 100 on the judged pairs that the package carries."""
+    """Pearson times 100 on the embedded judged pairs."""
     from paranmt_hf.evaluation.scored_pairs import SAMPLE, read_scored_pairs
     from paranmt_hf.evaluation.sts import evaluate_sts
 

@@ -83,14 +83,14 @@ def _run(words: list[str]) -> int:
 
 
 def _overview_of(family: str, commands: Sequence[Command]) -> str:
-    """The help of a command that has commands below it."""
+    """Help of a command that has subcommands."""
     lines = [f"usage: paranmt {family} COMMAND [options]", "", FAMILIES[family], ""]
     lines += [f"  {command.name.split()[1]:<16} {command.summary}" for command in commands]
     return "\n".join([*lines, "", f"example:\n  {commands[0].example}"])
 
 
 def overview() -> str:
-    """The help of `paranmt`: all commands under their headings."""
+    """Help of `paranmt`: all commands under their headings."""
     lines = ["usage: paranmt COMMAND [options]", ""]
     lines += ["Paraphrase corpora by back-translation, and sentence encoders trained on them."]
     for heading, commands in GROUPS.items():
@@ -119,7 +119,7 @@ def run_command(command: Command, words: Sequence[str]) -> None:
 
 
 def _report(command: Command, values: Mapping[str, Any], result: Any, json_file: Path | None) -> None:  # noqa: ANN401
-    """Print a result, and write it and the options of the command to where they belong."""
+    """Print a result, and write it and the options of the command to the files that belong to it."""
     if isinstance(result, Iterator):
         for line in result:
             print(line, flush=True)
@@ -141,7 +141,7 @@ def _report(command: Command, values: Mapping[str, Any], result: Any, json_file:
 
 
 def file_values(command: Command, words: Sequence[str]) -> dict[str, Any]:
-    """Values from the file of `--config`, and from names that stand for values, such as that of a recipe."""
+    """Values from the file of `--config`, and from named sets of values such as a recipe."""
     values: dict[str, Any] = {}
     if path := _given(words, "--config"):
         expected = f"options of `paranmt {command.name}`, a name and a value each"
@@ -168,7 +168,7 @@ def _given(words: Sequence[str], flag: str) -> str | None:
 
 
 def _keep_options(command: Command, values: Mapping[str, Any], result: Path, name: str, *, fresh: bool = True) -> None:
-    """Write the options of a command into the folder of its result, or next to its file, so that they can be repeated.
+    """Write the options of a command into the folder of its result, or next to its file, so that it can be repeated.
 
     If the result was there before, so is the file, which is left as it is.
     """
@@ -194,12 +194,12 @@ def describe_error(error: Exception) -> str:
 
 
 def is_rank_0() -> bool:
-    """Whether this process prints, of those that `torchrun` or `accelerate launch` started."""
+    """Whether this process is the one that prints, if `torchrun` or `accelerate launch` started several."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def console_main() -> None:
-    """Run the command as a process.
+    """Entry point of the console script.
 
     The process exits without finalising the interpreter, because Arrow's reading threads, if they are still there,
     abort it now and then, and a command that succeeded would seem to have failed.

@@ -58,7 +58,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """The option as it is typed; a positional argument in capitals, a setting of a group after it."""
+        """The option as it is typed; positional arguments are in capitals, settings follow their group."""
         if self.group is not None:
             return f"{flag_of(self.group.name)} {self.field}"
         return self.name.upper() if self.positional else flag_of(self.name)
@@ -95,7 +95,7 @@ class Command:
 
     @cached_property
     def function(self) -> Callable[..., Any]:
-        """The function, or the class method; its module is imported."""
+        """The function or class method of the command; imports its module."""
         module, name = self.target.split(":")
         function: Callable[..., Any] = attrgetter(name)(import_module(module))
         return function
@@ -174,7 +174,7 @@ class Command:
         return found
 
     def typed(self, *, advanced: bool = True) -> list[str]:
-        """The names that can be typed: options that are in no group, and groups.
+        """Names that can be typed: groups, and options outside groups.
 
         Args:
             advanced: Whether to include those that only `--help-all` shows.
@@ -226,7 +226,7 @@ class Command:
         return found
 
     def values_of_group(self, group: str, given: Mapping[Any, Any], where: str) -> dict[str, Any]:
-        """Convert the settings of a group as `values_of` does; settings that are not in the group are refused."""
+        """Convert the settings of a group as `values_of` does; settings that are not in the group are rejected."""
         names = {option.field: option.name for option in self.groups[group]}
         found = {str(key).replace("-", "_"): value for key, value in given.items()}
         if unknown := next((key for key in found if key not in names), None):
@@ -257,7 +257,7 @@ class Command:
         return self.function(**arguments)
 
     def kept_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that decide the result, as `--config` takes them."""
+        """The options that determine the result, in the form of a `--config` file."""
         kept = [option for option in self.options if option.name != "out" and RunOnly not in option.expected.markers]
         found = {}
         for option in kept:
@@ -271,7 +271,7 @@ class Command:
 
 
 def reworded(error: InputError, flags: Mapping[str, str]) -> InputError:
-    """Name options as they are typed: parameters in backquotes, and the one that the error is about."""
+    """Rewrite an error with options as typed: parameters in backquotes, and the one that the error is about."""
     text = with_flags(str(error), flags)
     if error.option is not None and error.option in flags:
         text = re.sub(rf"^{error.option}\b", flags[error.option], text)
@@ -290,7 +290,7 @@ def _default(entry: Field[Any]) -> Any:  # noqa: ANN401
 
 
 class _Names(dict[str, Any]):
-    """Names of a module; one that only type checkers import is a class of its own."""
+    """Names of a module; those imported only for type checking become placeholder classes."""
 
     def __missing__(self, name: str) -> type:
         if hasattr(builtins, name):
@@ -299,7 +299,7 @@ class _Names(dict[str, Any]):
 
 
 class _Unknown:
-    """A class that only type checkers import."""
+    """Placeholder of a class that is imported only for type checking."""
 
 
 def _is_unknown(kind: Any) -> bool:  # noqa: ANN401
@@ -313,14 +313,14 @@ def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:  # noqa: A
 
 
 def documentation_of(documented: Any) -> Any:  # noqa: ANN401
-    """The parts of a docstring."""
+    """Split a docstring into its parts."""
     from docstring_parser import DocstringStyle, parse
 
     return parse(inspect.getdoc(documented) or "", style=DocstringStyle.GOOGLE)
 
 
 def _explained(documented: Any) -> dict[str, str]:  # noqa: ANN401
-    """What the docstring says of each parameter or field, on one line."""
+    """Description of each parameter or field in the docstring, on one line."""
     kinds = reversed(documented.__mro__[:-1]) if isinstance(documented, type) else [documented]
     found: dict[str, str] = {}
     for kind in kinds:
@@ -330,7 +330,7 @@ def _explained(documented: Any) -> dict[str, str]:  # noqa: ANN401
 
 
 def as_written(value: Any) -> Any:  # noqa: ANN401
-    """A value as a person writes it."""
+    """Format a value as a person would write it."""
     if isinstance(value, list | tuple):
         return [as_written(part) for part in value]
     if isinstance(value, dict):

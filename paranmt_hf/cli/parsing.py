@@ -66,7 +66,7 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
 
 
 def _refuse_settings_of_groups(command: Command, words: Sequence[str]) -> None:
-    """Say how a setting of a group is given, if it is typed as an option."""
+    """Explain how a setting of a group is given, if it is typed as an option."""
     for word in words:
         typed = word.partition("=")[0]
         for option in command.options:
@@ -77,7 +77,7 @@ def _refuse_settings_of_groups(command: Command, words: Sequence[str]) -> None:
 
 
 def _settings_of(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
-    """The settings of a group as typed, or those of the file that is named; and where they are from, for errors."""
+    """The settings of a group from the command line or a YAML file, and where they are from, for errors."""
     if "=" not in text:
         return read_yaml(Path(text).expanduser(), f"settings of {flag_of(group)}, a name and a value each"), text
     pairs = [part.partition("=") for part in text.split(",")]

@@ -1,4 +1,4 @@
-"""The commands: each is a public function of its feature."""
+"""The table of commands: each is a public function of its feature."""
 
 from __future__ import annotations
 

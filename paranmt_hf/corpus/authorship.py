@@ -1,4 +1,4 @@
-"""Whether a person wrote a sentence or a translation model did, learned from the two sides of a corpus.
+"""Whether a sentence was written by a person or by a translation model, learned from the two sides of a corpus.
 
 Wieting, Mallinson and Gimpel (2017, arXiv:1706.01847), section 3, and ParaNMT-50M (preprint), section 3, filter
 back-translations by a classifier that separates them from references. Theirs are neural; this one is a logistic
@@ -122,7 +122,7 @@ class Features:
         return [self._matrix(table, hashes) for table in tables], folds.astype(np.int64)
 
     def _matrix(self, table: TokenTable, hashes: np.ndarray) -> Any:  # noqa: ANN401 - scipy has no types
-        """Words, and each word with its right neighbour, the bounds of the sentence counting as words."""
+        """Words and word bigrams; sentence boundaries count as words."""
         from scipy.sparse import csr_matrix
 
         sentences, lengths = len(table), np.diff(table.offsets)
@@ -198,7 +198,7 @@ def _held_out(classifier: Authorship, paths: Sequence[Path], rows: int) -> HeldO
 
 
 def _decide(matrix: Any, folds: np.ndarray, weights: np.ndarray, intercepts: np.ndarray) -> np.ndarray:  # noqa: ANN401
-    """Log-odds [sentence] that a person wrote it, by the model of each one's fold."""
+    """Log-odds [sentence] that a person wrote it, by the model of its fold."""
     decisions = np.empty(len(folds))
     for fold in range(len(weights)):
         own = np.flatnonzero(folds == fold)
@@ -209,7 +209,7 @@ def _decide(matrix: Any, folds: np.ndarray, weights: np.ndarray, intercepts: np.
 def _drawn(
     paths: Sequence[Path], rows: int, config: AuthorshipConfig, order: np.random.Generator | None = None
 ) -> Iterator[pa.Table]:
-    """Read the pairs to learn from, in blocks that do not depend on how the rows are cut into files.
+    """Read the training pairs in blocks that do not depend on how the rows are split into files.
 
     The blocks are shuffled by `order`; without it they come in the order of the corpus.
     """
@@ -225,7 +225,7 @@ def _drawn(
 
 
 class _Rows:
-    """Rows of several files, one after the other, read by their numbers."""
+    """Rows of several files as one sequence, read by index."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         metadata = [pq.read_metadata(path) for path in paths]
@@ -237,7 +237,7 @@ class _Rows:
         self._ends = np.cumsum(counts, dtype=np.int64)
 
     def read(self, start: int, stop: int) -> pa.Table:
-        """Read the rows from `start` on and before `stop`."""
+        """Read the rows from `start` up to `stop`."""
         found = []
         group = int(np.searchsorted(self._ends, start, side="right"))
         while start < stop and group < len(self._groups):

@@ -114,7 +114,7 @@ def _check_device(translator: TranslatorConfig, engine: EngineConfig) -> None:
 
 
 def pivot_of(name: str, translator: TranslatorConfig) -> TranslatorConfig:
-    """Settings of the model into the pivot language: those of the way back, one hypothesis, languages exchanged."""
+    """Settings of the model into the pivot language: those of the way back, one hypothesis, languages swapped."""
     both = translator.source_language and translator.target_language
     shared = ("backend", "beam", "batch_tokens", "max_source_tokens", "max_target_tokens", "device", "dtype")
     settings = TranslatorConfig(name, **{field: getattr(translator, field) for field in shared})

@@ -25,7 +25,7 @@ FOOTER_BYTES = 1 << 16
 
 @dataclass
 class ParaNMTConfig(datasets.BuilderConfig):
-    """One way to take rows from a corpus: `default` (all), `filtered` or `sample`.
+    """A config of the builder: `default` (all rows), `filtered` or `sample`.
 
     Attributes:
         checksum: Of what the files hold; part of the name under which `datasets` keeps the result, so that a corpus
@@ -100,7 +100,7 @@ class ParaNMTBuilder(datasets.ArrowBasedBuilder):
 
 
 def _checksum(files: list[Path]) -> str:
-    """Tell files apart without reading them whole: a Parquet footer has sizes and statistics of every column."""
+    """Identify files without reading them whole: a Parquet footer has sizes and statistics of every column."""
     digest = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""How diverse the sentences of a corpus are, and its table and picture: ParaNMT-50M, section 3.2, table 1."""
+"""How diverse the sentences of a corpus are, as a table and a figure: ParaNMT-50M, section 3.2, table 1."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ParseFigures:
 
 @dataclass(frozen=True)
 class CorpusFigures:
-    """The figures of a corpus, or of one of its origins: a row of table 1.
+    """The figures of a corpus or of one of its origins, a row of table 1.
 
     Attributes:
         name: Name in the table.
@@ -95,7 +95,7 @@ class CorpusFigures:
 
 
 def entropy(counts: np.ndarray | Sequence[int]) -> float | None:
-    """Entropy of counts [outcome] in nats, - sum of p ln p; None if all are 0.
+    """Entropy in nats of counts [outcome], - sum of p ln p; None if all are 0.
 
     It grows with the total count, so compare samples of about one size.
     """
@@ -118,7 +118,7 @@ def spread(values: np.ndarray, measure: str) -> Spread | None:
 
 
 class TokenIds:
-    """Maps the token ids of tables to permanent ones, which survive the emptying of a tokenizer's cache.
+    """Maps the token ids of tables to permanent ids, which remain valid when the tokenizer's cache is cleared.
 
     `index_of` holds the id of each token; with `grow`, a new token gets the next id, otherwise -1.
     """
@@ -143,7 +143,7 @@ class TokenIds:
 
 
 class Cutter:
-    """Splits sentences into bags of token ids; arguments as of `TokenIds`, and the language of the words."""
+    """Splits sentences into bags of token ids; arguments as in `TokenIds`, and the language of the words."""
 
     def __init__(self, index_of: dict[str, int], *, grow: bool, language: str = ENGLISH) -> None:
         self._tokenizer, self._ids = word_tokenizer_for(language), TokenIds(index_of, grow=grow)
@@ -319,7 +319,7 @@ def _figure(corpora: Sequence[CorpusFigures]) -> Any:  # noqa: ANN401 - a figure
 
 
 def _violins(name: str, corpora: Sequence[CorpusFigures]) -> Callable[[Any, CorpusFigures, int, str], None]:
-    """Return a function that draws the histogram of a measure around a line, with mean and standard deviation."""
+    """Return a function that draws the histogram of a measure as a violin, with mean and standard deviation."""
     low, high, bins = BINS[name]
     width = (high - low) / bins
     spreads = [found for each in corpora if (found := getattr(each, name)) is not None]

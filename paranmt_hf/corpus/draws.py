@@ -1,4 +1,4 @@
-"""Hashes of 64 bits, seeded draws by them, and ranges of columns: which rows are taken."""
+"""64-bit hashes, seeded sampling with them, and ranges of columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def mix(values: np.ndarray) -> np.ndarray:
 
 
 def salt(number: int) -> np.uint64:
-    """Spread a small number over 64 bits."""
+    """Map a small integer to a 64-bit salt."""
     return np.uint64((number + 1) * _GOLDEN % 2**64)
 
 
@@ -51,7 +51,7 @@ Interval = tuple[float | None, float | None]
 
 
 def top_tenths(scores: np.ndarray, tenths: int = TENTHS) -> float:
-    """Return the smallest of the best `tenths` tenths (1 to 10) of the scores [row]; equal scores all count."""
+    """Smallest score among the best `tenths` tenths (1 to 10) of the scores [row]; equal scores all count."""
     if not 1 <= tenths <= 10:
         raise InputError(f"tenths must be from 1 to 10, not {tenths!r}")
     if not len(scores):
@@ -61,7 +61,7 @@ def top_tenths(scores: np.ndarray, tenths: int = TENTHS) -> float:
 
 
 def in_ranges(table: pa.Table, ranges: Mapping[str, Interval]) -> pa.ChunkedArray:
-    """Mark the rows [row] whose columns are all inside their ranges, both ends included; None is no bound.
+    """Mark the rows [row] whose columns are all inside their ranges, ends included; None is unbounded.
 
     A null is outside. Bounds are compared in the precision of the column.
     """
@@ -88,12 +88,12 @@ def filtered_ranges(scores: np.ndarray) -> dict[str, Interval]:
 
 
 def lottery(ids: np.ndarray, seed: int) -> np.ndarray:
-    """Give each row number [row] (`schema.row_numbers`) an evenly distributed uint64 of its own."""
+    """Map each row number [row] (`schema.row_numbers`) to a distinct, evenly distributed uint64."""
     return mix(ids.astype(np.uint64) + salt(seed))
 
 
 def draw_bound(total: int, count: int, seed: int) -> int | None:
-    """Find the largest lottery number among `count` rows sampled from rows 0, ..., total - 1; None if all are.
+    """Largest lottery number among `count` rows sampled from `total` rows; None if there are at most `count`.
 
     The rows with at most this number are the sample: numbers are distinct, so exactly `count` rows are drawn, each set
     of them with equal probability. Memory is that of `count` numbers.
@@ -117,7 +117,7 @@ def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 def text_numbers(column: pa.ChunkedArray, *, size: int = 8, salt: str = "") -> np.ndarray:
-    """Draw a number for each text by its hash.
+    """Map each text to a pseudo-random number by its hash.
 
     Args:
         column: Strings [row], without nulls; each distinct one is hashed once.

@@ -1,4 +1,4 @@
-"""`paranmt import`: from pairs that are translated already to a release."""
+"""`paranmt import`: a release from pairs that are translated already."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def import_pairs(
 
 
 def _open_table(files: Sequence[Path], columns: dict[str, str], *, scored: bool) -> AlignedText:
-    """Open TSV or Parquet files of pairs; `scored` says whether a paraphrase score among the columns counts."""
+    """Open TSV or Parquet files of pairs; `scored` is whether an imported paraphrase score is used."""
     if not columns and files[0].suffix == ".parquet":
         columns = {"reference": "reference", "translation": "translation"}
     elif not columns:
@@ -114,7 +114,7 @@ def _open_table(files: Sequence[Path], columns: dict[str, str], *, scored: bool)
 
 
 def with_terms(release: ReleaseConfig, preset: Preset) -> ReleaseConfig:
-    """Fill description and licence of a release from what the authors of a dataset state, unless they are given."""
+    """Fill in description and licence of a release from those of the dataset's authors, unless given."""
     if release.license is None and preset.license is None:
         raise InputError(
             f"{preset.title} has no stated licence ({preset.license_stated}); check whether you may release the "

@@ -55,7 +55,7 @@ class LanguageConfig:
 
 
 class LanguageModel(Protocol):
-    """Gives the probability that sentences are of one language."""
+    """Computes the probability that sentences are of one language."""
 
     def probabilities(self, sentences: pa.Array) -> np.ndarray:
         """Probability of the language [sentence], float32 from 0 to 1."""
@@ -180,7 +180,7 @@ class Langid:
         return merged / merged.sum(axis=1, keepdims=True)
 
     def _walk(self, data: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Walk the automaton over all texts at once: the text and the feature of each hit [hit]."""
+        """Run the automaton over all texts at once: the text and the feature of each match [match]."""
         # The longest first: those that still have bytes are always the first ones.
         order = np.argsort(-lengths, kind="stable")
         active = np.searchsorted(-lengths[order], -np.arange(int(lengths.max(initial=0))), side="left")
@@ -207,7 +207,7 @@ def _langid() -> Any:  # noqa: ANN401 - py3langid's LanguageIdentifier
 
 
 def _prepared(sentences: pa.Array) -> pa.Array:
-    """Do what py3langid does first: sentences all in capitals become lower case, everything the form NFC."""
+    """Preprocess as py3langid does: sentences all in capitals become lower case, everything NFC."""
     capitals = pc.utf8_is_upper(sentences)
     plain = composed(sentences)
     if not pc.any(capitals).as_py():
@@ -217,7 +217,7 @@ def _prepared(sentences: pa.Array) -> pa.Array:
 
 
 def _bytes_of(sentences: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """UTF-8 bytes of a column, end to end, and the bounds of each sentence."""
+    """UTF-8 bytes of a column, concatenated, and the offsets of the sentences."""
     column = sentences.cast(pa.large_string())
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]

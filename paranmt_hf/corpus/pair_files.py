@@ -1,4 +1,4 @@
-"""Files of pairs: what kind one is, and checksums by which it is known again."""
+"""Files of pairs: their kind, and checksums that identify them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_PHRASES = {".csv", ".json", ".jsonl"}
 
 @dataclass(frozen=True)
 class PairFiles:
-    """Parquet files, and what identifies them, as JSON values.
+    """Parquet files, and their identity as JSON values.
 
     `released` tells whether they belong to a release, so that their columns are those of `schema`.
     """
@@ -36,7 +36,7 @@ class PairFiles:
 
 
 def checksums(release: Path, files: Sequence[Path], subset: str) -> dict[str, str]:
-    """Checksum of each file of a config of a release, by its path inside; taken from the record if there is one."""
+    """Checksum of each file of a config of a release by its relative path; from the record if there is one."""
     if (release / RELEASE_RECORD).is_file():
         config = read_record(release, [subset]).configs[subset]
         return dict(config.files)
@@ -44,7 +44,7 @@ def checksums(release: Path, files: Sequence[Path], subset: str) -> dict[str, st
 
 
 def language_of(release: Path) -> dict[str, str]:
-    """The language of a release as a part of an identity; empty for English and without a record."""
+    """Entry `language` of the identity of a release; empty for English or without a record."""
     if not (release / RELEASE_RECORD).is_file():
         return {}
     language = ReleaseRecord.parse(release, str(release)).language
@@ -52,7 +52,7 @@ def language_of(release: Path) -> dict[str, str]:
 
 
 def check_phrases(path: Path) -> None:
-    """Refuse a file that does not hold phrases or words."""
+    """Reject a file that does not hold phrases or words."""
     first = first_line(path)
     if NO_PHRASES.intersection(map(str.lower, path.suffixes)) or first.startswith(("{", "[{")):
         raise InputError(
@@ -70,13 +70,13 @@ def check_phrases(path: Path) -> None:
 
 
 def describe(file: Path) -> str:
-    """Name a Parquet file and what is in it: a copy is described alike, whatever its dates, and nothing else is."""
+    """Identify a Parquet file by its name and content; copies are equal, whatever their dates."""
     size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
     return f"{file.name} {size} bytes, {rows} rows, sha256:{checksum(file)}"
 
 
 def is_parquet(path: Path) -> bool:
-    """Tell whether a file begins as Parquet files do."""
+    """Whether a file begins with the Parquet signature."""
     if path.is_file():
         with path.open("rb") as file:
             return file.read(len(PARQUET)) == PARQUET
@@ -84,7 +84,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def is_release(source: str) -> bool | None:
-    """Tell whether a source is the folder of a release; None where it is neither file nor folder."""
+    """Whether a source is the folder of a release; None if it is neither a file nor a folder."""
     path = Path(source).expanduser()
     if not path.exists():
         return None
@@ -92,7 +92,7 @@ def is_release(source: str) -> bool | None:
 
 
 def languages(data: Mapping[str, Any]) -> list[str]:
-    """ISO 639-1 codes of the languages of the sources of an identity of pairs; empty for English alone."""
+    """ISO 639-1 codes of the languages in an identity of pairs; empty for English alone."""
     # A release has a name or a revision on the Hub; other datasets have a kind.
     releases = [
         source

@@ -1,4 +1,4 @@
-"""Pairs to train on: from releases, Parquet files, files of phrases or the Hub, chosen by their scores."""
+"""Training pairs from releases, Parquet files, files of phrases or the Hub, selected by their scores."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class PairSelection:
 
     @property
     def ranges(self) -> dict[str, Interval]:
-        """Smallest and largest value of each column that decides."""
+        """Minimum and maximum of each column that selects pairs."""
         ranges: dict[str, Interval] = {}
         if self.min_score is not None or self.max_score is not None:
             ranges["para_score"] = (self.min_score, self.max_score)
@@ -99,7 +99,7 @@ class PairSelection:
 
 
 class Pairs:
-    """Pairs of one or more sources, as often as they are asked for.
+    """Pairs of one or more sources; can be read repeatedly.
 
     Attributes:
         unit: What a row is called where rows are counted.
@@ -182,7 +182,7 @@ class Pairs:
         return PairFiles(files, known, released=True)
 
     def _phrases(self, path: Path) -> PhraseFiles:
-        """A file of PPDB or a list of words; it has no columns but a score."""
+        """Open a PPDB file or a word list, whose only column is a score."""
         check_phrases(path)
         chosen, score = self._selection, self._selection.ppdb_score
         if columns := chosen.ranges.keys() - {"para_score"}:
@@ -204,7 +204,7 @@ class Pairs:
         return PhraseFiles([path], score=score)
 
     def _hub_reader(self, name: str, revision: str | None) -> PairFiles | Reader:
-        """A release is fetched and checked, any other dataset read as a stream."""
+        """Open a dataset on the Hub: a release is downloaded and verified, any other is streamed."""
         subset = self._selection.subset
         if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
             files, commit = fetched
@@ -218,7 +218,7 @@ class Pairs:
         return HubDataset(name, columns, config=config, revision=revision, numbers=set(self._columns) - set(SIDES))
 
     def _check(self, file: Path) -> int:
-        """Refuse a file that cannot be read or lacks a column; return its number of rows."""
+        """Reject a file that cannot be read or lacks a column; return its number of rows."""
         check_regular(file)
         if not file.exists():
             raise InputError(f"cannot read {file}: there is no such file; expected a Parquet file of pairs")
@@ -260,19 +260,19 @@ class Pairs:
 
     @property
     def left_out_by(self) -> dict[str, int]:
-        """What the last reading left out: `pairs outside the chosen ranges` and other reasons, with their counts."""
+        """Counts of the pairs that the last reading left out, by reason."""
         dropped = {f"dropped as {reason}": count for reason, count in self.dropped.items()}
         return {f"pairs {reason}": count for reason, count in (self._reasons | dropped).items() if count}
 
     @property
     def left_out(self) -> str:
-        """What the last reading left out, for use in a sentence."""
+        """Describe the pairs that the last reading left out."""
         counts = [f"{count:,} are {reason}" for reason, count in (self._reasons | self.dropped).items() if count]
         return f"of {self.read + sum(self.dropped.values()):,} pairs {', '.join(counts) or 'none is left out'}"
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the pairs, as JSON values."""
+        """Everything that determines the pairs, as JSON values."""
         sources = [reader.identity for reader in self._readers]
         ranges = {name: list(bounds) for name, bounds in self._selection.ranges.items()}
         unwanted = self._unwanted.to_pylist() if self._unwanted is not None else []
@@ -319,7 +319,7 @@ class Pairs:
                 return
 
     def _bound(self) -> int | None:
-        """The bound of `draw_bound` for the chosen pairs; None for all of them."""
+        """The lottery bound of `draw_bound` for the selected pairs; None for all of them."""
         if self._selection.max_pairs is None:
             return None
         if self._total is None:
@@ -327,7 +327,7 @@ class Pairs:
         return draw_bound(self._total, self._selection.max_pairs, self._seed)
 
     def _chosen(self, *, errors: bool = False) -> Iterator[pa.Table]:
-        """Read the pairs that are inside all ranges and no sentence of which is unwanted, and count the others.
+        """Read the pairs inside all ranges and without excluded sentences, and count the others.
 
         Args:
             errors: Read only the pairs with errors.
@@ -353,7 +353,7 @@ class Pairs:
             yield kept
 
     def _paraphrases(self, table: pa.Table, *, errors: bool, labelled: bool) -> pa.Table:
-        """Leave out pairs that are no paraphrases, by their label or their errors; or read these and no others."""
+        """Exclude pairs that are not paraphrases, by their label or their errors; with `errors`, keep only these."""
         bad = pc.equal(pc.fill_null(table[LABEL], 1), 0) if labelled else pa.array(np.zeros(table.num_rows, bool))
         if not self._errors_apart:
             kept = table.filter(pc.invert(bad))
@@ -384,7 +384,7 @@ class Pairs:
                         yield table.slice(start, BATCH_ROWS), labelled
 
     def _read_files(self, source: PairFiles) -> Iterator[tuple[pa.Table, bool]]:
-        """Read the columns that decide, and the label where a release has one; or all columns."""
+        """Read the columns that select pairs, and the label if a release has one; or all columns."""
         for file in source.files:
             names = pq.read_schema(file).names
             labelled = source.released and LABEL in names
@@ -394,5 +394,5 @@ class Pairs:
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Reduce sentences [sentence] to words of their letters and digits in lower case."""
+    """Reduce sentences [sentence] to their letters and digits in lower case, in words."""
     return pc.utf8_trim_whitespace(letters(column, " "))

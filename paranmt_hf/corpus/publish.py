@@ -1,4 +1,4 @@
-"""A release as something that is published: checked against its record, with its card."""
+"""Publishing releases: the check against the record, and the card."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_release(folder: Path, license: str | None = None) -> ReleaseRecord:
 
 
 def _check_license(folder: Path, record: ReleaseRecord) -> None:
-    """Refuse a licence that was edited in one place, and one that the Hub does not take."""
+    """Reject a licence that differs between record and card, and one that the Hub does not accept."""
     stated = record.license
     card = card_header(folder / "README.md")
     others = {f"{RELEASE_RECORD} under 'settings.release'": str(record.settings["release"].get("license"))}
@@ -102,7 +102,7 @@ def draw_histograms(record: ReleaseRecord) -> bytes | None:
 
 
 def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
-    """Check a release and list what is published of it, under the licence of `about` if it states one."""
+    """Check a release and list the files to publish, under the licence of `about` if it states one."""
     record = check_release(folder, about.license)
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
     built = ReleaseRecord.parse(folder, str(folder))

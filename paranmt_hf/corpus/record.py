@@ -1,4 +1,4 @@
-"""The record of a release, `build.json`: what it was made from, its files, and what is in them."""
+"""The record of a release, `build.json`: its inputs, its files, and statistics of its rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDING = ("title", "description")
 
 @dataclass
 class ConfigFiles:
-    """What was written for one config.
+    """The files of one config.
 
     Attributes:
         files: Path relative to the release and SHA-256 of each file, in order.
@@ -42,7 +42,7 @@ class ConfigFiles:
 
 @dataclass(frozen=True)
 class Example:
-    """A pair that a card shows."""
+    """A pair that the card shows."""
 
     reference: str
     translation: str
@@ -51,7 +51,7 @@ class Example:
 
 @dataclass(frozen=True)
 class RangeRecord:
-    """Pairs of one range of the paraphrase score; a mean is None where there are no rows."""
+    """Pairs of one range of the paraphrase score; a mean is None if there are no rows."""
 
     range: str
     rows: int
@@ -62,7 +62,7 @@ class RangeRecord:
 
 @dataclass(frozen=True)
 class StatisticsRecord:
-    """What is in the config `default`.
+    """Statistics of the config `default`.
 
     Attributes:
         rows: Number of pairs.
@@ -106,7 +106,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class FilterRecord:
-    """What a filter dropped.
+    """Number of rows that a filter dropped.
 
     Attributes:
         reason: Why.
@@ -121,7 +121,7 @@ class FilterRecord:
 
 @dataclass(frozen=True)
 class SelectionRecord:
-    """How a release was selected from another one; `selection` of a release's settings.
+    """How a release was selected from another one; the entry `selection` of its settings.
 
     Attributes:
         release: Name of the other release.
@@ -188,12 +188,12 @@ class ReleaseRecord(Record):
 
     @classmethod
     def read(cls, folder: str | Path) -> Self:
-        """Read the record of a release; its files are not looked at."""
+        """Read the record of a release without checking its files."""
         return cls.parse(Path(folder), str(folder))
 
     @classmethod
     def parse(cls, folder: Path, name: str) -> Self:
-        """Read the record in a folder, which errors call `name`; its files are not looked at."""
+        """Parse the record in a folder, which errors call `name`, without checking its files."""
         path = folder / RELEASE_RECORD
         if not path.is_file():
             what = f"holds no {RELEASE_RECORD}" if folder.is_dir() else "is not a folder"
@@ -213,7 +213,7 @@ class ReleaseRecord(Record):
 
     @classmethod
     def from_json(cls, values: Any, where: Path | str = RELEASE_RECORD) -> Self:  # noqa: ANN401
-        """Make a record of parsed JSON.
+        """Create a record of parsed JSON.
 
         Args:
             values: Parsed JSON.
@@ -236,11 +236,11 @@ class ReleaseRecord(Record):
         return record
 
     def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON values; what was not said is left out."""
+        """Return the record as JSON values, without missing ones."""
         return {key: value for key, value in super().to_json().items() if value is not None}
 
     def to_bytes(self) -> bytes:
-        """Give the content of `build.json`."""
+        """Return the content of `build.json`."""
         return (json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n").encode()
 
     def write(self, folder: Path) -> Self:
@@ -250,12 +250,12 @@ class ReleaseRecord(Record):
 
     @property
     def identity(self) -> Identity:
-        """What determined the release, see `identity_of`."""
+        """Everything that determined the release, see `identity_of`."""
         return identity_of(self.settings)
 
     @property
     def selection(self) -> SelectionRecord | None:
-        """How it was selected from another release; None where it was not."""
+        """How it was selected from another release; None if it was not."""
         if "selection" not in self.settings:
             return None
         return from_json(SelectionRecord, self.settings["selection"], RELEASE_RECORD)
@@ -267,7 +267,7 @@ class ReleaseRecord(Record):
 
     @property
     def made_by(self) -> MadeBy | None:
-        """Who wrote the second sentences of pairs that were imported; None where this package translated."""
+        """Who wrote the second sentences of imported pairs; None if this package translated them."""
         if "translator" in self.settings:
             return None
         made_by: MadeBy = self.settings.get("pairs", {}).get("made_by", "unknown")
@@ -283,7 +283,7 @@ class ReleaseRecord(Record):
 
 
 def identity_of(settings: Mapping[str, Any]) -> Identity:
-    """Leave out of the settings of a release what follows from others, or only words its card.
+    """Remove from the settings of a release what follows from others, or only changes its card.
 
     That is title and description, and of a selection the counts and the name of a release known by its files.
     """
@@ -296,7 +296,7 @@ def identity_of(settings: Mapping[str, Any]) -> Identity:
 
 
 def _check_selection(config: str, selection: Mapping[str, Any]) -> None:
-    """Refuse a selection that is neither the seed of a sample nor ranges of columns."""
+    """Reject a selection that is neither the seed of a sample nor ranges of columns."""
     if config == "sample":
         if not isinstance(selection.get("seed"), int):
             raise InputError("its config 'sample' names no seed")

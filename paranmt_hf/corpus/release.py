@@ -26,7 +26,7 @@ NUMBERS = frozenset(column.name for column in COLUMNS) - TEXT
 
 
 def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None:
-    """Check the types of those of `columns` that the schema of a release has; numbers and text may have any width."""
+    """Check the types of those of `columns` that are in the schema; numbers and text may have any width."""
     for field in schema:
         if field.name not in columns:
             continue
@@ -42,7 +42,7 @@ def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None
 
 
 def check_text(table: pa.Table, path: Path, first: int) -> None:
-    """Check that the text of rows of a file, of which `first` is the number of the first, is UTF-8."""
+    """Check that the text of rows of a file is UTF-8; `first` is the number of the first row."""
     for name in table.column_names:
         column = table[name]
         if name not in TEXT or _is_valid(column):
@@ -79,7 +79,7 @@ class Release:
 
 
 class _RollingWriter:
-    """Writes tables into files of a bounded size; names follow when their number is known."""
+    """Writes tables into files of a bounded size, which are named once their number is known."""
 
     def __init__(self, folder: Path, schema: pa.Schema, max_bytes: int) -> None:
         self.folder, self.schema, self.max_bytes = folder, schema, max_bytes
@@ -102,7 +102,7 @@ class _RollingWriter:
             self._waiting_rows -= ROW_GROUP_ROWS
 
     def _write_groups(self, table: pa.Table) -> None:
-        """Write rows as one row group, or as several where files are to be small."""
+        """Write rows as one row group, or as several for small files."""
         groups = max(1, -(-4 * table.nbytes // self.max_bytes))
         rows = max(1, -(-table.num_rows // groups))
         for start in range(0, max(1, table.num_rows), rows):
@@ -212,7 +212,7 @@ def _write_config(
 def select_rows(
     table: pa.Table, *, ranges: dict[str, Interval] | None = None, ids: np.ndarray | None = None
 ) -> pa.Table:
-    """Take the rows inside `ranges`, or those whose number (`row_numbers`) is in `ids` (ascending)."""
+    """Select the rows inside `ranges`, or those whose number (`row_numbers`) is in `ids` (ascending)."""
     if ranges is not None:
         return table.filter(in_ranges(table, ranges))
     if ids is not None and len(ids):
@@ -256,7 +256,7 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
 
 
 def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
-    """Compare the files of a config with their recorded names and checksums; a record may name anything."""
+    """Compare the files of a config with their recorded names and checksums; the record is not trusted."""
     pattern = rf"{FOLDERS.get(config)}/train-\d{{5}}-of-\d{{5}}\.parquet"
     for name, digest in files.items():
         if not re.fullmatch(pattern, name):

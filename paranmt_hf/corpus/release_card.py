@@ -68,7 +68,7 @@ def release_card(
 
 
 def pair_kind(record: ReleaseRecord) -> str:
-    """How the pairs came about: imported, mined, paraphrased, answered (by a language model), pivoted or built."""
+    """How the pairs were made: imported, mined, paraphrased, answered (by a language model), pivoted or built."""
     settings = record.settings
     if settings.get("pairs", {}).get("kind") == "mined":
         return "mined"
@@ -121,7 +121,7 @@ def size_category(rows: int) -> str:
 
 
 def _chosen(name: str, selection: Mapping[str, Any]) -> str:
-    """Which rows a config has."""
+    """Describe which rows a config contains."""
     if name == "default":
         return "all"
     if name == "sample":
@@ -134,19 +134,19 @@ def _chosen(name: str, selection: Mapping[str, Any]) -> str:
 
 
 def _filled(value: Any) -> Any:  # noqa: ANN401 - JSON values
-    """A part of the settings without what is not set, and without the words at the top of the card."""
+    """Part of the settings without unset values and without card texts."""
     if not isinstance(value, Mapping):
         return value
     return {k: v for k, v in value.items() if v not in (None, [], {}) and k not in ("title", "description")}
 
 
 def _selections(selection: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    """The releases that the rows were selected from, the first selection first."""
+    """The releases from which the rows were selected, the first selection first."""
     return [] if not selection else [*_selections(selection.get("before")), selection]
 
 
 def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
-    """Give the name, the type and the meaning of each column of a release."""
+    """Name, type and meaning of each column of a release."""
     language = LANGUAGES.get(record.language, "English")
     source = next((record.settings[part] for part in SOURCES if part in record.settings), {})
     said = meanings(record.made_by, source, language)

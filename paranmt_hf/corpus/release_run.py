@@ -1,4 +1,4 @@
-"""Rows through the stages to a release: what building, importing and scoring again share.
+"""From rows to a release: the steps that building, importing and rescoring share.
 
 Work in progress lies in `<out>.work` next to the release until the release is complete. The same call after an
 interruption continues there.
@@ -86,7 +86,7 @@ class ReleaseConfig:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the release beyond the scored rows."""
+        """Everything that determines the release beyond the scored rows."""
         said = {name: getattr(self, name) for name in STATED}
         license = None if self.license is None else str(License.parse(self.license, listed=False))
         kept = {"license": license, "keep_source": self.keep_source}
@@ -130,7 +130,7 @@ def make_release(
     command: str,
     holds: Holds | None = None,
 ) -> Built:
-    """Send rows through stages and release them, or find the release that is there already.
+    """Send rows through stages and release them, or find the finished release.
 
     Args:
         batches: Reads the input, counting in the report that it is given.
@@ -161,7 +161,7 @@ def make_release(
 
 
 def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:
-    """Write the card of a finished release again if it was asked for in other words."""
+    """Write the card of a finished release again if its texts have changed."""
     if built.record.settings["release"] == wanted["release"]:
         return built
     said = {name: getattr(release, name) for name in WORDING}
@@ -172,7 +172,7 @@ def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:
 
 
 def holds_shards(work: Path) -> bool:
-    """Tell whether a work folder holds what took long to make: shards that are translated or scored, or answers."""
+    """Whether a work folder holds expensive results: translated or scored shards, or answers."""
     return any(work.glob("[1-9]*-*/shard-*")) or holds_answers(work)
 
 
@@ -187,7 +187,7 @@ def write_rows(
     name: str,
     before: ReleaseRecord | None = None,
 ) -> ReleaseRecord:
-    """Send rows through stages and write a release into an empty folder, continuing with what a work folder holds.
+    """Send rows through stages and write a release into an empty folder, continuing the work in a work folder.
 
     The arguments are as for `make_release`; `before` is the record of a release that is scored again.
     """
@@ -282,13 +282,13 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
 
 
 def write_card(folder: Path, record: ReleaseRecord) -> None:
-    """Write picture and card of a release whose Parquet files are there."""
+    """Write figure and card of a release whose Parquet files are written."""
     picture = plot_histograms(record.statistics, folder / HISTOGRAMS_PICTURE)
     write_bytes(folder / "README.md", release_card(record, picture=picture).encode())
 
 
 def check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
-    """Refuse a scorer that knows nothing of the text, before hours of translation."""
+    """Reject a scorer that knows none of the words, before hours of translation."""
     for stage in stages:
         if isinstance(stage, ScoreStage) and isinstance(stage.config, NamedEncoder):
             first = pq.read_table(manifest.paths()[0], columns=["reference"])
@@ -296,7 +296,7 @@ def check_scorer(manifest: Manifest, stages: Sequence[Stage]) -> None:
 
 
 def check_stages(stages: Sequence[Stage], language: str) -> None:
-    """Refuse stages that are for another language."""
+    """Reject stages that are for another language."""
     for stage in stages:
         if isinstance(stage, ScoreStage) and isinstance(stage.config, NamedEncoder):
             stage.config.check_language(language)
@@ -306,7 +306,7 @@ def check_stages(stages: Sequence[Stage], language: str) -> None:
 
 
 def misfit(manifest: Manifest, translator: TranslatorConfig) -> str | None:
-    """Return a warning if the scores are far below those that the translator has on its own kind of text."""
+    """Return a warning if the scores are far below the translator's usual scores."""
     expected = usual_score(translator.name)
     # Draws are less probable than what a search finds, on any text.
     if expected is None or translator.sample:

@@ -54,11 +54,11 @@ class Corpus:
 
     @property
     def has_free_columns(self) -> bool:
-        """Whether its columns may have any name: those of Parquet files that are no release."""
+        """Whether its columns may have any name, as in Parquet files that are not a release."""
         return isinstance(self._reader, ParquetFiles)
 
     def batches(self) -> Iterator[pa.RecordBatch | pa.Table]:
-        """Read the rows: `id` (int64, a number of its own for each row), `sentence` (string), those of `columns`."""
+        """Read the rows: `id` (int64, unique for each row), `sentence` (string), and `columns`."""
         self.report = Report()
         if self._reader is not None:
             for batch in self._reader.batches(self.report):
@@ -72,7 +72,7 @@ class Corpus:
 
 
 def numbered_pairs(table: pa.Table) -> pa.Table:
-    """Take the pairs of rows of a release, with a number of its own for each as `id`, for samples."""
+    """Give the pairs of a release a unique number each as `id`, for samples."""
     columns = [pa.chunked_array([row_numbers(table)]), table["reference"], table["translation"]]
     return pa.table(columns, names=["id", "reference", "translation"])
 
@@ -80,7 +80,7 @@ def numbered_pairs(table: pa.Table) -> pa.Table:
 def open_corpus(
     path: str | Path, *, side: str = "reference", columns: Mapping[str, str] | None = None, by_origin: bool = False
 ) -> Corpus:
-    """Find out what a corpus is.
+    """Detect the kind of a corpus and open it.
 
     Args:
         path: A release; the folder of one of its configs, or another folder of Parquet files, or one such file; or a
@@ -142,7 +142,7 @@ def _schema(file: Path) -> pa.Schema:
 
 
 class Sample:
-    """A random sample of the rows that are added: those with the smallest numbers in the lottery of their ids.
+    """A random sample of the added rows: those whose ids have the smallest lottery numbers.
 
     It does not depend on how the rows come in; a smaller sample of the same seed is the beginning of a larger one.
     """
@@ -176,7 +176,7 @@ class Sample:
             self._cut()
 
     def _cut(self) -> None:
-        """Keep the smallest numbers, in their order."""
+        """Keep the rows with the smallest numbers, in their order."""
         draws = np.concatenate(self._draws)
         order = np.argsort(draws, kind="stable")[: self._count]
         self._tables = [pa.concat_tables(self._tables).take(pa.array(order)).combine_chunks()]
@@ -186,7 +186,7 @@ class Sample:
             self._bound = draws[order[-1]]
 
     def table(self) -> pa.Table:
-        """Give the rows drawn, in the order of their numbers; there must be at least one."""
+        """Return the sampled rows in the order of their numbers; there must be at least one."""
         self._cut()
         return self._tables[0]
 

@@ -1,4 +1,4 @@
-"""The columns of a row: the one place that names, types and describes them."""
+"""The columns of a row: the only place that names, types and describes them."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def arrow_schema(optional: Collection[str] = ()) -> pa.Schema:
 
 
 def key_columns(names: Collection[str]) -> list[str]:
-    """Of the columns `names`, those that identify a row: `id`, and `rank` if sentences have several hypotheses."""
+    """Those of the columns `names` that identify a row: `id`, and `rank` if sentences have several hypotheses."""
     return ["id", *(["rank"] if "rank" in names else [])]
 
 
@@ -194,7 +194,7 @@ def row_numbers(table: pa.Table | pa.RecordBatch) -> np.ndarray:
 
 
 def describe_missing(where: object, missing: Collection[str]) -> str:
-    """Say which columns a release or file lacks, and which command makes them.
+    """Describe which columns a release or file lacks, and which command makes them.
 
     The result is the beginning of a sentence: ``corpus lacks the column human_score; `paranmt score RELEASE --add
     human_score` makes it``.

@@ -81,7 +81,7 @@ def rescore(
 
 
 def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnStage, language: str) -> list[Stage]:
-    """What is to be done to a release made with these settings; what it has already is left out."""
+    """The stages that a release with these settings still needs."""
     stages: list[Stage] = []
     if scorer is not None and parts["scorer"] != (stage := ScoreStage(scorer, language=language)).identity["scorer"]:
         stages.append(stage)
@@ -93,7 +93,7 @@ def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnS
 
 
 def _merged(parts: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:
-    """Settings in which one part is replaced; of the added columns those that are there stay."""
+    """Settings with one part replaced; columns that were added before are kept."""
     merged = {**parts, **identity}
     if "columns" in merged:
         columns = {**parts.get("columns", {}), **merged["columns"]}
@@ -102,7 +102,7 @@ def _merged(parts: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep_others(folder: Path, new: Path) -> None:
-    """Copy what is not a part of the release, such as notes or the options that made it, into the new one."""
+    """Copy files that are not a part of the release, such as notes or the options that made it, into the new one."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         if path.is_dir() or RELEASE_FILES.fullmatch(name.as_posix()) or (new / name).exists():

@@ -52,23 +52,23 @@ class SentenceFile:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the sentences, as JSON values; files are hashed each time that it is asked for."""
+        """Everything that determines the sentences, as JSON values; files are hashed at each call."""
         return self._reader.identity
 
     def batches(self, report: Report) -> Iterator[tuple[np.ndarray, pa.Array]]:
-        """Read numbers of lines, from 0, and sentences; what cannot be used is counted and left out."""
+        """Read line numbers, from 0, and sentences; unusable ones are counted and left out."""
         for batch in self._reader.batches(report):
             yield batch["id"].to_numpy(), batch["sentence"]
 
     def lines(self) -> Iterator[pa.Array]:
-        """Read every sentence in its place: a null of Parquet as an empty one, and null where it is not UTF-8."""
+        """Read every sentence at its position: a null of Parquet as an empty one, and null if it is not UTF-8."""
         for piece in self._reader.pieces():
             column = piece.columns[0]
             yield normalise(decode(column.fill_null(pa.scalar("", column.type))))
 
 
 def _only_text(path: Path) -> str:
-    """Name the one column of text of a Parquet file."""
+    """Name of the only text column of a Parquet file."""
     try:
         schema = pq.read_schema(path)
     except (pa.ArrowException, OSError) as error:
@@ -89,7 +89,7 @@ _ENDINGS = (".txt", ".gz", ".xz", ".zst", ".parquet", *NOT_LINES)
 
 
 class SentenceSources:
-    """Sentences of one or more corpora, as often as they are asked for.
+    """Sentences of one or more corpora; can be read repeatedly.
 
     The sources are those of `SentenceFile`, or datasets on the Hub, by id, which `@` and a revision may follow. The
     `columns` of Parquet, releases and datasets are read one after the other; without them both sides of pairs, and the
@@ -136,11 +136,11 @@ class SentenceSources:
 
     @property
     def identity(self) -> list[dict[str, Any]]:
-        """What determines the sentences, as JSON values; files are hashed each time that it is asked for."""
+        """Everything that determines the sentences, as JSON values; files are hashed at each call."""
         return [dict(reader.identity) for reader in self._readers]
 
     def batches(self, report: Report) -> Iterator[pa.Array]:
-        """Read the sentences [sentence], source after source; what cannot be used is counted and left out."""
+        """Read the sentences [sentence], source after source; unusable ones are counted and left out."""
         for reader in self._readers:
             if isinstance(reader, SentenceFile):
                 yield from (column for _, column in reader.batches(report))
@@ -149,7 +149,7 @@ class SentenceSources:
 
 
 def _is_on_hub(source: str, path: Path) -> bool:
-    """Whether a source is an id on the Hub, which may contain dots, and not the name of a missing file."""
+    """Whether a source is an id on the Hub, which may contain dots, rather than the name of a missing file."""
     plain = split_revision(source)[0]
     ending = Path(plain).suffix
     is_file = ending in _ENDINGS or (ending and path.parent.is_dir())
@@ -157,7 +157,7 @@ def _is_on_hub(source: str, path: Path) -> bool:
 
 
 def _sides_of(path: Path) -> list[str | None]:
-    """Both sides where a Parquet file holds pairs; else whatever `SentenceFile` finds."""
+    """Both sides if a Parquet file holds pairs; otherwise what `SentenceFile` reads."""
     try:
         names = pq.read_schema(path).names
     except (pa.ArrowException, OSError):

@@ -1,4 +1,4 @@
-"""What a corpus looks like, counted while it streams past: rows per score range, overlap, lengths, examples.
+"""Statistics of a corpus, computed in one pass: rows per score range, overlap, lengths, examples.
 
 The ranges are those of table 3 of ParaNMT-50M (Wieting & Gimpel 2018), whose first one is (-0.1, 0.2]; lower
 scores count in it here.
@@ -86,7 +86,7 @@ class Statistics:
                 self._add_range(part, table, inside, overlap[inside], lengths, draws)
 
     def _add_added(self, table: pa.Table) -> None:
-        """Count the columns that a release may have got later."""
+        """Update the counts of optional columns."""
         for name in table.column_names:
             if name.endswith("_mismatch"):
                 found = int(np.count_nonzero(table[name].to_numpy()))
@@ -95,7 +95,7 @@ class Statistics:
             self._human_sum = (self._human_sum or 0.0) + float(table["human_score"].to_numpy().sum(dtype=np.float64))
 
     def _add_sentences(self, table: pa.Table) -> None:
-        """Count the ids of a corpus with several hypotheses; they ascend."""
+        """Count the ids of a corpus with several hypotheses, in ascending order."""
         if "rank" not in table.column_names or not table.num_rows:
             return
         ids = table["id"].to_numpy()
@@ -126,11 +126,11 @@ class Statistics:
 
     @property
     def mean_translation_score(self) -> float | None:
-        """Mean over the rows that have one, in natural-log units per token."""
+        """Mean over the rows with a score, in natural-log units per token."""
         return self._score_sum / self._score_rows if self._score_rows else None
 
     def summary(self) -> StatisticsRecord:
-        """Everything counted."""
+        """Return all statistics."""
         return StatisticsRecord(
             rows=self.rows,
             mean_reference_length=float(round(self._tokens[0] / max(1, self.rows), 2)),
@@ -173,7 +173,7 @@ def text_histogram(histogram: list[int], width: int = 50) -> str:
 
 
 def plot_histograms(statistics: StatisticsRecord, path: Path) -> bool:
-    """Draw the histograms of a release as a PNG; returns whether matplotlib (extra `plots`) is there for that."""
+    """Draw the histograms of a release as a PNG; returns False if matplotlib (extra `plots`) is missing."""
     if not available("matplotlib"):
         return False
     from matplotlib.figure import Figure

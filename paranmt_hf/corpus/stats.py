@@ -142,7 +142,7 @@ class CorpusStatistics:
         return "\n\n".join([markdown_table(HEADER, list(map(figures_row, self.corpora))), notes])
 
     def notes(self) -> list[str]:
-        """What the figures are of, in sentences."""
+        """Sentences that explain what the figures measure."""
         idf = f"IDF: {self.idf}. Sentences: "
         if self.idf_text is None:
             idf += "each sample's own, so compare it between corpora only with `idf_text`."
@@ -167,7 +167,7 @@ class CorpusStatistics:
 
 @dataclass
 class _Drawn:
-    """A sample without its text, whose IDF is not known yet."""
+    """A sample without its text; its IDF is computed later."""
 
     name: str
     bags: Bags
@@ -234,7 +234,7 @@ def describe_corpora(
 
 
 def _files_to_write(write_samples: Path | None, write: Sequence[str | Path]) -> list[Path]:
-    """Refuse files that cannot be written, before the work."""
+    """Reject files that cannot be written, before the work."""
     if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
         raise InputError(f"`write_samples` {write_samples} is a file; name a folder", option="write_samples")
     files = [result_file(path, [".md", ".png"], option="write") for path in write]
@@ -265,7 +265,7 @@ def _open(
 
 
 def _language(config: StatsConfig, corpora: Sequence[Corpus]) -> str:
-    """Find the one language by whose rules all sentences are split into words."""
+    """Find the language by whose rules all sentences are split into words."""
     if config.language is not None:
         return config.language
     known = {corpus.language: corpus.path for corpus in corpora if corpus.language is not None}
@@ -312,7 +312,7 @@ def _parsers(
 
 
 class _Sampler:
-    """Samples corpora, parses the sentences and splits them into tokens, whose ids are those of all corpora."""
+    """Samples corpora, parses the sentences and splits them into tokens with ids shared by all corpora."""
 
     def __init__(self, config: StatsConfig, parsing: ParsingConfig, language: str, folder: Path | None) -> None:
         self.index_of: dict[str, int] = {}
@@ -381,7 +381,7 @@ def _measure(
 
 
 def _count(background: Corpus, index_of: dict[str, int], language: str) -> DocumentFrequencies:
-    """Count the sentences of a text with each token; tokens that are in no sample are left out."""
+    """Count the sentences of a text that contain each token; tokens outside all samples are ignored."""
     frequencies = DocumentFrequencies(len(index_of))
     cutter = Cutter(index_of, grow=False, language=language)
     with Progress(f"count {background.path.name}") as progress:

@@ -1,4 +1,4 @@
-"""A release as a stream: only some columns, only some rows, and left at any time.
+"""A release as a stream: selected columns and rows, and it can be closed at any time.
 
 `load_dataset(..., streaming=True)` hands Arrow a file object of Python's and lets threads read ahead in it. When the
 stream is left before its end, these threads are still at work while the interpreter ends: the process hangs or aborts
@@ -45,7 +45,7 @@ def stream(
     columns: Sequence[str] | None = None,
     filters: Filters | None = None,
 ) -> datasets.IterableDataset:
-    """Read a release row group by row group; only what is asked for is read, and the stream may be left at any time.
+    """Read a release row group by row group; only what is needed is read, and the stream can be closed at any time.
 
     Each row group is a shard, so that the workers of a `DataLoader` share them.
 
@@ -78,7 +78,7 @@ def stream(
 
 
 class _Reader(datasets.ArrowBasedBuilder):
-    """Gives tables to `datasets`; nothing is kept in its cache.
+    """Passes tables to `datasets`, without its cache.
 
     It reads the columns `needed` of `groups`, row groups of files, and gives `columns` of the rows for which all
     conditions of one of the `alternatives` hold.
@@ -116,7 +116,7 @@ class _Reader(datasets.ArrowBasedBuilder):
 
 
 def _alternatives(filters: Filters | None) -> list[list[Condition]]:
-    """Check filters, and bring both notations into one: alternatives of conditions."""
+    """Check filters, and convert both notations to alternatives of conditions."""
     parts: list[Any] = list(filters or ())
     nested = (
         [parts]
@@ -133,7 +133,7 @@ def _alternatives(filters: Filters | None) -> list[list[Condition]]:
 
 
 def _check_values(schema: pa.Schema, alternatives: list[list[Condition]]) -> None:
-    """Refuse values that cannot be compared with their columns."""
+    """Reject values that cannot be compared with their columns."""
     for name, operator, value in (condition for conditions in alternatives for condition in conditions):
         kind = schema.field(name).type
         try:
@@ -191,7 +191,7 @@ def _files(release: str | Path, config: str) -> list[str]:
 
 
 def _open(file: str) -> IO[bytes] | pa.NativeFile:
-    """Open a file; a local one by Arrow, whose threads then need nothing of Python's."""
+    """Open a file; a local one by Arrow, whose threads do not need Python."""
     if not file.startswith(HUB):
         return pa.OSFile(file)
     from huggingface_hub import HfFileSystem
@@ -201,7 +201,7 @@ def _open(file: str) -> IO[bytes] | pa.NativeFile:
 
 
 def _groups(file: str, alternatives: list[list[Condition]]) -> list[int]:
-    """Row groups of a file which, by their statistics, may hold rows that are wanted."""
+    """Row groups of a file that, by their statistics, may contain selected rows."""
     with _open(file) as opened, pq.ParquetFile(opened) as parquet:
         metadata = parquet.metadata
         groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
@@ -213,7 +213,7 @@ def _groups(file: str, alternatives: list[list[Condition]]) -> list[int]:
 
 
 def _may_hold(group: pq.RowGroupMetaData, name: str, operator: str, value: Any) -> bool:  # noqa: ANN401
-    """Tell whether a row group may have a row for which a condition holds."""
+    """Whether a row group may have a row for which a condition holds."""
     column = next((group.column(i) for i in range(group.num_columns) if group.column(i).path_in_schema == name), None)
     if column is None or column.statistics is None or not column.statistics.has_min_max:
         return True

@@ -56,7 +56,7 @@ def build_encoder(
     vectors: WordVectors | None = None,
     seed: int = 1,
 ) -> SentenceEncoder:
-    """Make an encoder with random weights, or with pretrained vectors of words; `seed` decides the random ones."""
+    """Build an encoder with random weights or pretrained word vectors; `seed` determines the random ones."""
     config = config.resolved(vectors.matrix.shape[1] if vectors is not None else None)
     _refuse_too_large(config, vocabularies)
     generator = np.random.default_rng(seed)
@@ -73,7 +73,7 @@ def build_encoder(
 
 
 def modules_of(family: Family, units: list[str], weight: np.ndarray, config: EncoderConfig) -> list[nn.Module]:
-    """Make the modules of one encoder that is trained on pairs, over the vectors of its units [row, dimension]."""
+    """Build the modules of one encoder that is trained on pairs, from the vectors of its units [row, dimension]."""
     width, dimension = weight.shape[1], config.dimension or DIMENSION
     if family.name == "trigram":
         return [TrigramEmbedding(units, weight)]
@@ -108,7 +108,7 @@ def _layers(family: Family, width: int, dimension: int, config: EncoderConfig) -
 
 
 def _refuse_too_large(config: EncoderConfig, vocabularies: Mapping[Kind, Vocabulary]) -> None:
-    """Refuse an encoder that cannot be trained in the memory of this machine, before it takes any."""
+    """Reject an encoder that is too large to be trained on this machine, before allocating it."""
     numbers = 0
     for family in config.families:
         width, out = config.table_dimension(family), config.dimension or 0
@@ -140,7 +140,7 @@ def _initial(
     vectors: WordVectors | None,
     generator: np.random.Generator,
 ) -> np.ndarray:
-    """Initial table of one encoder [row, dimension]: given vectors where there are some, random rows elsewhere."""
+    """Initial table of one encoder [row, dimension]: given vectors if there are any, random rows elsewhere."""
     width, std = config.table_dimension(family), config.init_std
     weight = generator.standard_normal((len(vocabulary), width), np.float32) * np.float32(std)
     if vectors is not None:
@@ -172,7 +172,7 @@ def _initial(
 
 
 def trainable(encoder: SentenceEncoder) -> SentenceEncoder:
-    """Store an encoder in full precision, as training needs it, whatever it was read from."""
+    """Convert an encoder to full precision for training."""
     for module in encoder.modules():
         if isinstance(module, AverageEmbedding):
             module.precision = "float32"
@@ -180,7 +180,7 @@ def trainable(encoder: SentenceEncoder) -> SentenceEncoder:
 
 
 def with_precision(encoder: SentenceEncoder, precision: str) -> SentenceEncoder:
-    """Make an averaging encoder that is stored in another precision: `float32`, `float16` or `int8`."""
+    """Convert an averaging encoder to another storage precision: `float32`, `float16` or `int8`."""
     composition = encoder.composition
     if composition is None or not composition.is_bag:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Averages over whole columns of sentences: split without a Python object per word, added by compiled loops.
+"""Averages over whole columns of sentences: split without a Python object per word, summed by compiled loops.
 
 TRIGRAM adds first inside the distinct words of a block and then over the words of each sentence, which reads a third
 of the rows.
@@ -20,7 +20,7 @@ from paranmt_hf.util.machine import compiled
 
 @compiled()
 def _add_rows(table: np.ndarray, rows: np.ndarray, offsets: np.ndarray, out: np.ndarray, begin: int) -> None:
-    """Add the rows of each bag to the columns of `out` [bag, ...] from `begin` on, one row after the other."""
+    """Add the rows of each bag to the columns of `out` [bag, ...] starting at `begin`, in order."""
     width = table.shape[1]
     for bag in range(len(offsets) - 1):
         total = out[bag, begin : begin + width]
@@ -32,7 +32,7 @@ def _add_rows(table: np.ndarray, rows: np.ndarray, offsets: np.ndarray, out: np.
 
 @compiled()
 def _divide(out: np.ndarray, begin: int, width: int, counts: np.ndarray) -> None:
-    """Divide the columns of each row of `out` from `begin` on by its count."""
+    """Divide the columns of each row of `out`, starting at `begin`, by its count."""
     for index in range(len(counts)):
         divisor = np.float32(counts[index])
         for column in range(begin, begin + width):
@@ -40,7 +40,7 @@ def _divide(out: np.ndarray, begin: int, width: int, counts: np.ndarray) -> None
 
 
 class ColumnAverage:
-    """Averages columns of sentences, and remembers up to `remembered` tokens. Not shared between threads."""
+    """Averages columns of sentences, with a cache of up to `remembered` tokens. Not safe for threads."""
 
     def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:
         split = cut_chunk if tables[0].cut == "words" else blank_tokens
@@ -67,33 +67,33 @@ class ColumnAverage:
                 begin += part.width
 
     def known_tokens(self, sentences: Sequence[str]) -> np.ndarray:
-        """Count the units of each sentence that have a row of their own [sentence]."""
+        """Count the units of each sentence that have their own row [sentence]."""
         table = self.tokens(sentences)
         counts = (part.lookup.bags(table).known for part in self._parts)
         return sum(counts, np.zeros(len(sentences), np.int64))
 
 
 class _WordColumns:
-    """WORD and Sent2Vec."""
+    """Averages of WORD and Sent2Vec."""
 
     def __init__(self, table: AverageTable) -> None:
         self._rows, self.width = table.rows, table.rows.shape[1]
         self.lookup = lookup(table.vocabulary)
 
     def write_means(self, table: TokenTable, out: np.ndarray, begin: int) -> None:
-        """Write means into the columns of `out` from `begin` on, which are zeros."""
+        """Write means into the columns of `out` starting at `begin`, which must be zeros."""
         bags = self.lookup.bags(table)
         _add_rows(self._rows, bags.rows, bags.offsets, out, begin)
         _divide(out, begin, self.width, np.maximum(np.diff(bags.offsets), 1))
 
 
 class _TrigramColumns(_WordColumns):
-    """TRIGRAM."""
+    """Averages of TRIGRAM."""
 
     lookup: TrigramLookup
 
     def write_means(self, table: TokenTable, out: np.ndarray, begin: int) -> None:
-        """Write means into the columns of `out` from `begin` on, which are zeros."""
+        """Write means into the columns of `out` starting at `begin`, which must be zeros."""
         crossings = self.lookup.crossings(table)
         lengths = np.diff(table.offsets)
         # A sentence of n words has n - 1 crossings, one of no words none: the bounds lag by the sentences before.

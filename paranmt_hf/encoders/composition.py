@@ -1,4 +1,4 @@
-"""Take an encoder apart: which families' encoders it is made of, and how they are combined."""
+"""Decompose an encoder into encoders of known families, and how they are combined."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Part:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The unit of each row of its table; refused if text is split by a tokenizer of another package."""
+        """The unit of each row of its table; raises an error if text is split by a tokenizer of another package."""
         first = self.modules[0]
         if isinstance(first, NgramEmbedding):
             return Vocabulary(self.family.units, first.units, first.ngrams)
@@ -55,12 +55,12 @@ class Part:
 
     @property
     def reader(self) -> str:
-        """Name of what looks up its rows; encoders over the same vocabulary share one."""
+        """Name of its row lookup; encoders with the same vocabulary share one."""
         return self.family.units
 
     @property
     def cut(self) -> str:
-        """How text is split: `words`, by `text/definitions.py`, or `blanks`, at white space only."""
+        """How text is split: `words` (see `text/definitions.py`) or `blanks` (at white space only)."""
         first = self.modules[0]
         return first.cut if isinstance(first, NgramEmbedding) else "words"
 
@@ -88,7 +88,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Composition:
-    """An encoder of ours, taken apart.
+    """The parts of an encoder of this package.
 
     Attributes:
         parts: The encoders that are combined; of a single one itself.
@@ -121,7 +121,7 @@ class Composition:
 
     @property
     def cuts_alike(self) -> bool:
-        """Whether all parts split text in one way, so that it can be split once for all of them."""
+        """Whether all parts split text in the same way, so that it can be split once."""
         return len({part.cut for part in self.parts}) == 1
 
     @property
@@ -131,7 +131,7 @@ class Composition:
 
 
 def composition_of(modules: Sequence[nn.Module]) -> Composition | None:
-    """Take an encoder apart; None if it is not one of this package's encoders."""
+    """Decompose an encoder; None if it is not one of this package's encoders."""
     chains, mode = [list(modules)], "concatenate"
     if len(modules) == 1 and isinstance(modules[0], Combination):
         chains, mode = [list(part.children()) for part in modules[0].parts], modules[0].mode
@@ -180,7 +180,7 @@ def _sequence_name(modules: Sequence[nn.Module]) -> str | None:
 
 
 def is_layer(layer: nn.Module, *activations: type[nn.Module]) -> bool:
-    """Whether a module is a layer with a bias over the sentence vector, with one of some activations."""
+    """Whether a module is a layer with a bias over the sentence vector, and has one of the given activations."""
     return (
         isinstance(layer, Dense)
         and isinstance(layer.activation_function, activations)
@@ -191,7 +191,7 @@ def is_layer(layer: nn.Module, *activations: type[nn.Module]) -> bool:
 
 
 def take_apart(modules: Sequence[nn.Module]) -> Composition:
-    """Take an encoder apart, and refuse one that is not of this package; see `composition_of`."""
+    """Decompose an encoder, and reject one that is not of this package; see `composition_of`."""
     composition = composition_of(modules)
     if composition is None:
         classes = ", ".join(type(module).__name__ for module in modules)

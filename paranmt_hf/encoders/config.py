@@ -89,7 +89,7 @@ class EncoderConfig:
 
     @property
     def families(self) -> list[Family]:
-        """What is known of them."""
+        """Families of the encoders."""
         return [FAMILIES[name] for name in self.parts]
 
     @property
@@ -103,7 +103,7 @@ class EncoderConfig:
         return sorted({family.units for family in self.families}, reverse=True)
 
     def resolved(self, width: int | None = None) -> EncoderConfig:
-        """Fill in the dimension where it was left open.
+        """Fill in the dimension if it is not given.
 
         Args:
             width: Dimensions of the word vectors to start from, if there are any.

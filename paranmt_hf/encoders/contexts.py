@@ -30,14 +30,14 @@ Tensors = dict[str, torch.Tensor]
 
 
 class Kept(Protocol):
-    """Keeps the state of reading text, so that it continues after an interruption."""
+    """Stores the state of reading text, so that it continues after an interruption."""
 
     def read(self) -> Tensors | None:
         """Return the last state; None if there is none."""
         ...
 
     def offer(self, state: Callable[[], Tensors]) -> None:
-        """Keep a state if one is due; only then it is made."""
+        """Store a state if one is due; it is only computed then."""
         ...
 
 
@@ -66,7 +66,7 @@ def first_holders(bags: Bags, seen: np.ndarray, limit: int) -> tuple[np.ndarray,
 
 
 def check_reads_words(encoder: SentenceTransformer, name: str) -> PreTrainedTokenizerFast:
-    """Return the tokenizer that knows where in a sentence each piece is; refuse an encoder without one."""
+    """Return the tokenizer, which must know the position of each piece in a sentence."""
     tokenizer = getattr(encoder, "tokenizer", None)
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise InputError(
@@ -77,7 +77,7 @@ def check_reads_words(encoder: SentenceTransformer, name: str) -> PreTrainedToke
 
 
 class StateMeans:
-    """Adds up the states of words in sentences.
+    """Sums of the states of words in sentences.
 
     Args:
         encoder: A SentenceTransformer whose first module is a transformer with a fast tokenizer.
@@ -96,7 +96,7 @@ class StateMeans:
         self.counts = np.zeros(len(lookup.vocabulary), np.int64)
 
     def add(self, sentences: Sequence[str], wanted: Sequence[np.ndarray], *, alone: bool = False) -> None:
-        """Read sentences, and add up the states of the `wanted` rows of each; `alone`: each sentence is one word."""
+        """Add the states of the `wanted` rows in each sentence; `alone`: each sentence is one word."""
         order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
         for start in range(0, len(order), SENTENCES_AT_ONCE):
             part = order[start : start + SENTENCES_AT_ONCE].tolist()
@@ -148,7 +148,7 @@ class StateMeans:
         self._sums.index_add_(0, torch.from_numpy(np.concatenate(rows)), weighed)
 
     def _owners(self, sentence: str, bounds: np.ndarray) -> np.ndarray:
-        """Row of the word in which each piece [piece, 2] begins; 0 where that is not known."""
+        """Row of the word in which each piece [piece, 2] begins; 0 if unknown."""
         normal = self._normalizer.normalize_str(sentence)
         # Positions are those of the sentence as written, unless a character became two.
         if len(normal) != len(sentence) or not len(bounds):
@@ -163,7 +163,7 @@ class StateMeans:
         return np.where((found >= 0) & (starts < bounds[:, 1]), rows[found.clip(min=0)], 0)
 
     def state(self) -> Tensors:
-        """What was added up so far; only once a word has a state."""
+        """Sums and counts so far; needs at least one word with a state."""
         assert self._sums is not None
         return {"sums": self._sums, "counts": torch.from_numpy(self.counts)}
 
@@ -177,7 +177,7 @@ class StateMeans:
         return self._sums is None
 
     def means(self) -> np.ndarray:
-        """Mean state of each word [row, dimension], float32; zeros where there is none."""
+        """Mean state of each word [row, dimension], float32; zeros for words without one."""
         if self._sums is None:
             raise InputError("no sentence holds one of the words; give more text")
         return self._sums.numpy() / np.maximum(self.counts, 1)[:, None].astype(np.float32)

@@ -59,7 +59,7 @@ class DistillConfig:
 
 
 def distill(words: Sequence[str], encoders: Sequence[Encode], config: DistillConfig) -> WordVectors:
-    """Make vectors of words alone; the root mean square of their lengths is 1."""
+    """Distill vectors of words without context; the root mean square of their lengths is 1."""
     matrix = _side_by_side([_alone(words, encode) for encode in encoders])
     if config.dimension is not None or config.remove:
         matrix = matrix @ components(matrix, config.dimension, config.remove)
@@ -75,7 +75,7 @@ def distill_in_context(
     average: Callable[[np.ndarray], np.ndarray],
     config: DistillConfig,
 ) -> WordVectors:
-    """Make vectors of the mean states of words in sentences; the root mean square of their lengths is 1.
+    """Distill vectors from the mean states of words in sentences; the root mean square of their lengths is 1.
 
     Principal components are those of sentences, not of words, so that they keep the differences between sentences.
 
@@ -105,7 +105,7 @@ def _alone(words: Sequence[str], encode: Encode) -> np.ndarray:
 
 
 def _side_by_side(matrices: Sequence[np.ndarray]) -> np.ndarray:
-    """Centre each encoder's vectors [word, dimension], give them a size of 1, and concatenate them."""
+    """Centre each encoder's vectors [word, dimension], scale them to size 1, and concatenate them."""
     for matrix in matrices:
         if not np.isfinite(matrix).all():
             raise InputError("the model gave a vector that is not finite")
@@ -114,7 +114,7 @@ def _side_by_side(matrices: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _scaled(matrix: np.ndarray) -> np.ndarray:
-    """Give vectors a root mean square length of 1, so that learning rates do not depend on a model's scale."""
+    """Scale vectors to a root mean square length of 1, so that learning rates do not depend on a model's scale."""
     size = np.sqrt(np.square(matrix).sum(axis=1).mean())
     if not size > 0:
         raise InputError(f"the model gives all {len(matrix)} words the same vector; name more words or another model")
@@ -139,7 +139,7 @@ def components(rows: np.ndarray, dimension: int | None, remove: int = 0) -> np.n
 
 
 def check_reduction(rows: int, width: int, dimension: int | None, remove: int) -> None:
-    """Refuse to reduce vectors to more principal components than there are; arguments as of `components`."""
+    """Reject a reduction to more principal components than there are; arguments as in `components`."""
     most = min(rows, width)
     if remove + (dimension or 1) > most:
         wanted = f"{dimension} dimensions" if dimension is not None else "what is left of them"

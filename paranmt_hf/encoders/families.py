@@ -1,4 +1,4 @@
-"""The encoders: a record of each kind, which is all that the rest of the package knows of it.
+"""The kinds of encoders: one record each, which is all that the rest of the package needs to know.
 
 How to add one: docs/architecture.md.
 """
@@ -52,7 +52,7 @@ FURTHER_FILES = (
 
 @dataclass(frozen=True)
 class Family:
-    """What is known of one kind of encoder.
+    """The properties of one kind of encoder.
 
     Attributes:
         name: Its name in `EncoderConfig.model`.
@@ -121,5 +121,5 @@ ALIASES = {"paragram-phrase": "word"}
 
 
 def title_of(names: Iterable[str], mode: str) -> str:
-    """Write a model as the papers do, such as `WORD,TRIGRAM`; `+` where the mode is `add`."""
+    """Name a model as the papers do, such as `WORD,TRIGRAM`; `+` if the mode is `add`."""
     return ("+" if mode == "add" else ",").join(FAMILIES[name].title for name in names)

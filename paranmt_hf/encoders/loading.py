@@ -1,4 +1,4 @@
-"""Load encoders without a flag and without running code of the model."""
+"""Load encoders without `trust_remote_code`, and without running code of the model."""
 
 from __future__ import annotations
 

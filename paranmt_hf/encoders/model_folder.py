@@ -1,4 +1,4 @@
-"""The folder of an encoder: its modules, its settings, and whether its files are whole."""
+"""The folder of an encoder: its modules, its settings, and the integrity of its files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ AGAIN = "put a whole copy of the model in its place"
 
 
 def module_list(folder: Path, name: str) -> list[dict[str, str]]:
-    """Read which modules an encoder has, in order, each with `name`, `path` and `type`; `name` is for errors."""
+    """Read the modules of an encoder, in order, each with `name`, `path` and `type`; `name` is for errors."""
     try:
         entries = load_json(folder / "modules.json", list)
         listed = [{key: str(entry[key]) for key in ("name", "path", "type")} for entry in entries]
@@ -62,7 +62,7 @@ def module_list(folder: Path, name: str) -> list[dict[str, str]]:
 
 
 def model_settings(folder: Path, name: str) -> dict[str, Any]:
-    """Read the settings of a whole encoder, those of `SETTINGS` that its file has; `name` is for errors."""
+    """Read those of `SETTINGS` that the file of an encoder has; `name` is for errors."""
     path = folder / SETTINGS_FILE
     if not path.is_file():
         return {}
@@ -88,7 +88,7 @@ def model_settings(folder: Path, name: str) -> dict[str, Any]:
 
 
 def check_module(folder: Path, kind: str) -> None:
-    """Check that the files of a module, named by its class, are all there and readable; raises a ValueError."""
+    """Check that all files of a module, named by its class, exist and are readable; raises a ValueError."""
     required = FILES.get(kind, ())
     for name in required:
         if not (folder / name).is_file():
@@ -169,7 +169,7 @@ def _read_table(folder: Path, kind: str) -> AverageTable:
 
 
 def _read_stock(folder: Path) -> AverageTable | None:
-    """Read WORD as it is saved alone; None if text is split in another way."""
+    """Read WORD from its stock module; None if text is split in another way."""
     from tokenizers import Tokenizer
 
     path = folder / "tokenizer.json"
@@ -185,7 +185,7 @@ def _read_stock(folder: Path) -> AverageTable | None:
 
 
 def code_files() -> dict[str, str]:
-    """Name and content of the files with our modules' code, as they are next to weights."""
+    """Name and content of the files with our modules' code, as saved next to weights."""
     sources = {path.name: path for path in sorted(Path(modules.__path__[0]).glob(f"{PREFIX}*.py"))}
     sources["paranmt_text.py"] = Path(definitions.__file__)
     return {name: path.read_text(encoding="utf8") for name, path in sources.items()}

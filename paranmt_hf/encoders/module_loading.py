@@ -31,7 +31,7 @@ VALUES_AT_ONCE = 2**22
 
 
 def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
-    """Load an encoder of any kind; arguments as of `load`."""
+    """Load an encoder of any kind; arguments as in `load`."""
     entries, settings = module_list(model.folder, model.name), model_settings(model.folder, model.name)
     kinds = [_resolve(entry["type"], model.name) for entry in entries]
     try:
@@ -63,7 +63,7 @@ def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
 
 
 def own_module(module: torch.nn.Module) -> torch.nn.Module:
-    """Make WORD of the stock module that it is saved as; leave any other module as it is."""
+    """Convert the stock module of WORD to ours; other modules are returned unchanged."""
     if isinstance(module, StaticEmbedding):
         own = WordEmbedding.from_stock(module)
         if own is not None and own.units[0] == UNKNOWN:
@@ -91,7 +91,7 @@ def _resolve(reference: str, name: str) -> type:
 
 
 def _load_module(model: Model, entry: dict[str, str], kind: type) -> torch.nn.Module:
-    """Load a module of a folder that was checked; no code of the model runs, and nothing is fetched."""
+    """Load a module of a checked folder; no code of the model runs, and nothing is downloaded."""
     try:
         module: torch.nn.Module = kind.load(  # type: ignore[attr-defined]
             str(model.folder),
@@ -112,7 +112,7 @@ def _load_module(model: Model, entry: dict[str, str], kind: type) -> torch.nn.Mo
 
 
 def _unreadable(model: Model, entry: dict[str, str], kind: type, error: Exception) -> InputError:
-    """Name the files of a module that cannot be made of them, though each is whole."""
+    """Name the files of a module that cannot be built from them, although each is intact."""
     files = " and ".join(FILES.get(kind.__name__, ())) or "the files"
     return InputError(
         f"{model.name}: cannot read its module {entry['type']} from {files} in {model.folder / entry['path']}: "
@@ -121,7 +121,7 @@ def _unreadable(model: Model, entry: dict[str, str], kind: type, error: Exceptio
 
 
 def _check_encodes(encoder: SentenceEncoder, model: Model) -> None:
-    """Encode words that are known and one that is not: files that are whole may be those of several models."""
+    """Encode known words and an unknown one, because intact files may belong to several models."""
     words, first = [UNSEEN], encoder[0]
     parts = [list(part) for part in first.parts] if isinstance(first, Combination) else [list(encoder)]  # type: ignore[call-overload]
     try:
@@ -136,7 +136,7 @@ def _check_encodes(encoder: SentenceEncoder, model: Model) -> None:
 
 
 def _check_words(chain: Sequence[torch.nn.Module]) -> list[str]:
-    """Compare a table of words with its tokenizer and the LSTM, as torch does not, and return its last word.
+    """Compare a table of words with its tokenizer and the LSTM, which torch does not, and return its last word.
 
     Raises:
         ValueError: They do not fit together.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NamedEncoder:
-    """An encoder by its name, such as the one behind `para_score`; its files are found when they are needed.
+    """An encoder by its name, such as that of `para_score`; its files are located when needed.
 
     Attributes:
         name: Folder; Hub id, which `@` and a revision may follow; or text file of word vectors (GloVe, word2vec,
@@ -37,18 +37,18 @@ class NamedEncoder:
 
     @classmethod
     def of(cls, name: str | Path | None) -> NamedEncoder:
-        """Make an encoder of the name that a caller gave; None is `embedded`."""
+        """Convert the name that a caller gave; None is `embedded`."""
         return cls(EMBEDDED if name is None else str(name))
 
     @cached_property
     def vectors(self) -> Path | None:
-        """The file of word vectors; None if the encoder is something else."""
+        """The file of word vectors; None for other encoders."""
         path = Path(self.name).expanduser()
         return path if self.name != EMBEDDED and path.is_file() else None
 
     @cached_property
     def model(self) -> Model:
-        """The files of an encoder that is not a file of word vectors."""
+        """The files of an encoder, unless it is a file of word vectors."""
         path = Path(self.name).expanduser()
         if self.name != EMBEDDED and not path.exists() and not is_id(split_revision(self.name)[0]):
             near = f" ({str(path.with_name(there))!r} is there)" if (there := nearest(path)) else ""
@@ -60,7 +60,7 @@ class NamedEncoder:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What determines the vectors, as JSON values."""
+        """Everything that determines the vectors, as JSON values."""
         if self.vectors:
             return {"name": f"average of {self.vectors.name}", "revision": f"sha256:{checksum(self.vectors)}"}
         suffix = " (the encoder of paranmt-hf)" if self.name == EMBEDDED else ""
@@ -68,12 +68,12 @@ class NamedEncoder:
 
     @property
     def found_anywhere(self) -> NamedEncoder:
-        """The same encoder by a name that does not depend on the current folder."""
+        """The same encoder by a name that does not depend on the working directory."""
         path = Path(self.name).expanduser()
         return NamedEncoder(str(path.resolve())) if self.name != EMBEDDED and path.exists() else self
 
     def check_language(self, language: str) -> None:
-        """Refuse an encoder of another language than that of the corpus, an ISO 639-1 code."""
+        """Reject an encoder of another language than that of the corpus, an ISO 639-1 code."""
         advice = (
             "give a scorer for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, or "
             "word vectors of it"
@@ -92,7 +92,7 @@ class NamedEncoder:
             )
 
     def check_knows(self, sentences: list[str], tokenizer: WordTokenizer | None = None) -> None:
-        """Refuse a file of word vectors that knows no word of some sentences of the corpus."""
+        """Reject a file of word vectors with no word of some sentences of the corpus."""
         if not self.vectors:
             return
         table = (tokenizer or WordTokenizer()).tables(sentences)[0]
@@ -118,13 +118,13 @@ class NamedEncoder:
 
 
 def _stated_languages(card: Path) -> set[str]:
-    """Languages that the header of a model's card names; none where it names none."""
+    """Languages in the header of a model's card; none if it has none."""
     stated = card_header(card).get("language") or []
     return {str(code) for code in (stated if isinstance(stated, list) else [stated])}
 
 
 def word_table(vectors: WordVectors) -> AverageTable:
-    """Make the table of the WORD encoder of word vectors.
+    """Build the table of the WORD encoder from word vectors.
 
     Unknown words share the vector that the file has for them; without one they shorten averages and do not turn them.
     """
@@ -139,7 +139,7 @@ def word_table(vectors: WordVectors) -> AverageTable:
 
 
 class LargeBatches:
-    """An encoder of sentence-transformers with the batch size for a corpus."""
+    """A sentence-transformers encoder with a batch size for corpora."""
 
     def __init__(self, encoder: SentenceEncoder) -> None:
         self._encoder = encoder

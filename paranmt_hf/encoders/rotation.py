@@ -1,4 +1,4 @@
-"""Rotate the tables of an averaging encoder: cosines stay as they are, the first dimensions hold what is chosen.
+"""Rotate the tables of an averaging encoder: cosines are unchanged, and the first dimensions hold what is chosen.
 
 The mean of rotated rows is the rotated mean of the rows, so a table times an orthogonal matrix gives rotated sentence
 vectors. Their cosines change only by rounding. Not in the papers.
@@ -20,7 +20,7 @@ from paranmt_hf.errors import InputError
 
 
 def even_rotation(dimension: int, seed: int) -> np.ndarray:
-    """Draw an orthogonal matrix [dimension, dimension] uniformly: rotated dimensions hold equally much, on average."""
+    """Sample an orthogonal matrix [dimension, dimension] uniformly; all dimensions hold equally much on average."""
     drawn = np.random.default_rng(seed).standard_normal((dimension, dimension))
     orthogonal, upper = np.linalg.qr(drawn)
     # Otherwise the distribution would not be uniform (Mezzadri 2007, arXiv:math-ph/0609050).
@@ -61,20 +61,20 @@ def principal_rotation(moment: np.ndarray) -> np.ndarray:
 
 
 def blocks(matrix: np.ndarray, widths: Iterable[int]) -> list[np.ndarray]:
-    """Take square blocks of some widths on the diagonal of a matrix [dimension, dimension]."""
+    """Take square blocks of the given widths on the diagonal of a matrix [dimension, dimension]."""
     ends = np.cumsum([0, *widths])
     return [matrix[low:high, low:high] for low, high in zip(ends[:-1], ends[1:], strict=True)]
 
 
 def widths_of(composition: Composition) -> list[int]:
-    """Dimensions of the spaces of an encoder's tables: a shared one, or one for each table."""
+    """Dimensions of the spaces of an encoder's tables: one shared space, or one for each table."""
     if composition.mode == "add":
         return [composition.dimension]
     return [part.dimension for part in composition.parts]
 
 
 def refuse_other_weights(encoder: SentenceEncoder, name: str) -> Composition:
-    """Take an encoder apart, and refuse one with weights other than its tables; `name` is for the error."""
+    """Decompose an encoder, and reject one with weights other than its tables; `name` is for the error."""
     composition = take_apart(list(encoder))
     if not composition.only_tables:
         raise InputError(
@@ -114,11 +114,11 @@ def rotate_parts(encoder: SentenceEncoder, rotations: list[np.ndarray]) -> Sente
 
 
 def _multiply(module: nn.Module, matrix: np.ndarray) -> None:
-    """Multiply a table by a matrix, in place; rows of zeros stay zeros."""
+    """Multiply a table by a matrix in place; rows of zeros stay zeros."""
     weight = module.embedding.weight.data.double() @ torch.from_numpy(np.ascontiguousarray(matrix))  # type: ignore[union-attr, operator]
     module.embedding = nn.EmbeddingBag.from_pretrained(weight.float(), freeze=False, mode="mean")
 
 
 def _like(encoder: SentenceEncoder, modules: list[nn.Module]) -> SentenceEncoder:
-    """Make an encoder of other modules with the settings of `encoder`."""
+    """Build an encoder from other modules with the settings of `encoder`."""
     return SentenceEncoder(modules=modules, device="cpu", **{name: getattr(encoder, name) for name in SETTINGS})

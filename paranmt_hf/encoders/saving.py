@@ -1,4 +1,4 @@
-"""Save encoders: stock modules as they are, ours with the files of their code; large tables row after row."""
+"""Save encoders: stock modules unchanged, ours with their code; large tables row by row."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def save(model: SentenceTransformer, folder: Path | str) -> None:
 
 @contextmanager
 def saved_modules(model: SentenceTransformer) -> Iterator[None]:
-    """Replace our modules by stock ones while a model is written; rows of 8 bits have no stock module."""
+    """Replace our modules by stock ones while a model is saved; rows of int8 have no stock module."""
     own = dict(model._modules)
     stock = [
         module.stock() if isinstance(module, WordEmbedding) and module.precision != "int8" else module
@@ -70,7 +70,7 @@ def _replace(model: SentenceTransformer, modules: Mapping[str, nn.Module | None]
 
 
 def add_code(folder: Path) -> None:
-    """Make a saved encoder name our modules by the files next to its weights, and write these."""
+    """Write the code of our modules next to the weights of a saved encoder, and refer to it in `modules.json`."""
     share_weights(folder)
     path = folder / "modules.json"
     entries = json.loads(path.read_text(encoding="utf8"))
@@ -91,7 +91,7 @@ BUCKETS_AT_ONCE, LARGEST_HALF = 2**20, 65504.0
 
 
 class RowFile:
-    """Writes rows as they come; what precedes them in the file is written at the end.
+    """Writes a table row by row; the header before the rows is written last.
 
     Args:
         path: The file.
@@ -137,7 +137,7 @@ class RowFile:
             self._scales.append(stored[SCALE])
 
     def close(self) -> None:
-        """Write what is before the rows, and close the file."""
+        """Write the header, and close the file."""
         if HASHES in self._starts:
             self._file.seek(self._begin + self._starts[HASHES])
             for part in _parts(self._hashes):
@@ -160,7 +160,7 @@ class RowFile:
 
 
 def _parts(hashes: np.ndarray | int | None) -> Iterator[np.ndarray]:
-    """Yield the buckets in parts."""
+    """Yield the n-gram buckets (given, or all below a number) in blocks."""
     count = hashes if isinstance(hashes, int) else 0 if hashes is None else len(hashes)
     for start in range(0, count, BUCKETS_AT_ONCE):
         stop = min(start + BUCKETS_AT_ONCE, count)

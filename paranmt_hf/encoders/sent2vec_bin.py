@@ -48,7 +48,7 @@ OPTIONS = (
 
 
 class BinReader:
-    """Reads a model front to back, plain or compressed by gzip, and knows at which byte it is."""
+    """Reads a model from front to back, plain or compressed by gzip, and tracks the byte position."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
         buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
@@ -59,18 +59,18 @@ class BinReader:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of what was read so far, unpacked; at the end that of the whole model."""
+        """SHA-256 of the bytes read so far, unpacked; at the end that of the whole model."""
         return self._digest.hexdigest()
 
     def wrong(self, what: str, expected: str, found: object, at: int) -> InputError:
-        """Make the error for an impossible value: what it is, what was expected, what was found, and where."""
+        """Create the error for an impossible value: what it is, what was expected, what was found, and where."""
         return InputError(
             f"{self.name} is damaged, or not a model of Sent2Vec: {what} at byte {at:,} must be {expected}, was "
             f"{found}"
         )
 
     def _fill(self, count: int) -> bool:
-        """Fill the buffer with some bytes; False if the model ends before."""
+        """Fill the buffer with the given number of bytes; False if the model ends before."""
         while len(self._buffer) - self._at < count:
             try:
                 read = self._stream.read(BLOCK)
@@ -87,7 +87,7 @@ class BinReader:
         return True
 
     def take(self, count: int, what: str) -> bytes:
-        """Read some bytes, at most a block."""
+        """Read a number of bytes, at most a block."""
         if not self._fill(count):
             raise InputError(
                 f"{self.name} is cut off: expected {count:,} bytes ({what}) at byte {self.position:,}, found "
@@ -99,11 +99,11 @@ class BinReader:
         return taken
 
     def number(self, form: str, what: str) -> int:
-        """Read a whole number; `form` is that of `struct`."""
+        """Read an integer; `form` is that of `struct`."""
         return int(struct.unpack(f"<{form}", self.take(struct.calcsize(form), what))[0])
 
     def text(self, what: str) -> bytes:
-        """Read the bytes up to a zero, which is left out."""
+        """Read a null-terminated string."""
         end = self._buffer.find(b"\0", self._at)
         if end < 0:
             whole = self._fill(LONGEST_WORD + 1)
@@ -117,12 +117,12 @@ class BinReader:
         return self.take(end + 1 - self._at, what)[:-1]
 
     def blocks(self, size: int, step: int, what: str) -> Iterator[bytes]:
-        """Read many bytes, a block of `step` at a time."""
+        """Read a large number of bytes in blocks of `step`."""
         for start in range(0, size, step):
             yield self.take(min(step, size - start), what)
 
     def end(self) -> None:
-        """Refuse bytes behind the end."""
+        """Reject trailing bytes."""
         if self._fill(1):
             raise InputError(
                 f"{self.name} is damaged, or not a model of Sent2Vec: it should end at byte {self.position:,}, and "
@@ -132,7 +132,7 @@ class BinReader:
 
 @dataclass(frozen=True)
 class Sent2VecBinSettings:
-    """What a model says of how it was trained, in the names of the program's options.
+    """Training settings in a model file, with the names of the program's options.
 
     Attributes:
         dim: Dimensions of a vector.
@@ -232,7 +232,7 @@ def _read_settings(reader: BinReader) -> dict[str, Any]:
 
 
 def _refuse_others(reader: BinReader, version: int, model: int, at: int) -> None:
-    """Refuse models of other kinds than Sent2Vec's."""
+    """Reject models of other kinds than Sent2Vec."""
     kind = MODELS.get(model)
     if kind is None:
         raise reader.wrong("the kind of model", f"one of {', '.join(map(str, MODELS))}", model, at)
@@ -250,7 +250,7 @@ def _refuse_others(reader: BinReader, version: int, model: int, at: int) -> None
 
 
 def _read_units(reader: BinReader, words: int, labels: int) -> list[str]:
-    """Read the words of the vocabulary; the labels behind them are read and left out."""
+    """Read the words of the vocabulary; the labels after them are skipped."""
     units: list[str] = []
     begin = reader.position
     for index in range(words + labels):
@@ -274,7 +274,7 @@ def _read_units(reader: BinReader, words: int, labels: int) -> list[str]:
 
 
 def _unit(raw: bytes) -> str:
-    """Decode a word; one that no text can hold keeps its place under a name that no token has."""
+    """Decode a word; one that cannot occur in text gets a name that no token has."""
     try:
         word = raw.decode()
     except UnicodeDecodeError:
@@ -283,7 +283,7 @@ def _unit(raw: bytes) -> str:
 
 
 class Sent2VecRows:
-    """The rows of a model, read one block after the other, by a reader that is behind the words."""
+    """The rows of a model, read block by block, by a reader that has read the words."""
 
     def __init__(self, reader: BinReader, found: Sent2VecWords) -> None:
         self._reader, self._words = reader, found
@@ -307,7 +307,7 @@ class Sent2VecRows:
             start += len(rows)
 
     def rest(self) -> Iterator[None]:
-        """Read what is behind the rows, a block at a time: it is not needed, but a whole model has it."""
+        """Read the data after the rows in blocks, only to check that the model is complete."""
         words = len(self._words.units)
         # The program has a target for each word; labels have none.
         count = _read_matrix(self._reader, "the vectors of targets", (words,), self.dim)
@@ -316,7 +316,7 @@ class Sent2VecRows:
         self._reader.end()
 
     def refuse_not_finite(self, start: int, rows: np.ndarray) -> None:
-        """Refuse rows with a number that is not finite."""
+        """Reject rows with a number that is not finite."""
         if np.isfinite(rows).all():
             return
         row = start + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
@@ -329,7 +329,7 @@ class Sent2VecRows:
 
 
 def _read_matrix(reader: BinReader, what: str, counts: tuple[int, ...], width: int) -> int:
-    """Read the flag and the size of a matrix; returns its number of rows."""
+    """Read the header of a matrix; returns its number of rows."""
     at = reader.position
     if (flag := reader.number("B", "the flag of quantised vectors")) == 1:
         raise InputError(

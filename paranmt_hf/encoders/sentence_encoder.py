@@ -64,12 +64,12 @@ class SentenceEncoder(SentenceTransformer):
 
     @property
     def composition(self) -> Composition | None:
-        """The encoder taken apart; None if it is not one of this package's encoders."""
+        """The composition of the encoder; None if it is not one of this package's encoders."""
         return composition_of(list(self))
 
     @property
     def average(self) -> StaticAverage | None:
-        """The averages of its tables on the CPU, which share its weights; None if it does not average or is elsewhere.
+        """Averages of its tables on the CPU, which share its weights; None on other devices or without averages.
 
         Concatenated if layers follow them.
         """
@@ -87,11 +87,11 @@ class SentenceEncoder(SentenceTransformer):
         return self.__dict__["_average"]
 
     def forget_average(self) -> None:
-        """Read the weights again at the next `encode`; needed where other tensors took their place."""
+        """Discard the cached average; needed if other tensors have replaced the weights."""
         self.__dict__.pop("_average", None)
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
-        """Save as `SentenceTransformer.save` does: stock modules where there are some, otherwise with our code."""
+        """Save as `SentenceTransformer.save` does: stock modules if possible, otherwise with our code."""
         with saved_modules(self):
             super().save(path, *args, **kwargs)
         add_code(Path(path))
@@ -104,13 +104,13 @@ class SentenceEncoder(SentenceTransformer):
         return super()._apply(*args, **kwargs)
 
     def train(self, mode: bool = True) -> SentenceEncoder:
-        """Switch between training and use; weights may change meanwhile."""
+        """Switch between training and evaluation mode; weights may change in training mode."""
         self.forget_average()
         return super().train(mode)
 
     @property
     def known_tokens(self) -> Callable[[list[str]], np.ndarray]:
-        """Function that counts the units of each sentence that are known; only averaging encoders have it."""
+        """Function that counts the known units of each sentence; only averaging encoders have it."""
         if self.average is None:
             raise AttributeError("only averaging encoders count their known tokens")
         return self.average.known_tokens
@@ -150,7 +150,7 @@ class SentenceEncoder(SentenceTransformer):
 
 
 def _texts(inputs: Any) -> list[str] | None:  # noqa: ANN401
-    """The sentences of a call: a string, a list, an array or a column of a data set; None if they are not texts."""
+    """The sentences of a call: a string, a list, an array or a column of a dataset; None if they are not texts."""
     if isinstance(inputs, str):
         return [inputs]
     if isinstance(inputs, np.ndarray):
@@ -169,7 +169,7 @@ def _is_plain(options: dict[str, Any]) -> bool:
 
 
 def _through_layers(composition: Composition, vectors: np.ndarray) -> np.ndarray:
-    """Apply what is behind each average to its columns of `vectors` [sentence, sum of widths], and combine."""
+    """Apply the layers after each average to its columns of `vectors` [sentence, sum of widths], and combine."""
     found, begin = [], 0
     with torch.no_grad():
         for part in composition.parts:

@@ -25,7 +25,7 @@ GROUP = 32
 
 
 def word_sequence(units: list[str], weight: torch.Tensor | np.ndarray) -> WordEmbeddings:
-    """Make the stock module that reads the words of a sentence in order, from vectors [row, dimension]."""
+    """Build the stock module that looks up the words of a sentence in order, from vectors [row, dimension]."""
     # Without naming the unknown word here, which would cut a text's own `[UNK]` out before the words are found.
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=word_tokenizer(units))
     return WordEmbeddings(tokenizer, torch.as_tensor(weight).float(), update_embeddings=True)
@@ -40,7 +40,7 @@ def lstm_modules(
     average_directions: bool = False,
     pooling: str = "mean",
 ) -> list[nn.Module]:
-    """Make the modules of an (B)LSTM encoder; section 4 averages the directions, table 14 has them concatenated.
+    """Build the modules of a (B)LSTM encoder; section 4 averages the directions, table 14 concatenates them.
 
     The LSTM is torch's, which has no peepholes; the paper's has.
 
@@ -63,7 +63,7 @@ def lstm_modules(
 
 
 def directions_behind(modules: list[nn.Module]) -> list[nn.Module]:
-    """Write a BLSTM that averages its directions and then its words with stock modules alone.
+    """Convert a BLSTM that averages its directions and then its words to stock modules alone.
 
     Both are means, so they may change places: a stock `Dense` of fixed weights averages the directions of the sentence
     vector. Where the maximum is pooled they may not, and the modules stay as they are.
@@ -77,7 +77,7 @@ def directions_behind(modules: list[nn.Module]) -> list[nn.Module]:
 
 
 def directions_before(modules: list[nn.Module]) -> list[nn.Module]:
-    """Undo `directions_behind`; modules that it did not make stay as they are."""
+    """Undo `directions_behind`; other modules are unchanged."""
     pooling, mean = modules[2:] if len(modules) == 4 else (None, None)
     if not isinstance(pooling, Pooling) or not isinstance(mean, Dense):
         return modules
@@ -89,12 +89,12 @@ def directions_before(modules: list[nn.Module]) -> list[nn.Module]:
 
 
 def _halves(width: int) -> torch.Tensor:
-    """Weights [width, 2 x width] that average dimension i of one direction and dimension i of the other."""
+    """Weights [width, 2 x width] that average dimension i of both directions."""
     return torch.eye(width).repeat(1, 2) / 2
 
 
 def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
-    """Do what the stock LSTM module does, without packing the sequences.
+    """Run the stock LSTM module without packing the sequences.
 
     The states are the same; on a CPU the backward pass through packed sequences costs three times as much. Sentences
     are sorted by length and split into groups, so that little is computed for padding.
@@ -138,7 +138,7 @@ def _run(encoder: nn.LSTM, tokens: torch.Tensor, suffix: str) -> torch.Tensor:
 
 @contextmanager
 def unpacked_sequences(modules: Iterable[nn.Module]) -> Iterator[None]:
-    """Let the stock LSTM modules among some modules run without packing, inside a `with` block."""
+    """Run stock LSTM modules without packing inside a `with` block."""
     changed = [module for module in modules if isinstance(module, LSTM)]
     for module in changed:
         module.forward = partial(run_padded, encoder=module.encoder)
@@ -150,7 +150,7 @@ def unpacked_sequences(modules: Iterable[nn.Module]) -> Iterator[None]:
 
 
 def sequence_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
-    """Pad sequences of rows into what the stock modules read.
+    """Pad sequences of rows to the features of the stock modules.
 
     Args:
         rows: Word of each position as a row of the table [word], sentence after sentence.

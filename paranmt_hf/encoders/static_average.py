@@ -43,7 +43,7 @@ def normalize(vectors: np.ndarray) -> np.ndarray:
 
 
 class StaticAverage:
-    """Sentence vectors as the mean of the rows of their units (WORD, TRIGRAM, Sent2Vec); safe for threads.
+    """Sentence vectors as the mean of the rows of their units (WORD, TRIGRAM, Sent2Vec); thread-safe.
 
     Args:
         tables: The parts of the encoder, which split text in one way. Their memory is shared: changes show at once.
@@ -82,7 +82,7 @@ class StaticAverage:
         return vectors
 
     def encode_tokens(self, table: TokenTable) -> np.ndarray:
-        """Encode sentences that are split into word tokens, into vectors [sentence, dimension], float32."""
+        """Encode sentences given as word tokens into vectors [sentence, dimension], float32."""
         vectors = np.empty((len(table), self.dimension), np.float32)
         columns = self._take_columns()
         columns.encode_tokens(table, vectors)
@@ -90,7 +90,7 @@ class StaticAverage:
         return vectors
 
     def known_tokens(self, sentences: Sequence[str]) -> np.ndarray:
-        """Count the units of each sentence that have a row of their own [sentence], int64."""
+        """Count the units of each sentence that have their own row [sentence], int64."""
         columns = self._take_columns()
         counts = columns.known_tokens(sentences)
         self._columns.append(columns)
@@ -114,7 +114,7 @@ class StaticAverage:
             return ColumnAverage(self.tables, self.mode, REMEMBERED_CHUNKS)
 
     def _are_few(self, sentences: Sequence[str]) -> bool:
-        """Whether sentences are to be averaged one by one."""
+        """Whether sentences are few enough to be averaged one by one."""
         characters = sum(map(len, sentences))
         if characters <= FEW_CHARACTERS or (len(sentences) == 1 and characters <= LONGEST_SINGLE):
             return True
@@ -126,7 +126,7 @@ class StaticAverage:
 
 
 class _SingleAverage:
-    """Averages one sentence at a time, and remembers how chunks of text are split. Not shared between threads."""
+    """Averages one sentence at a time, with a cache of split chunks of text. Not safe for threads."""
 
     def __init__(self, tables: Sequence[AverageTable], mode: str) -> None:
         self._split = cut_chunk if tables[0].cut == "words" else blank_tokens
@@ -157,7 +157,7 @@ class _SingleAverage:
 
 
 class _SingleWords:
-    """WORD of one sentence."""
+    """Averages the words of one sentence."""
 
     def __init__(self, table: AverageTable) -> None:
         self._rows, self._ngrams = table.rows, table.vocabulary.ngrams
@@ -175,7 +175,7 @@ class _SingleWords:
 
 
 class _SingleNgrams(_SingleWords):
-    """Words and their n-grams of one sentence."""
+    """Averages the words and n-grams of one sentence."""
 
     def mean(self, tokens: list[str]) -> np.ndarray:
         """Mean of the rows of the known tokens and n-grams [dimension]."""
@@ -186,14 +186,14 @@ class _SingleNgrams(_SingleWords):
 
 
 class _SingleTrigrams(_SingleWords):
-    """TRIGRAM of one sentence; the rows in a word are remembered."""
+    """Averages the trigrams of one sentence; the rows in a word are cached."""
 
     def __init__(self, table: AverageTable) -> None:
         super().__init__(table)
         self._rows_in: dict[str, list[int]] = {}
 
     def mean(self, tokens: list[str]) -> np.ndarray:
-        """Mean of the rows of the trigrams in the words, and then of those across two words [dimension]."""
+        """Mean of the rows of the trigrams in the words, then of those across two words [dimension]."""
         if len(self._rows_in) > REMEMBERED_CHUNKS:
             self._rows_in.clear()
         get, rows = self._row_of.get, list[int]()
@@ -214,7 +214,7 @@ class _SingleTrigrams(_SingleWords):
         return total
 
     def _learn(self, token: str) -> list[int]:
-        """Rows of the trigrams in a word and the blanks around it; as many as characters."""
+        """Rows of the trigrams in a word with the blanks around it, one for each character."""
         line, get = f" {token} ", self._row_of.get
         rows = self._rows_in[token] = [get(line[start : start + 3], 0) for start in range(len(token))]
         return rows

@@ -109,16 +109,16 @@ class StaticEncoder:
         return vectors[0] if isinstance(sentences, str) else vectors
 
     def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
-        """Encode sentences that are split into word tokens, into vectors [sentence, dimension], float32."""
+        """Encode sentences given as word tokens into vectors [sentence, dimension], float32."""
         return self._truncated(self._average.encode_tokens(tokens), None)
 
     def known_tokens(self, sentences: list[str]) -> np.ndarray:
-        """Count the units of each sentence that have a row of their own [sentence]."""
+        """Count the units of each sentence that have their own row [sentence]."""
         return self._average.known_tokens(sentences)
 
     @property
     def splits_words(self) -> bool:
-        """Whether its tokens are those of `text/definitions.py`, so that `encode_tokens` may be used."""
+        """Whether its tokens are those of `text/definitions.py`, so that `encode_tokens` can be used."""
         return self._average.tables[0].cut == "words"
 
     def similarity(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -141,7 +141,7 @@ class StaticEncoder:
         return rows @ columns.T
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write the model into a folder: its files as they were found, and the code that other libraries need."""
+        """Write the model into a folder: its original files, and the code that other libraries need."""
         if self.source is None:
             raise InputError("this encoder was not read from a folder, so there are no files to save")
         source, folder = self.source.folder, Path(folder)

@@ -1,4 +1,4 @@
-"""The units of columns of sentences (words, word n-grams, character trigrams): counted, and looked up as rows."""
+"""The units of columns of sentences (words, word n-grams, character trigrams): counts, and lookup of rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class UnitCounter:
             self._crossings.update(_count_crossings(table))
 
     def result(self) -> dict[Kind, Counter[str]]:
-        """How often each unit occurred, by kind."""
+        """Count of each unit, by kind."""
         counts: dict[Kind, Counter[str]] = {}
         if "word" in self._kinds:
             counts["word"] = self._words
@@ -61,7 +61,7 @@ def count_units(columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[K
 
 
 def _inside(word: str) -> list[str]:
-    """Trigrams in a word and the blanks around it."""
+    """Trigrams in a word with the blanks around it."""
     line = spaced([word])
     return [line[start : start + 3] for start in range(len(word))]
 
@@ -80,7 +80,7 @@ def _count_crossings(table: TokenTable) -> dict[str, int]:
 
 
 def _neighbours(table: TokenTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tokens that have a next token in their sentence.
+    """Tokens that are followed by another token of their sentence.
 
     Returns:
         The token [pair], the next token [pair], and whether each token has one [token].
@@ -94,7 +94,7 @@ def _neighbours(table: TokenTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class Lookup:
-    """From word tokens to rows of a vocabulary; remembers what each token gave."""
+    """Maps word tokens to rows of a vocabulary, with a cache of tokens."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -212,7 +212,7 @@ class TrigramLookup(Lookup):
         return Bags(rows, bounds[table.offsets])
 
     def crossings(self, table: TokenTable) -> np.ndarray:
-        """Row of the trigram between each token and its next one in the sentence [neighbours], int32."""
+        """Row of the trigram across each token and its successor in the sentence [neighbours], int32."""
         self._learn(table)
         left, right, _ = _neighbours(table)
         # A character that no crossing of the vocabulary has on that side is 0 there, and row and column 0 are unknown.
@@ -220,7 +220,7 @@ class TrigramLookup(Lookup):
         return self._crossing.ravel()[places]
 
     def inside(self, tokens: np.ndarray) -> Bags:
-        """Rows of the trigrams in some tokens, of the table looked up last, and the blanks around them."""
+        """Rows of the trigrams in some tokens of the current table, with the blanks around them."""
         return Bags(*expand(self._inside, self._starts[tokens], self._counts[tokens]))
 
 
@@ -230,7 +230,7 @@ def _codes(text: str) -> np.ndarray:
 
 
 def _numbers(codes: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Number characters by their place among those that are known, which ascend, from 1; 0 for any other."""
+    """1-based index of each character among the sorted known characters; 0 if unknown."""
     if not len(known):
         return np.zeros(len(codes), np.int64)
     found = np.minimum(np.searchsorted(known, codes), len(known) - 1)
@@ -238,7 +238,7 @@ def _numbers(codes: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 class _UsualTrigrams:
-    """Rows of the trigrams of a vocabulary's most frequent characters, as a table of all of their combinations."""
+    """Rows of the trigrams of a vocabulary's most frequent characters, as a table of all their combinations."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         rows = np.array([row for row, unit in enumerate(vocabulary.units) if row and len(unit) == 3], np.int32)
@@ -258,16 +258,16 @@ class _UsualTrigrams:
         return (numbers[:-2] * USUAL_CHARACTERS + numbers[1:-1]) * USUAL_CHARACTERS + numbers[2:]
 
     def rows(self, codes: np.ndarray) -> np.ndarray:
-        """Row of the trigram that begins at each character of a text [character less 2], int32; 0 for none."""
+        """Row of the trigram that begins at each character of a text [character - 2], int32; 0 for none."""
         return self._rows[self._places(self._number_of[np.minimum(codes, BEYOND)])]
 
     def unusual(self, codes: np.ndarray) -> np.ndarray:
-        """Positions of the trigrams of a text that hold another character, and are not looked up here."""
+        """Positions of the trigrams of a text with another character, which are not looked up here."""
         others = self._number_of[np.minimum(codes, BEYOND)] == 0
         return np.flatnonzero(others[:-2] | others[1:-1] | others[2:])
 
 
 def lookup(vocabulary: Vocabulary) -> Lookup:
-    """Make the lookup of a vocabulary's kind."""
+    """Create the lookup for a vocabulary's kind."""
     lookups: dict[Kind, type[Lookup]] = {"word": WordLookup, "trigram": TrigramLookup, "ngram": NgramLookup}
     return lookups[vocabulary.kind](vocabulary)

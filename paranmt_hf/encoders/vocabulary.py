@@ -1,4 +1,4 @@
-"""Which words, word n-grams and character trigrams an encoder knows, and which row of its table each one has."""
+"""The words, word n-grams and character trigrams that an encoder knows, and their rows in its table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNKNOWN = "[UNK]"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The units of one kind that have a row of their own.
+    """The units of one kind that have a row.
 
     Attributes:
         kind: Words, words with their n-grams, or character trigrams.

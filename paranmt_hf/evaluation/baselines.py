@@ -1,4 +1,4 @@
-"""BLEU and METEOR as similarities of sentences: what overlap of words alone achieves on STS (Table 8 of ParaNMT-50M).
+"""BLEU and METEOR as sentence similarities: what word overlap alone achieves on STS (Table 8 of ParaNMT-50M).
 
 Neither is symmetric, so each similarity is the mean of both directions. Both look at the word tokens of
 `paranmt_hf.text.definitions`.
@@ -28,7 +28,7 @@ BaselineName = Literal["bleu", "meteor"]
 
 
 def baseline(name: BaselineName) -> PairSimilarity:
-    """Make a baseline by name."""
+    """Create a baseline by name."""
     if name == "bleu":
         return Bleu()
     if name == "meteor":
@@ -105,7 +105,7 @@ def _both_directions(score: Callable[[str, str], float], left: list[str], right:
 
 
 class _Dictionary:
-    """What nltk asks of WordNet; without a dictionary no word has synonyms."""
+    """The dictionary in the interface of nltk's WordNet; without a dictionary no word has synonyms."""
 
     def __init__(self, wordnet: WordNet | None) -> None:
         self._wordnet = wordnet
@@ -153,7 +153,7 @@ _ENDINGS: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def find_wordnet(folder: Path | str | None = None) -> Path | None:
-    """Find a dictionary: the folder, else what `WNSEARCHDIR` names, else `DEBIAN`; None if it is not there."""
+    """Find a dictionary: the folder, else `WNSEARCHDIR`, else `DEBIAN`; None if it does not exist."""
     named = folder or os.environ.get("WNSEARCHDIR")
     folder = Path(named) if named else DEBIAN
     missing = [name for name in _FILES if not (folder / name).is_file()]
@@ -168,7 +168,7 @@ def find_wordnet(folder: Path | str | None = None) -> Path | None:
 
 @dataclass(frozen=True)
 class _Part:
-    """One part of speech: where the sets of synonyms of a word begin in the data, and its irregular forms."""
+    """One part of speech: offsets of the synonym sets of each word, and its irregular forms."""
 
     name: str
     offsets: dict[str, tuple[int, ...]]
@@ -176,7 +176,7 @@ class _Part:
     exceptions: dict[str, list[str]]
 
     def synonyms(self, word: str) -> set[str]:
-        """Members of all sets that the word or its base form is in."""
+        """Members of all sets of the word or its base form."""
         return {
             member
             for form in self._base_forms(word)
@@ -202,14 +202,14 @@ class _Part:
 
 
 class WordNet:
-    """A dictionary, read into memory."""
+    """A dictionary in memory."""
 
     def __init__(self, folder: Path) -> None:
         self._parts = [_read_part(folder, name) for name in _PARTS]
         self._known: dict[str, frozenset[str]] = {}
 
     def synonyms(self, word: str) -> frozenset[str]:
-        """Single-word synonyms of a word in lower case or of its base form; the word itself among them if known."""
+        """Single-word synonyms of a word in lower case or of its base form, including the word itself if known."""
         if word not in self._known:
             members = {member for part in self._parts for member in part.synonyms(word) if "_" not in member}
             self._known[word] = frozenset(members)
@@ -218,7 +218,7 @@ class WordNet:
 
 @cache
 def read_wordnet(folder: Path) -> WordNet:
-    """Read a dictionary, once in a process."""
+    """Read a dictionary, once per process."""
     return WordNet(folder)
 
 

@@ -1,4 +1,4 @@
-"""The contrast set: does a model find a paraphrase closer than a sentence that looks alike and means something else?
+"""The contrast set: is a paraphrase closer than a sentence with similar words and another meaning?
 
 Each triple is a sentence, a paraphrase and another sentence, which differs from the first in a number, a negation, a
 name or a direction. Most paraphrases share fewer words with the sentence than the other one does, so a model that
@@ -49,7 +49,7 @@ class Triples:
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of all that is in it."""
+        """SHA-256 of its content."""
         rows = zip(self.kinds, self.sentences, self.paraphrases, self.others, strict=True)
         return hashlib.sha256("\n".join("\t".join(row) for row in rows).encode()).hexdigest()
 
@@ -87,7 +87,7 @@ def read_triples(path: str | Path | None = None) -> Triples:
 
 
 def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Evaluation:
-    """Measure how often a paraphrase is closer than a sentence that looks alike and means something else.
+    """Measure how often a paraphrase is closer than a sentence with similar words and another meaning.
 
     A paraphrase that is as close as the other sentence is not closer. Next to this share stands the mean difference of
     the two cosines, in [-2, 2].
@@ -125,7 +125,7 @@ def _row(kind: str, differences: np.ndarray) -> Row:
 
 
 def wilson_interval(count: int, total: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share (Wilson 1927), which is sensible near 0 and 1 too.
+    """Wilson's 95 % interval of a proportion (Wilson 1927), which is valid near 0 and 1 too.
 
     >>> [round(bound, 3) for bound in wilson_interval(5, 10)]
     [0.237, 0.763]

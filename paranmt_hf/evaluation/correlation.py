@@ -33,7 +33,7 @@ def spearman(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.nda
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """Rank values from 1 upwards; equal ones share the average of their ranks.
+    """Rank values from 1; equal ones share the average of their ranks.
 
     >>> ranks(np.array([10, 30, 10, 20])).tolist()
     [1.5, 4.0, 1.5, 3.0]
@@ -71,7 +71,7 @@ def bootstrap_interval(
 
 
 def _resampled(moments: np.ndarray, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """Correlations of resamples [resample], from the moments [pair, 5]; those without variance are left out."""
+    """Correlations of resamples [resample], from the moments [pair, 5]; those without variance are dropped."""
     pairs = len(moments)
     drawn = generator.integers(pairs, size=(resamples, pairs)) + np.arange(resamples)[:, None] * pairs
     weights = np.bincount(drawn.ravel(), minlength=resamples * pairs).reshape(resamples, pairs)

@@ -29,7 +29,7 @@ Models = str | Path | Encoder | Sequence[str | Path | Encoder]
 
 @dataclass(frozen=True)
 class Measured:
-    """A model to evaluate, which was found and is not loaded yet.
+    """A model to evaluate, located but not loaded.
 
     Attributes:
         name: Its name in the results.
@@ -59,7 +59,7 @@ def find_models(
     averages: WordWeighting | None = None,
     sentences: Callable[[], Iterable[str]] = tuple,
 ) -> list[Measured]:
-    """Find everything before the first evaluation, whose result would be lost by a mistake in a later name."""
+    """Find all models before the first evaluation, so that a wrong name costs no finished result."""
     given = [models] if isinstance(models, str | Path) or hasattr(models, "encode") else list(models)
     if not given and not baselines and not vectors:
         raise InputError("name a model to evaluate, a file of `vectors`, or `baselines`", option="models")
@@ -126,14 +126,14 @@ def evaluate(
 
 
 def sets_of(data: StsData) -> list[StsSet]:
-    """Read the sets of places, and leave sets as they are; see `evaluate`."""
+    """Read sets from their paths; sets are returned unchanged. See `evaluate`."""
     given = [data] if isinstance(data, str | Path) else list(data)
     places = [each for each in given if not isinstance(each, StsSet)]
     return [*(each for each in given if isinstance(each, StsSet)), *(read_several(places) if places else [])]
 
 
 def encoder_speed(encoder: Any, sentences: Sequence[str]) -> Speed | None:  # noqa: ANN401
-    """Measure the speed of an encoder on one core of the CPU; None for a baseline, or if there are few sentences."""
+    """Measure the speed of an encoder on one CPU core; None for a baseline, or for few sentences."""
     if getattr(encoder, "source", None) is None or len(set(sentences)) <= PASSES:
         return None
     device = getattr(encoder, "device", None)
@@ -153,7 +153,7 @@ def transfer(
     averages: WordWeighting | None = None,
     config: TransferConfig | None = None,
 ) -> Evaluation:
-    """Evaluate models on transfer tasks, in SentEval's protocol: classifiers are trained on their vectors.
+    """Evaluate models on transfer tasks in SentEval's protocol: classifiers are trained on their vectors.
 
     Args:
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.

@@ -54,7 +54,7 @@ class StsEvaluator(BaseEvaluator):
     def __call__(
         self, model: SentenceTransformer, output_path: str | None = None, epoch: float = -1, steps: int = -1
     ) -> dict[str, float]:
-        """Evaluate a model; the metrics, each in [-1, 1], have the name before each."""
+        """Evaluate a model; returns the metrics, each in [-1, 1], prefixed by the name."""
         plain = metrics_of(evaluate_sts(model, self.sets, bootstrap=0))
         if output_path is not None and self.write_csv:
             self._add_line(Path(output_path), plain, epoch, steps)
@@ -65,11 +65,11 @@ class StsEvaluator(BaseEvaluator):
 
     @property
     def description(self) -> str:
-        """What the model card calls the task."""
+        """Name of the task in the model card."""
         return "Semantic Textual Similarity"
 
     def get_config_dict(self) -> dict[str, Any]:
-        """What the model card says about the settings."""
+        """Settings for the model card."""
         return {"similarity": "cosine", "pairs": sum(map(len, self.sets))}
 
     def _primary(self) -> str:
@@ -90,7 +90,7 @@ class StsEvaluator(BaseEvaluator):
 
 
 def metrics_of(results: Results) -> dict[str, float]:
-    """Give results as flat metrics, named as in `StsEvaluator`; each in [-1, 1]."""
+    """Flatten results to metrics, named as in `StsEvaluator`; each in [-1, 1]."""
     metrics: dict[str, float] = {}
     years = {row.name for row in results.tables["Year"]}
     for row in results.tables["Set"]:

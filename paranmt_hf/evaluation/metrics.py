@@ -1,4 +1,4 @@
-"""Metrics for the `evaluate` library, used directly: nothing is fetched.
+"""Metrics for the `evaluate` library, used directly: nothing is downloaded.
 
 Importing this module imports `evaluate` and `datasets`.
 """
@@ -20,7 +20,7 @@ evaluate: Any = require("evaluate", "evaluate")
 
 
 class _InMemory(evaluate.Metric):
-    """What both metrics share: examples stay in memory, so that no two instances ever meet in a cache file."""
+    """Base of both metrics: examples stay in memory, so that instances never share a cache file."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401
         super().__init__(**{"keep_in_memory": settings.get("num_process", 1) == 1, **settings})

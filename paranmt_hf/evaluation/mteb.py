@@ -134,7 +134,7 @@ def _evaluate(
 
 
 def _finished(folder: Path, task: AbsTask, revision: str) -> TaskResult | None:
-    """Read the result of a task that was run already; refuse one on other data or of another version of mteb."""
+    """Read the result of a finished task; reject one on other data or of another version of mteb."""
     from mteb import TaskResult
 
     path = folder / f"{task.metadata.name}.json"
@@ -158,7 +158,7 @@ def _finished(folder: Path, task: AbsTask, revision: str) -> TaskResult | None:
 
 
 def _check_scores(result: TaskResult) -> None:
-    """Refuse a figure that is not finite, such as a correlation with figures that are all the same."""
+    """Reject a score that is not finite, such as a correlation with constant values."""
     for split, entries in result.scores.items():
         for entry in entries:
             if entry["main_score"] is None or not math.isfinite(entry["main_score"]):
@@ -170,7 +170,7 @@ def _check_scores(result: TaskResult) -> None:
 
 
 def _rows(task: AbsTask, result: TaskResult) -> list[Row]:
-    """A row for the task, and if it has several parts one for each."""
+    """A row for the task, and for each of its parts if there are several."""
     name, measure = task.metadata.name, str(task.metadata.main_score)
     parts = [
         Row(name=f"{name} {entry['hf_subset']} {split}", values={"score": float(entry["main_score"])}, group=name)
@@ -228,7 +228,7 @@ def model_meta(encoder: SentenceEncoder, model: Model, name: str | None) -> Mode
 
 
 def _parameters(folder: Path) -> int:
-    """Number of weights that are stored."""
+    """Number of stored weights."""
     total = 0
     for path in folder.rglob("*.safetensors"):
         with safe_open(path, "np") as stored:
@@ -273,7 +273,7 @@ def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask, data: Pat
 
 
 def _load(task: AbsTask, data: Path | None) -> None:
-    """Load the data of a task, and look at their columns before anything is encoded."""
+    """Load the data of a task, and check their columns before encoding."""
     try:
         task.load_data()
     # Errors of several libraries; all mean that the data are not to be had.
@@ -295,7 +295,7 @@ def _load(task: AbsTask, data: Path | None) -> None:
 
 
 def _splits(task: AbsTask) -> list[tuple[str, list[str]]]:
-    """The splits that a task is evaluated on and the names of their columns, of tasks that read one table."""
+    """Evaluation splits of a task and their column names, for tasks that read one table."""
     loaded: Any = task.dataset
     # Of tasks in several languages there is a table for each of them.
     tables = [loaded] if any(split in loaded for split in task.eval_splits) else list(loaded.values())

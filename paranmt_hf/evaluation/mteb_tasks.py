@@ -1,4 +1,4 @@
-"""Tasks of `mteb` by name, and where their data are: on the Hub, or in a folder that is laid out like the Hub's."""
+"""Tasks of `mteb` by name, and the location of their data: the Hub, or a folder with the same layout."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SUGGESTIONS, SIMILAR = 3, 0.5
 
 @contextmanager
 def quiet_mteb() -> Iterator[None]:
-    """Let mteb and the libraries below it say nothing in a `with` block: what matters comes as an error."""
+    """Silence mteb and its libraries in a `with` block; problems are raised as errors."""
     log = logging.getLogger("mteb")
     before = log.level
     log.setLevel(logging.ERROR)
@@ -47,7 +47,7 @@ def quiet_mteb() -> Iterator[None]:
 
 
 def find_tasks(names: Sequence[str], languages: Sequence[str] = ("eng",)) -> list[AbsTask]:
-    """Find tasks by names of tasks or benchmarks; of several languages only parts that are in `languages`."""
+    """Find tasks by names of tasks or benchmarks; multilingual ones are restricted to `languages`."""
     mteb = require("mteb", EXTRA)
     if not names:
         raise InputError("name a task of mteb, such as STS12", option="tasks")
@@ -64,7 +64,7 @@ def find_tasks(names: Sequence[str], languages: Sequence[str] = ("eng",)) -> lis
 
 
 def _named(mteb: Any, name: str, languages: Sequence[str]) -> list[AbsTask]:  # noqa: ANN401
-    """The task of a name, or the tasks of the benchmark of that name."""
+    """The task of a name, or the tasks of a benchmark."""
     try:
         task = mteb.get_task(name, languages=list(languages), exclusive_language_filter=True)
     except KeyError:
@@ -84,7 +84,7 @@ def _named(mteb: Any, name: str, languages: Sequence[str]) -> list[AbsTask]:  # 
 
 
 def _unknown(mteb: Any, name: str) -> str:  # noqa: ANN401
-    """Describe an unknown name, and which names are close."""
+    """Describe an unknown name, with similar ones."""
     known = [task.name for task in every_task()]
     known += [benchmark.name for benchmark in mteb.get_benchmarks()]
     by_folded = {other.casefold(): other for other in known}
@@ -98,20 +98,20 @@ def _unknown(mteb: Any, name: str) -> str:  # noqa: ANN401
 
 
 def every_task() -> list[Any]:
-    """Give the metadata of all tasks that mteb has, with `name` and `dataset`."""
+    """Return the metadata of all tasks of mteb, with `name` and `dataset`."""
     require("mteb", EXTRA)
     # mteb.get_tasks, which makes a task of each, takes seconds; the module of that name has what they are made of.
     return [task.metadata for task in importlib.import_module("mteb.get_tasks").TASK_LIST]
 
 
 def parts_of(task: AbsTask) -> list[AbsTask]:
-    """Give the tasks that a task is put together of, or the task itself."""
+    """Return the subtasks of a task, or the task itself."""
     inner = getattr(task.metadata, "tasks", None)
     return [task] if inner is None else [part for each in inner for part in parts_of(each)]
 
 
 def hub_id(task: AbsTask) -> str:
-    """Id of the data set of a task on the Hub."""
+    """Id of the dataset of a task on the Hub."""
     return str(task.metadata.dataset["path"])
 
 
@@ -128,7 +128,7 @@ def data_folder(task: AbsTask, data: Path) -> Path:
 
 
 def with_local_data(task: AbsTask, data: Path) -> tuple[AbsTask, str]:
-    """Let a copy of a task read its data from its folder in `data`; the other value is their checksum."""
+    """Make a copy of a task read its data from its folder in `data`; returns the copy and the checksum of the data."""
     task, digest = fresh(task), hashlib.sha256()
     for part in parts_of(task):
         folder = data_folder(part, data).resolve()
@@ -140,7 +140,7 @@ def with_local_data(task: AbsTask, data: Path) -> tuple[AbsTask, str]:
 
 
 def fresh(task: AbsTask) -> AbsTask:
-    """Copy a task; giving up its data, a task forgets where they were, and so does every other one that shares it."""
+    """Copy a task, so that unloading its data does not affect other tasks that share their location."""
     task = copy.copy(task)
     if (inner := getattr(task.metadata, "tasks", None)) is not None:
         task.metadata = task.metadata.model_copy(update={"tasks": [fresh(part) for part in inner]})
@@ -148,12 +148,12 @@ def fresh(task: AbsTask) -> AbsTask:
 
 
 def revision_of_data(task: AbsTask) -> str:
-    """Which data a task reads from the Hub: the commits of its data sets."""
+    """Commits of the datasets that a task reads from the Hub."""
     return "+".join(str(part.metadata.dataset["revision"]) for part in parts_of(task))
 
 
 def _checksum(folder: Path, task: AbsTask) -> str:
-    """SHA-256 over the files of a data set in a folder, its card included."""
+    """SHA-256 over the files of a dataset in a folder, including its card."""
     import datasets
 
     files = {path for path in [folder / "README.md"] if path.is_file()}
@@ -175,7 +175,7 @@ def _checksum(folder: Path, task: AbsTask) -> str:
 
 
 def unreadable(task: AbsTask, place: Path | str, error: BaseException) -> str:
-    """Say that the data of a task are not what it expects."""
+    """Describe that the data of a task differ from what it expects."""
     reason = " ".join(str(error).strip().split("\n")[0].split()) or type(error).__name__
     if isinstance(error, KeyError):
         reason = f"there is no {reason}"
@@ -187,7 +187,7 @@ def unreadable(task: AbsTask, place: Path | str, error: BaseException) -> str:
 
 
 def columns_of(task: AbsTask) -> list[str]:
-    """Names of the columns that a task reads, as far as it says so; nothing for those that read several tables."""
+    """Names of the columns that a task reads, if it declares them; none for those that read several tables."""
     names: list[str] = []
     for attribute in (
         "column_names",

@@ -54,7 +54,7 @@ class StsSet:
 
 
 def tab_separated(path: Path, width: int, what: str) -> Iterator[list[str]]:
-    """Read the fields of each line, at least `width` with tabs between; `what` they are is for the error."""
+    """Read the fields of each line, at least `width`, separated by tabs; `what` names them in errors."""
     for line_number, line in enumerate(read_lines(path), 1):
         fields = line.split("\t")
         if len(fields) < width:
@@ -102,7 +102,7 @@ def collect(
 
 
 def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
-    r"""Read the lines of a UTF-8 file; only `\n` and `\r\n` end one, because text may hold any other separator."""
+    r"""Read the lines of a UTF-8 file; only `\n` and `\r\n` end one, because text may contain other separators."""
     check_regular(path)
     try:
         raw = path.read_bytes()
@@ -127,7 +127,7 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def parse_number(text: str, where: str, what: str) -> float:
-    """Read a finite number; `where` it is and `what` it means are for the error."""
+    """Parse a finite number; `where` and `what` are its place and name for errors."""
     try:
         value = float(text) if "_" not in text else math.nan
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tables of results with the rows and columns of the sibling papers, for several models side by side."""
+"""Tables of results with the rows and columns of the related papers, for several models side by side."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _sets(results: Results) -> dict[str, Row]:
 
 
 def mean_over_sets(results: Results) -> float:
-    """Mean Pearson's r over those of the 22 sets of arXiv:1511.08198 that are there; over all sets if none is."""
+    """Mean Pearson's r over the given ones of the 22 sets of arXiv:1511.08198; over all sets if there are none."""
     found = _sets(results)
     figures = [found[title].main for title in PARAGRAM_SETS if title in found]
     return float(np.mean(figures or [row.main for row in found.values() if row.group not in found]))

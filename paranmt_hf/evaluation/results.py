@@ -1,4 +1,4 @@
-"""The record of an evaluation, whatever was evaluated, and tables of it."""
+"""The record of an evaluation of any kind, and its tables."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ MAX_COLUMNS = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """Figures of a data set, of a part of it, or of several together.
+    """Scores of a dataset, of a part of it, or of several.
 
     Attributes:
         name: What the figures are of, unique in its table: `STS12 MSRpar`, `MR`, `negation`.
@@ -92,7 +92,7 @@ class Row:
 
     @property
     def main(self) -> float:
-        """The main figure."""
+        """The main score."""
         return next(iter(self.values.values()))
 
 
@@ -138,17 +138,17 @@ class Results:
         return (row for rows in self.tables.values() for row in rows)
 
     def value(self, name: str, measure: str | None = None) -> float | None:
-        """Give the main figure of a row, or another one; None if the row is missing."""
+        """Return the main score of a row, or another one; None if the row is missing."""
         row = next((row for row in self.rows if row.name == name), None)
         return None if row is None else row.main if measure is None else row.values.get(measure)
 
     @property
     def mean(self) -> float | None:
-        """The figure that sums all others up: the row `Mean`; None if there is none."""
+        """The score that summarises all others: the row `Mean`; None if there is none."""
         return self.value("Mean")
 
     def to_json(self) -> dict[str, Any]:
-        """Give the results as JSON values."""
+        """Return the results as JSON values."""
         shown = {name: value for name, value in vars(self).items() if name != "similarities"}
         shown["tables"] = {title: [to_json(row) for row in rows] for title, rows in self.tables.items()}
         shown["speed"] = None if self.speed is None else to_json(self.speed)
@@ -160,11 +160,11 @@ class Results:
         return from_json(cls, values, where)
 
     def text(self) -> str:
-        """Write the tables, aligned for a terminal; figures times 100, as papers do."""
+        """Format the tables for a terminal; scores are times 100, as in papers."""
         return self._write(str)
 
     def markdown(self) -> str:
-        """Write the tables for a card: names stay text, whatever they hold."""
+        """Format the tables for a card; names are escaped."""
         return self._write(escape)
 
     def _write(self, written: Callable[[str], str]) -> str:
@@ -198,11 +198,11 @@ class Evaluation:
         return self.results[index]
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Give the results as JSON values, as `write_results` writes them."""
+        """Return the results as JSON values, as `write_results` writes them."""
         return [each.to_json() for each in self.results]
 
     def summary(self) -> str:
-        """Write the results of each model, and of several a comparison."""
+        """Describe the results of each model, and compare several."""
         blocks = [f"{each.model}\n\n{each.text()}" for each in self.results] if self.each else []
         if self.each and len(self.results) > 1:
             blocks.append(compare(self.results))
@@ -210,7 +210,7 @@ class Evaluation:
 
 
 def write_results(path: str | Path, results: Iterable[Any]) -> None:
-    """Write results as JSON, which `publish` takes; until the file is complete, what was there stays."""
+    """Write results as JSON, which `publish` takes; the former file stays until the new one is complete."""
     result_file(path, option="json")
     write_result(Path(path), f"{json.dumps([each.to_json() for each in results], indent=2, ensure_ascii=False)}\n")
 
@@ -236,19 +236,19 @@ def _table(title: str, rows: Sequence[Row], written: Callable[[str], str]) -> st
 
 
 def heading(measure: str) -> str:
-    """Name a measure in a table."""
+    """Heading of a measure in a table."""
     return TITLES.get(measure, measure.replace("_", " ").capitalize())
 
 
 def write_figure(measure: str, value: float | None) -> str:
-    """Write a figure: times 100, or as `FORMATS` says; nothing for None."""
+    """Format a score: times 100, or as in `FORMATS`; empty for None."""
     if value is None:
         return ""
     return FORMATS[measure].format(value) if measure in FORMATS else f"{100 * value:.1f}"
 
 
 def compare(results: Sequence[Results]) -> str:
-    """Write one table of several models: the main figures of the rows that no other one sums up."""
+    """Format one table of several models: the main scores of the rows that no other row summarises."""
     check_same_data(results)
     names = [row.name for row in results[0].rows if row.group is None]
     columns = [[model.model, *(_compared(model, name) for name in names)] for model in results]
@@ -259,7 +259,7 @@ def compare(results: Sequence[Results]) -> str:
 
 
 def _compared(results: Results, name: str) -> str:
-    """The main figure of a row, and F1 next to an accuracy, as ParaNMT-50M's table 14."""
+    """The main score of a row, and F1 next to an accuracy, as in ParaNMT-50M's table 14."""
     row = next(row for row in results.rows if row.name == name)
     measure = next(iter(row.values), "")
     if not measure:
@@ -269,7 +269,7 @@ def _compared(results: Results, name: str) -> str:
 
 
 def check_same_data(results: Sequence[Results]) -> None:
-    """Refuse to compare results on different data."""
+    """Reject a comparison of results on different data."""
     if not results:
         raise InputError("there are no results to compare")
     first = results[0]

@@ -1,4 +1,4 @@
-"""Scored pairs to choose weights on: the embedded ones, one's own in TSV or Parquet, or of the STS benchmark."""
+"""Scored pairs for model selection: the embedded ones, TSV or Parquet files, or the STS benchmark."""
 
 from __future__ import annotations
 

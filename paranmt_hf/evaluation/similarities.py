@@ -1,4 +1,4 @@
-"""Similarities of pairs of sentences, from an encoder's vectors or from a measure that looks at the pair itself."""
+"""Similarities of pairs of sentences, from an encoder's vectors or from a measure of pairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PairSimilarity(Protocol):
     """A measure that needs no vectors, such as BLEU."""
 
     def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
-        """Compute the similarities [pair] of the sentences of the same index; higher is more alike."""
+        """Compute the similarity of each pair of sentences with the same index [pair]; higher is more alike."""
         ...
 
 
@@ -87,7 +87,7 @@ def _unknown(encoder: Encoder, sentences: list[str], sides: list[np.ndarray], na
 
 
 def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Cosines [pair] of the rows that `left` and `right` name, in float64; 0 where a row is all zeros."""
+    """Cosines [pair] of the rows at indices `left` and `right`, in float64; 0 if a row is all zeros."""
     values = np.zeros(len(left))
     for start in range(0, len(left), _BLOCK_PAIRS):
         block = slice(start, start + _BLOCK_PAIRS)

@@ -1,4 +1,4 @@
-"""How fast a model encodes sentences that it has not seen before."""
+"""Speed of a model on sentences that it has not encoded before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Speed:
-    """How fast a model encodes.
+    """Encoding speed of a model.
 
     Attributes:
         sentences_per_second: Per second of processor time, all threads together; the median of the passes.
@@ -81,7 +81,7 @@ def encoding_speed(
 
 
 def processor() -> str:
-    """Name of this machine's processor."""
+    """Name of the processor of this machine."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf8").splitlines()
     except OSError:

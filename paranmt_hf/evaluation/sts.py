@@ -69,7 +69,7 @@ def evaluate_sts(
 
 @dataclass(frozen=True)
 class SetResult:
-    """Figures of a set or a subset, and what they were computed from [pair]."""
+    """Scores of a set or a subset, and the values that they were computed from [pair]."""
 
     row: Row
     year: str | None
@@ -113,7 +113,7 @@ def _result(
 
 
 def _year(year: str, results: Sequence[SetResult]) -> Row:
-    """The figures of all sets of a year, in the ways that are in use.
+    """The scores of all sets of a year, in the usual ways.
 
     The mean of the sets' Pearson's r is the papers' figure, Spearman's rho over all pairs together MTEB's.
     """
@@ -131,7 +131,7 @@ def _year(year: str, results: Sequence[SetResult]) -> Row:
 
 
 def _counts(rows: Sequence[Row]) -> list[str]:
-    """Describe what was unusual about sentences."""
+    """Describe unusual sentences with their counts."""
     whole = [row for row in rows if row.group not in {other.name for other in rows}]
     counts = []
     if skipped := sum(row.details["skipped"] for row in whole):

@@ -57,7 +57,7 @@ _PIT_LABEL = re.compile(r"[0-5]")
 
 
 def read_sts(data: Path | str) -> list[StsSet]:
-    """Read all sets that a file, a folder or a Hub dataset holds.
+    """Read all sets of a file, a folder or a Hub dataset.
 
     Args:
         data: A folder in SentEval's layout (`STS12-en-test` and the like), the STS benchmark's folder, those of SICK
@@ -185,7 +185,7 @@ def read_benchmark(folder: Path | str, split: Literal["train", "dev", "test"] = 
 
 
 def development_set(folder: Path | str) -> StsSet:
-    """Read the papers' development set: the 250 pairs of STS 2017 track 5, which no test set of 2012-2016 shares.
+    """Read the papers' development set: the 250 pairs of STS 2017 track 5, which are in no test set of 2012-2016.
 
     They stand in the STS benchmark's dev and test files as `track5.en-en`. STS-B dev itself must not select a model
     that is tested on STS 2012-2016, because most of its pairs come from those years.
@@ -270,7 +270,7 @@ def read_pit(folder: Path) -> StsSet:
 def read_hub(
     dataset: str, *, split: str = "test", columns: Sequence[str] = COLUMNS, revision: str | None = None
 ) -> StsSet:
-    """Read a split of a dataset of the Hub or of a local folder, such as MTEB's: all data sets of a year in one.
+    """Read a split of a dataset on the Hub or in a local folder, such as MTEB's: all sets of a year in one.
 
     Args:
         dataset: Hub id such as `mteb/sts12-sts`, or a folder that `load_dataset` reads.
@@ -313,7 +313,7 @@ def read_hub(
 
 
 def notes(sets: list[StsSet]) -> list[str]:
-    """Say what keeps yearly figures from being comparable with published ones, a sentence for each."""
+    """Explain why yearly scores are not comparable with published ones, a sentence for each reason."""
     sentences = []
     for year in sorted({sts_set.year for sts_set in sets if sts_set.year} & COUNTS.keys()):
         pairs = {sts_set.name: len(sts_set) for sts_set in sets if sts_set.year == year}

@@ -101,7 +101,7 @@ def evaluate_transfer(
 
 
 def averages(rows: Sequence[Row]) -> list[Row]:
-    """Compute the averages of `AVERAGES` whose tasks are all there."""
+    """Compute the averages of `AVERAGES` for which all tasks are given."""
     figures = {row.name: row.main for row in rows}
     return [
         Row(name=title, values={"mean": sum(figures[part] for part in parts) / len(parts)})
@@ -111,7 +111,7 @@ def averages(rows: Sequence[Row]) -> list[Row]:
 
 
 class _VectorStore:
-    """Vectors of the sentences of one task, each encoded once; those of SICK serve both of its tasks."""
+    """Vectors of the sentences of one task, each encoded once; both tasks of SICK share theirs."""
 
     def __init__(self, encoder: Encoder, name: str) -> None:
         self._encoder, self._name = encoder, name
@@ -119,7 +119,7 @@ class _VectorStore:
         self.vectors = np.empty((0, 0), np.float32)
 
     def encode(self, task: TransferTask) -> None:
-        """Encode the sentences of a task, unless they are those of the one before."""
+        """Encode the sentences of a task, unless they are those of the previous one."""
         sentences = dict.fromkeys(sentence for part in task.parts.values() for side in part.sides for sentence in side)
         if sentences.keys() == self._rows.keys():
             return
@@ -145,11 +145,11 @@ class _VectorStore:
         return vectors
 
     def sides(self, part: TaskPart) -> list[np.ndarray]:
-        """Rows of the vectors of each side of a part [item]."""
+        """Vector indices of each side of a part [item]."""
         return [np.array([self._rows[sentence] for sentence in side], np.int64) for side in part.sides]
 
     def features(self, part: TaskPart) -> LabelledVectors:
-        """What a head sees of a part."""
+        """Input of a head for a part."""
         first, *others = (self.vectors[rows] for rows in self.sides(part))
         if others:
             first = np.concatenate([np.abs(first - others[0]), first * others[0]], axis=1)
@@ -177,7 +177,7 @@ def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConf
 def _trained(
     task: TransferTask, store: _VectorStore, config: TransferConfig, tick: Tick
 ) -> tuple[dict[str, float], Sequence[float]]:
-    """Figures on the test items, the figure on those that the head was chosen by, and penalties."""
+    """Scores on the test items, the score on the items for model selection, and penalties."""
     features = {part: store.features(items) for part, items in task.parts.items()}
     if task.way == "relatedness":
         return _relatedness(task, features, store, config, tick), ()
@@ -191,7 +191,7 @@ def _trained(
 def _relatedness(
     task: TransferTask, features: dict[str, LabelledVectors], store: _VectorStore, config: TransferConfig, tick: Tick
 ) -> dict[str, float]:
-    """Figures of SICK-R; `cosine_spearman` is MTEB's, without training, over train, dev and test."""
+    """Scores of SICK-R; `cosine_spearman` is MTEB's, without training, over train, dev and test."""
     found = train_relatedness(features["train"], features["dev"], features["test"], config.seed, tick)
     gold = features["test"].labels
     untrained = np.concatenate([pair_cosines(store.vectors, *store.sides(part)) for part in task.parts.values()])
@@ -205,7 +205,7 @@ def _relatedness(
 
 
 def f1(predictions: np.ndarray, labels: np.ndarray) -> float:
-    """F1 of class 1, in [0, 1]; 0 where it is never right.
+    """F1 of class 1, in [0, 1]; 0 if there are no true positives.
 
     >>> f1(np.array([1, 1, 0, 1]), np.array([1, 0, 1, 1]))
     0.6666666666666666

@@ -1,4 +1,4 @@
-"""The transfer tasks' files, as their authors published them, in the folders that SentEval puts them into."""
+"""The transfer tasks' files, as published by their authors, in SentEval's folders."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class _Layout:
 
 
 def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[list[TransferTask], list[str]]:
-    """Read the tasks that a folder holds.
+    """Read the tasks in a folder.
 
     Args:
         folder: A folder in SentEval's layout: `MR/rt-polarity.pos`, `TREC/train_5500.label` and so on.
@@ -127,7 +127,7 @@ def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[
 
 
 def _check_last_line(path: Path) -> None:
-    """Refuse a file that ends in the middle of a line; that of a file with all items does no harm."""
+    """Reject a file that ends in the middle of a line, unless all its items are complete."""
     content = path.read_bytes()
     if not content.endswith(b"\n"):
         number = content.count(b"\n") + 1
@@ -143,7 +143,7 @@ def _any_file(name: str) -> str:
 
 
 def _read_task(name: str, folder: Path) -> TransferTask | None:
-    """Read a task; None where none of its files is there."""
+    """Read a task; None if none of its files exists."""
     layout = _LAYOUTS[name]
     files: dict[Split, Path] = {}
     for split, options in layout.files.items():
@@ -192,7 +192,7 @@ def _read_rows(path: Path, layout: _Layout) -> list[Row]:
 
 
 def _part(rows: list[Row], layout: _Layout) -> TaskPart:
-    """Lay out rows in SentEval's order, shortest first, so that equal files give its folds."""
+    """Sort rows in SentEval's order, shortest first, so that equal files give its folds."""
     rows = sorted(rows, key=lambda row: (*(len(sentence.split()) for sentence in row[0]), row[1]))
     sides = tuple([sentences[side] for sentences, _ in rows] for side in range(len(rows[0][0])))
     kind = np.float64 if layout.way == "relatedness" else np.int64
@@ -200,12 +200,12 @@ def _part(rows: list[Row], layout: _Layout) -> TaskPart:
 
 
 def _parse_plain(line: str, where: str) -> Row:
-    """A sentence, whose label is that of its file."""
+    """Parse a sentence; its label is that of its file."""
     return (" ".join(line.split()) or _NOTHING,), 0
 
 
 def _parse_question(line: str, where: str) -> Row:
-    """TREC: `NUM:date When was he born ?`."""
+    """Parse a line of TREC: `NUM:date When was he born ?`."""
     label, _, rest = line.partition(":")
     if label not in _QUESTIONS:
         raise InputError(f"{where}: expected {', '.join(_QUESTIONS)} and a colon, found {line[:40]!r}")
@@ -213,7 +213,7 @@ def _parse_question(line: str, where: str) -> Row:
 
 
 def _parse_sst2(line: str, where: str) -> Row:
-    """SST, two classes: sentence, tab, 0 or 1."""
+    """Parse a line of SST with two classes: sentence, tab, 0 or 1."""
     sentence, tab, label = line.rstrip().rpartition("\t")
     if not tab or label not in ("0", "1"):
         raise InputError(f"{where}: expected a sentence, a tab and 0 or 1, found {line[:40]!r}")
@@ -221,7 +221,7 @@ def _parse_sst2(line: str, where: str) -> Row:
 
 
 def _parse_sst5(line: str, where: str) -> Row:
-    """SST, five classes: 0 to 4, blank, sentence."""
+    """Parse a line of SST with five classes: 0 to 4, blank, sentence."""
     label, _, sentence = line.partition(" ")
     if label not in ("0", "1", "2", "3", "4"):
         raise InputError(f"{where}: expected a class from 0 to 4, a blank and a sentence, found {line[:40]!r}")

@@ -1,4 +1,4 @@
-"""What is trained on sentence vectors, in SentEval's protocol (Conneau & Kiela 2018, arXiv:1803.05449).
+"""Classifiers and regressors on sentence vectors, in SentEval's protocol (Conneau & Kiela 2018, arXiv:1803.05449).
 
 Logistic regression by scikit-learn, its penalty tuned in one of three ways. For SICK-R relatedness as the expectation
 of five classes (Tai et al. 2015, arXiv:1503.00075, section 4.2): mean squared error between the softmax and the target
@@ -51,7 +51,7 @@ PATIENCE = 3
 
 @dataclass(frozen=True)
 class TransferConfig:
-    """What may be chosen of the protocol; the defaults are those of published figures.
+    """Settings of the protocol; the defaults are those of published figures.
 
     Attributes:
         folds: Folds of cross-validation; published figures have 10, and 5 are quicker.
@@ -65,7 +65,7 @@ class TransferConfig:
         check(self)
 
     def describe(self) -> dict[str, Any]:
-        """Say how the heads are trained, as JSON values."""
+        """Describe the training of the heads, as JSON values."""
         return {
             "folds": self.folds,
             "seed": self.seed,
@@ -77,7 +77,7 @@ class TransferConfig:
 
 @dataclass(frozen=True)
 class LabelledVectors:
-    """What a head sees of the items of a part.
+    """Vectors and labels of the items of a part.
 
     Attributes:
         vectors: A row for each item [item, feature], float32.
@@ -94,7 +94,7 @@ class LabelledVectors:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a tuned head reached.
+    """Result of a tuned head.
 
     Attributes:
         accuracy: On the test items, in [0, 1]; of nested cross-validation the mean over the folds.
@@ -179,7 +179,7 @@ def _tune(
 
 
 def _on_threads(work: Callable[[Job, Tick], Done], jobs: Sequence[Job], tick: Tick) -> list[Done]:
-    """Run several jobs at once, each on one thread, so that results do not depend on the number of processors."""
+    """Run jobs in parallel, each on one thread, so that results do not depend on the number of processors."""
     from threadpoolctl import threadpool_limits
 
     lock, stopped = Lock(), Event()
@@ -209,7 +209,7 @@ def _folds(labels: np.ndarray, config: TransferConfig) -> list[Fold]:
 
 
 def check_folds(labels: np.ndarray, folds: int, name: str, *, nested: bool) -> None:
-    """Refuse items of one class, and folds that some class has too few items for.
+    """Reject items of one class, and classes with fewer items than folds.
 
     Args:
         labels: Class of each training item [item].
@@ -231,7 +231,7 @@ def check_folds(labels: np.ndarray, folds: int, name: str, *, nested: bool) -> N
 
 @dataclass(frozen=True)
 class Relatedness:
-    """What the head predicts.
+    """Predictions of the head.
 
     Attributes:
         scores: Relatedness of the test pairs [pair], in [1, 5].
@@ -243,7 +243,7 @@ class Relatedness:
 
 
 def target_distributions(scores: np.ndarray) -> np.ndarray:
-    """Give each score the distribution over 1 to 5, of at most two neighbours, whose expectation it is.
+    """Convert each score to a distribution over 1 to 5 with that mean, on at most two neighbouring values.
 
     Returns:
         Distributions [pair, class], float32.
@@ -258,7 +258,7 @@ def target_distributions(scores: np.ndarray) -> np.ndarray:
 def train_relatedness(
     train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, seed: int, tick: Tick
 ) -> Relatedness:
-    """Train the head of SICK-R until the development pairs agree no better, and score the test pairs."""
+    """Train the head of SICK-R until the development score stops improving, and score the test pairs."""
     with one_thread():
         return _train(train, dev, test, seed, tick)
 

@@ -1,4 +1,4 @@
-"""Averages of word vectors as encoders, weighted or with a component removed, and the words and counts for them."""
+"""Averages of word vectors as encoders, weighted or with a component removed, and word counts for them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _QUIET_SECONDS = 5.0
 
 
 class WordAverage:
-    """Encodes a sentence as the mean of the weighted vectors of those of its words that have one.
+    """Encodes a sentence as the mean of the weighted vectors of its known words.
 
     A sentence without such a word is zeros, and words of weight 0 do not count. SentEval's own example of an encoder
     is the plain average; here words are the tokens of `paranmt_hf.text.definitions`, in lower case.
@@ -90,11 +90,11 @@ class WordAverage:
         return means
 
     def known_tokens(self, sentences: list[str]) -> np.ndarray:
-        """Count the tokens of each sentence that have a vector and a weight [sentence]."""
+        """Count the tokens of each sentence with a vector and a weight [sentence]."""
         return np.diff(self._lookup(sentences)[1])
 
     def fitted(self, sentences: list[str]) -> WordAverage:
-        """Make the encoder of a data set: without its first principal component, if that is to be removed.
+        """Return the encoder for a dataset, without the first principal component of its vectors if so configured.
 
         Arora et al. 2017, algorithm 1: the first right singular vector of the matrix of sentence vectors, which is
         not centred. Their program takes the first and the second sentences of pairs each by themselves; here all
@@ -110,7 +110,7 @@ class WordAverage:
         return other
 
     def _lookup(self, sentences: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the known tokens, sentence after sentence, and the bounds of each sentence [sentence + 1]."""
+        """Rows of the known tokens, sentence after sentence, and the offsets of the sentences [sentence + 1]."""
         table: TokenTable = self._tokenizer.tables(sentences)[0]
         row_of = np.array([self._rows.get(word, -1) for word in table.vocabulary], np.int64)
         rows = row_of[table.ids] if len(table.ids) else np.empty(0, np.int64)
@@ -121,7 +121,7 @@ class WordAverage:
 def read_averages(
     spaces: Sequence[str | Path], sentences: Sequence[str], config: WordWeighting
 ) -> list[tuple[str, WordAverage]]:
-    """Make encoders that average the word vectors of files, or those of encoders with weights of another kind.
+    """Create encoders that average the word vectors of files, or of encoders with other word weights.
 
     Args:
         spaces: Files of word vectors, or encoders; see `word_vectors`.
@@ -163,7 +163,7 @@ def read_averages(
 
 
 def words_in_order(name: str | Path) -> list[str]:
-    """Give the words of an encoder or a file of word vectors, in its order; raises what `word_vectors` raises."""
+    """Return the words of an encoder or a file of word vectors, in order; raises as `word_vectors`."""
     return read_words(name) if Path(name).is_file() else word_vectors(name).words
 
 

@@ -1,4 +1,4 @@
-"""How much each word counts in an average of word vectors, and how often words occur: the baselines of the papers.
+"""Weights of words in averages of word vectors, and word counts: the baselines of the papers.
 
 PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (arXiv:1703.02507), table 4; SIF
 (Arora et al. 2017, "A simple but tough-to-beat baseline for sentence embeddings").
@@ -43,7 +43,7 @@ _FIRST = 10
 
 @dataclass(frozen=True)
 class WordWeighting:
-    """How the words of averages of word vectors are weighted.
+    """Weighting of words in averages of word vectors.
 
     Attributes:
         weighting: Averages of `vectors`: average (each word alike), sif (Arora et al. 2017), blacklist (without the
@@ -70,7 +70,7 @@ class WordWeighting:
 
     @property
     def needs_counts(self) -> bool:
-        """Whether the frequencies of words are needed."""
+        """Whether word counts are needed."""
         return bool(set(self.weighting) & set(BY_FREQUENCY))
 
 
@@ -82,7 +82,7 @@ def word_weights(
     counts: WordCounts | None = None,
     norms: Mapping[str, float] | None = None,
 ) -> np.ndarray:
-    """Weigh words.
+    """Compute the weight of each word.
 
     Args:
         weighting: One of `WEIGHTINGS`.
@@ -127,7 +127,7 @@ def _norm_weights(words: Sequence[str], norms: Mapping[str, float], source: str)
 
 
 def weighting_notes(weighting: Weighting, config: WordWeighting, counts: WordCounts | None) -> tuple[str, ...]:
-    """Say in sentences what the figures of a weighting are of."""
+    """Notes on the figures of a weighting."""
     source = "" if counts is None else f"Frequencies of words: {counts.source}."
     if weighting == "sif":
         return (
@@ -145,7 +145,7 @@ def weighting_notes(weighting: Weighting, config: WordWeighting, counts: WordCou
 
 @dataclass(frozen=True)
 class WordCounts:
-    """How often words occur.
+    """Number of occurrences of words.
 
     Attributes:
         counts: Occurrences of each word; a word that is not there was not seen.
@@ -165,23 +165,23 @@ class WordCounts:
         return float(sum(self.counts.values()))
 
     def of(self, words: Sequence[str]) -> np.ndarray:
-        """Occurrences of words [word], float64; 0 for one that was not seen."""
+        """Number of occurrences of words [word], float64; 0 for unseen ones."""
         return np.array([self.counts.get(word, 0) for word in words], np.float64)
 
     def most_frequent(self, number: int) -> list[str]:
-        """The words with the most occurrences; of equal ones the first in the order of their characters."""
+        """The most frequent words; equally frequent ones in the order of their characters."""
         return sorted(self.counts, key=lambda word: (-self.counts[word], word))[:number]
 
 
 def counts_by_rank(words: Sequence[str], source: str) -> WordCounts:
-    """Guess counts from the order of words by Zipf's law: the word at rank r of n counts n / r, the last one 1."""
+    """Estimate counts from the order of words by Zipf's law: the word at rank r of n counts n / r, the last one 1."""
     return WordCounts(
         {word: len(words) / rank for rank, word in enumerate(words, 1)}, f"order of words in {source} (Zipf's law)"
     )
 
 
 def is_count_list(path: Path) -> bool:
-    """Tell whether a file is a list for `read_counts`: most of its first lines are a word and a whole number."""
+    """Whether a file is a list for `read_counts`: most of its first lines are a word and an integer."""
     check_regular(path)
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:

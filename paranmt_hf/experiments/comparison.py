@@ -1,4 +1,4 @@
-"""Experiments that train the same encoders on several samples of a corpus: a record, a table and a figure in a folder.
+"""Experiments that train the same encoders on several samples of a corpus, with a record, a table and a figure.
 
 Each trained encoder is a result of its own, so an interrupted experiment continues with the one that was training.
 """
@@ -62,7 +62,7 @@ class SampleConfig:
 
 @dataclass(frozen=True)
 class ComparedModels:
-    """Encoders that are trained on each sample, and what they are measured on.
+    """Encoders that are trained on each sample, and their evaluation sets.
 
     Attributes:
         development: Scored pairs that the encoders are measured on: a folder with STSBenchmark (its STS 2017 pairs, as
@@ -84,7 +84,7 @@ class ComparedModels:
 
 @dataclass(frozen=True)
 class Training:
-    """How the encoders of an experiment are trained and measured.
+    """Training and evaluation of the encoders of an experiment.
 
     Attributes:
         models: The encoders; their options replace the usual ones.
@@ -99,12 +99,12 @@ class Training:
     compared: str | None = None
 
     def sample(self, count: int | None = None) -> SampledPart:
-        """Start an empty sample of `max_pairs`, or of a number of pairs."""
+        """Create an empty sample of `max_pairs`, or of a number of pairs."""
         config = SampleConfig(**self._values[2])
         return SampledPart(config if count is None else replace(config, max_pairs=count))
 
     def samples(self, count: int) -> list[SampledPart]:
-        """Start several samples that are in memory together."""
+        """Create several samples that are in memory together."""
         if SampleConfig(**self._values[2]).max_pairs > (most := MAX_SAMPLED // count):
             raise InputError(
                 f"max_pairs of `training` must be at most {most:,} for {count} samples", option="training"
@@ -120,14 +120,14 @@ class Training:
         return [{**one, **other} for one, other in zip(usual, given, strict=True)]
 
     def settings(self, model: str, **more: Any) -> tuple[EncoderConfig, TrainConfig]:  # noqa: ANN401
-        """Give the settings of an encoder and its training, with `more` options of training."""
+        """Return the settings of an encoder and its training; `more` are further training options."""
         encoder, training, _ = self._values
         config = EncoderConfig(model=model, **encoder)
         return config if "word" in config.kinds else replace(config, vectors=None), TrainConfig(**training, **more)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the figures, apart from the corpus."""
+        """Everything that determines the figures, apart from the corpus."""
         models = {model: self._identity_of(*self.settings(model)) for model in self.models.models}
         return as_json({**self._measured, "sample": SampleConfig(**self._values[2]), **models})
 
@@ -143,7 +143,7 @@ class Training:
         return [replace(encoder, vectors=checksum(vectors) if vectors else None), config]
 
     def train(self, work: Path, name: str, pairs: pa.Table, **more: Any) -> list[Trial]:  # noqa: ANN401
-        """Train the encoders on a sample of a name, or find the figures of an interrupted run.
+        """Train the encoders on a sample, or find the scores of an interrupted run; `name` is that of the sample.
 
         `more` are options of training for this sample alone.
         """
@@ -191,7 +191,7 @@ class Training:
 
 
 def _file_name(text: str) -> str:
-    """Turn a name from data into that of a file."""
+    """Convert a name to a valid file name."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -219,7 +219,7 @@ class Trial(Record):
 
 @dataclass(frozen=True)
 class ComparedSample:
-    """A part of a corpus, and the encoders trained on a sample of it.
+    """A part of a corpus, and the encoders trained on its sample.
 
     Attributes:
         group: What it is a part by, such as `para_score`; empty for a source.
@@ -251,7 +251,7 @@ class ComparedSample:
 
     @property
     def sts(self) -> float | None:
-        """Mean over the encoders of the mean over the STS sets; None if these were not measured."""
+        """Mean over the encoders of the mean over the STS sets; None if these were not evaluated."""
         found = [trial.sts for trial in self.trials if trial.sts is not None]
         return float(np.mean(found)) if found else None
 
@@ -349,7 +349,7 @@ class SampledPart:
         return pairs
 
     def check(self, what: str) -> None:
-        """Refuse a part of fewer than two pairs."""
+        """Reject a part of fewer than two pairs."""
         if self.sample.seen < 2:
             raise InputError(
                 f"{what} has {self.sample.seen} pairs left of {self.rows:,}, too few to train on; allow a larger "

@@ -1,4 +1,4 @@
-"""Figure 1 of PARAGRAM-PHRASE (arXiv:1511.08198): the same encoders trained on more and more pairs."""
+"""Figure 1 of PARAGRAM-PHRASE (arXiv:1511.08198): encoders by the number of training pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part of the tokens of evaluation sets training hardly saw; PARAGRAM-PHRASE (arXiv:1511.08198), section 5.1."""
+"""Share of rare words of the training data in evaluation sets; PARAGRAM-PHRASE (arXiv:1511.08198), section 5.1."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def paragram_section5(
     picture: Path | None = None,
     at_least: Annotated[int, PythonOnly] = UNDER_TRAINED_BELOW,
 ) -> Evaluation:
-    """Measure which part of the tokens of each set training hardly saw, next to Pearson's r.
+    """Measure the share of tokens of each set that are rare in the training data, next to Pearson's r.
 
     Args:
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
@@ -57,7 +57,7 @@ def paragram_section5(
 
 
 def _references_of(path: Path) -> dict[str, float]:
-    """Read figures to compare with: set, tab, figure times 100."""
+    """Read scores to compare with: set, tab, score times 100."""
     references = {}
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
@@ -76,7 +76,7 @@ def measure_coverage(
     at_least: int = UNDER_TRAINED_BELOW,
     references: Mapping[str, float] | None = None,
 ) -> Results:
-    """Measure how many tokens of each set are of words that training hardly saw, given the results of a model on them.
+    """Measure the share of tokens of each set that are rare in the training data, given a model's results on the sets.
 
     The last table has Spearman's rho over the sets, of the under-trained share and Pearson's r, less the reference if
     there are some (in [-1, 1], by the title of a set); sets without one are left out of it.
@@ -128,7 +128,7 @@ def _row(sts_set: StsSet, results: Results, counts: WordCounts, at_least: int, r
 
 
 def _independent(sets: Sequence[StsSet]) -> list[StsSet]:
-    """Leave out the STS benchmark and the development set if there are yearly sets, which overlap them."""
+    """Exclude the STS benchmark and the development set if there are yearly sets, which overlap them."""
     if not any(each.year for each in sets):
         return list(sets)
     return [each for each in sets if each.year or not (each.name.startswith("STSB-") or each.name == DEVELOPMENT)]

@@ -46,7 +46,7 @@ def paragram_section6(spaces: Sequence[str | Path], *, frequencies: str = RANK) 
 
 
 def norms_of_words(spaces: Sequence[str | Path], frequencies: str) -> list[tuple[Results, WordNorms]]:
-    """Measure the norms of the word vectors of each space; arguments as of `paragram_section6`."""
+    """Measure the norms of the word vectors of each space; arguments as in `paragram_section6`."""
     check_spaces(spaces)
     counted = None if frequencies == RANK else count_words(frequencies)
     found = []
@@ -60,7 +60,7 @@ def norms_of_words(spaces: Sequence[str | Path], frequencies: str) -> list[tuple
 def measure_norms(
     name: str, vectors: WordVectors, counts: WordCounts, common: int = COMMON_WORDS, top: int = NAMED_WORDS
 ) -> tuple[Results, WordNorms]:
-    """Measure how the norms of word vectors go with frequency; a word that was not seen counts 1.
+    """Correlate the norms of word vectors with frequency; an unseen word counts 1.
 
     Args:
         name: Name of the encoder or file.

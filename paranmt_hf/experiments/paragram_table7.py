@@ -1,4 +1,4 @@
-"""How well similarities agree with people by the length of sentences; PARAGRAM-PHRASE (arXiv:1511.08198), table 7."""
+"""Agreement with gold scores by the length of sentences; PARAGRAM-PHRASE (arXiv:1511.08198), table 7."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _label(low: int, high: int) -> str:
 
 
 def _row(name: str, inside: np.ndarray, values: np.ndarray, gold: np.ndarray, bootstrap: int) -> Row:
-    """A bin; without figures if it has fewer than two pairs or one side is constant."""
+    """A row for a bin; without scores if it has fewer than two pairs or one side is constant."""
     own, judged = values[inside], gold[inside]
     if len(own) < 2 or np.ptp(own) == 0 or np.ptp(judged) == 0:
         return Row(name=name, values={}, items=len(own))

@@ -60,7 +60,7 @@ def _one_word(text: str) -> str:
 
 
 def check_spaces(spaces: Sequence[str | Path]) -> None:
-    """Refuse to compare no spaces."""
+    """Reject an empty list of spaces."""
     if not spaces:
         raise InputError("name encoders or files of word vectors", option="spaces")
 
@@ -115,7 +115,7 @@ def _unit(rows: np.ndarray) -> np.ndarray:
 
 
 def side_by_side(results: Sequence[Results]) -> str:
-    """Write a table for each word, the spaces side by side."""
+    """Format a table for each word, with the spaces side by side."""
     blocks = []
     for word in results[0].tables:
         columns = [[f"{row.name} {row.main:.2f}" for row in each.tables[word]] or ["no vector"] for each in results]

@@ -1,4 +1,4 @@
-"""Table 5 of ParaNMT-50M: which tenth of a corpus, by which score, gives the best encoders."""
+"""Table 5 of ParaNMT-50M: the best tenth of a corpus for training, by several scores."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
 def check_picture(path: Path | None) -> None:
-    """Refuse a place where no picture can be, before the work."""
+    """Reject a path where no figure can be written, before the work."""
     if path is not None:
         result_file(path, [".png"], option="picture")
         require("matplotlib", "plots")
 
 
 def new_figure(width: float, height: float) -> Any:  # noqa: ANN401 - a figure of matplotlib
-    """Make a figure of matplotlib, in inches."""
+    """Create a figure of matplotlib, in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")

@@ -62,6 +62,6 @@ def draw_norms(words: Sequence[WordNorms], path: Path) -> None:
 
 
 def _ends(words: Sequence[WordNorms]) -> tuple[float, float]:
-    """Smallest and largest frequency."""
+    """Lowest and highest frequency."""
     lows, highs = zip(*((each.frequencies.min(), each.frequencies.max()) for each in words), strict=True)
     return float(min(lows)), float(max(highs))

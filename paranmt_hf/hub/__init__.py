@@ -1,1 +1,1 @@
-"""What the Hugging Face Hub shows: cards."""
+"""Cards for the Hugging Face Hub."""

@@ -29,18 +29,18 @@ ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def is_id(name: str) -> bool:
-    """Whether a name can be one on the Hub, `organisation/name`."""
+    """Whether a name is valid as a Hub id, `organisation/name`."""
     return bool(ID.fullmatch(name)) and ".." not in name and "--" not in name
 
 
 def split_revision(name: str) -> tuple[str, str | None]:
-    """Split `organisation/name@revision`; the revision is None where there is none."""
+    """Split `organisation/name@revision`; the revision is None if missing."""
     plain, _, revision = name.partition("@")
     return (plain, revision) if revision and is_id(plain) else (name, None)
 
 
 def absent_here(name: str) -> str | None:
-    """Say that a path is missing here: `the folder models holds no 'wort', but 'word'`; None if it may be an id."""
+    """Explain that a path is missing: `the folder models holds no 'wort', but 'word'`; None if it may be an id."""
     path = Path(name).expanduser()
     if len(path.parts) < 2 or path.exists() or not path.parent.is_dir():
         return None
@@ -57,7 +57,7 @@ def nearest(path: Path) -> str | None:
 
 
 def explain_absence(error: BaseException, name: str, kind: str, revision: str | None = None) -> str:
-    """Say that a name is neither a file or folder here nor on the Hub; arguments as of `explain`."""
+    """Explain that a name is neither a local path nor on the Hub; arguments as in `explain`."""
     reason, here = explain(error, name, kind, revision), absent_here(name)
     return f"{here}; taken for an id on the Hub: {reason}" if here else f"there is no folder {name!r}, and {reason}"
 
@@ -101,12 +101,12 @@ def explain(error: BaseException, name: str, kind: str, revision: str | None = N
 
 
 def explain_silence(error: BaseException) -> str:
-    """Say why the Hub did not answer; a token is never part of it."""
+    """Explain why the Hub did not answer; the text never contains a token."""
     return f"no answer ({type(error).__name__}: {_first_line(str(error))})"
 
 
 def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None, *, writing: bool) -> str:
-    """Explain an answer that is an error."""
+    """Explain an HTTP error response."""
     from huggingface_hub import errors, get_token
 
     if isinstance(answer, errors.RevisionNotFoundError):
@@ -133,7 +133,7 @@ def _absent(name: str, kind: str) -> str:
 
 
 def _refused(status: int, message: str, name: str, kind: str, *, writing: bool) -> str:
-    """Explain the status of an answer that is an error."""
+    """Explain the status code of an HTTP error response."""
     if status == 401:
         return (
             f"the Hub does not accept the token that {_origin_of_token()}; log in again with `hf auth login`, or set "

@@ -1,4 +1,4 @@
-"""Languages by their ISO 639-1 codes, which the Hub takes for the language of a dataset."""
+"""Languages by their ISO 639-1 codes, which the Hub accepts as the language of a dataset."""
 
 from __future__ import annotations
 

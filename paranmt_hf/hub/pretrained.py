@@ -1,4 +1,4 @@
-"""Models of transformers, read from safetensors without messages; a failure is one sentence."""
+"""Models of transformers, read from safetensors without messages; failures are one sentence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNREADABLE = Exception
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence progress bars, load reports and the advice to install sacremoses, which Marian does not use."""
+    """Silence progress bars, load reports and the advice to install sacremoses, which Marian does not need."""
     level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
@@ -36,7 +36,7 @@ def quiet() -> Iterator[None]:
 
 
 def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  # noqa: ANN401 - there is no common type
-    """Read the weights of an encoder-decoder in the given number format, whatever the folder's own.
+    """Read the weights of an encoder-decoder in the given number format, whatever that of the folder.
 
     Args:
         files: Where they are.
@@ -47,7 +47,7 @@ def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  #
 
 
 def read_sequence_classifier(files: Model, what: str) -> Any:  # noqa: ANN401 - there is no common type
-    """Read a classifier of texts, in numbers of 32 bits.
+    """Read a text classifier in float32.
 
     Args:
         files: Where it is.

@@ -1,4 +1,4 @@
-"""Publish a folder on the Hub, whatever it holds: checked first, with a card rendered from its record.
+"""Publish a folder on the Hub: it is checked, and its card is rendered from its record.
 
 Each feature whose results can be published describes its `Kind`; the pipeline is the same for all.
 """
@@ -33,7 +33,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class About:
-    """What no record can know about a model that is published.
+    """Information about a published model that its record cannot have.
 
     Attributes:
         license: Licence of the model, or another licence for a release; that of the record if left out.
@@ -61,11 +61,11 @@ class About:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Values of a card that are stated."""
+        """Card values that are given."""
         return {name: value for name, value in vars(self).items() if value and name != "notes"}
 
     def required(self, recorded: str | None = None) -> About:
-        """Add the licence of the record if none is stated; a model needs one."""
+        """Add the licence of the record if none is given; a model needs one."""
         return replace(self, license=str(License.parse(self.license or recorded)))
 
 
@@ -81,7 +81,7 @@ def read_about(path: str | Path, license: str | None = None) -> About:
 
 @dataclass(frozen=True)
 class Draft:
-    """What is published of a folder.
+    """The files and card that are published of a folder.
 
     Attributes:
         files: Path in the repository and content of each file, all but the card.
@@ -127,7 +127,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Publication:
-    """What is published, or would be.
+    """A published version, or a dry run of one.
 
     Attributes:
         target: Repository, branch and version.
@@ -148,11 +148,11 @@ class Publication:
     sent: Published | None = None
 
     def send(self) -> Publication:
-        """Send it; called again it sends what is missing, and nothing if everything is there."""
+        """Upload the version; called again it uploads what is missing, if anything."""
         return replace(self, sent=upload(self.parcel, self.target))
 
     def summary(self) -> str:
-        """List the files and what is missing; if nothing was sent, the card too."""
+        """List the files and what is missing, and show the card if nothing was uploaded."""
         sizes, target = self.parcel.sizes, self.target
         visibility = ", private" if target.private else ""
         lines = [f"{target.kind} {target.name}{visibility}: {len(sizes)} files, {sum(sizes.values()):,} bytes"]
@@ -171,7 +171,7 @@ class Publication:
 
 
 def kind_of(folder: str | Path) -> Kind | None:
-    """What a folder holds, by its record; None for anything else."""
+    """The kind of a folder by its record; None for other folders."""
     found = next((kind for file, kind in KINDS.items() if (Path(folder) / file).is_file()), None)
     if found is None:
         return None
@@ -192,7 +192,7 @@ def publish(
     tag: str | None = None,
     dry_run: bool = False,
 ) -> Publication:
-    """Check a release, an encoder or a paraphraser, and put it on the Hub.
+    """Check a release, an encoder or a paraphraser, and publish it on the Hub.
 
     Called again it sends what is missing, and nothing if everything is there. What the package wrote into the folder
     stays as it is.
@@ -245,7 +245,7 @@ def _about(about: About | str | Path | None, license: str | None) -> About:
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:
-    """Refuse code other than the paths `own`, pickles, and links that lead out of a folder."""
+    """Reject code other than the paths `own`, pickles, and links that leave the folder."""
     for path in sorted(folder.rglob("*")):
         if path.is_symlink() and not is_inside(folder, path):
             raise InputError(f"{path} is a link that leads out of {folder}; put what it leads to there", path=path)
@@ -264,7 +264,7 @@ def files_of(folder: Path) -> list[str]:
 
 
 def left_here(folder: Path, published: Collection[str], own_card: str) -> list[str]:
-    """Name the files of a folder that are not published, and its card if a person wrote or changed it."""
+    """Name the files of a folder that are not published, and its card if it was edited."""
     paths = [path for path in files_of(folder) if path not in published and path != "README.md"]
     card = folder / "README.md"
     if card.exists() and card.read_text(encoding="utf8", errors="replace") != own_card:

@@ -1,4 +1,4 @@
-"""Where the files of models and datasets are: in a folder or a snapshot of the Hub, never elsewhere; no pickles."""
+"""Location of the files of models and datasets: a folder or a snapshot of the Hub, nothing outside it; no pickles."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REMOTE = ("hf://", "https://", "http://")
 
 @dataclass(frozen=True)
 class Model:
-    """A model that is at hand.
+    """A located model.
 
     Attributes:
         name: Hub id, or name of the folder.
@@ -46,12 +46,12 @@ class Model:
 
 
 def folder_of(name: str, kind: Kind) -> Path:
-    """Give the folder that a model would be in; `embedded` is the model of that kind that the package carries."""
+    """Return the expected folder of a model; `embedded` is the model of that kind in the package."""
     return ASSETS / CARRIED[kind] if name == EMBEDDED else Path(name).expanduser()
 
 
 def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind = "encoder") -> Model:
-    """Find a model by folder or Hub id, fetching it from the Hub where necessary, and compute its checksum.
+    """Find a model by folder or Hub id, downloading it if necessary, and compute its checksum.
 
     Args:
         model: Folder, or Hub id such as `Helsinki-NLP/opus-mt-cs-en`, which `@` and a revision may follow, or
@@ -90,7 +90,7 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
 
 
 def check_name(model: str, *, kind: Kind = "encoder") -> None:
-    """Refuse what cannot be located, as far as that shows without fetching or reading a model."""
+    """Reject names that cannot be located, without downloading or reading a model."""
     folder = folder_of(model, kind)
     check_regular(folder)
     if folder.is_dir():
@@ -101,7 +101,7 @@ def check_name(model: str, *, kind: Kind = "encoder") -> None:
 
 
 def _check_id(name: str) -> None:
-    """Refuse the name of a model that is no folder, and cannot be an id on the Hub."""
+    """Reject the name of a model that is neither a folder nor a valid Hub id."""
     if not is_id(name):
         near = nearest(Path(name))
         there = f" ({str(Path(name).with_name(near))!r} is there)" if near else ""
@@ -111,7 +111,7 @@ def _check_id(name: str) -> None:
 
 
 def plain_name(name: str) -> str:
-    """Name of a model without the folders above it: that of its folder, or its id on the Hub.
+    """Name of a model without parent folders: that of its folder, or its id on the Hub.
 
     A link to a folder keeps its own name, because that is the one that a person chose.
     """
@@ -122,7 +122,7 @@ def plain_name(name: str) -> str:
 
 
 def _check_safe(folder: Path) -> str:
-    """Refuse a folder without safetensors; return the checksum of the files that make up the model."""
+    """Reject a folder without safetensors; return the checksum of the files of the model."""
     for path in folder.rglob("*"):
         check_regular(path)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
@@ -139,13 +139,13 @@ def _check_safe(folder: Path) -> str:
 
 
 def _own_files(folder: Path) -> list[Path]:
-    """The files that make up a model."""
+    """The files of a model."""
     found = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and not path.name.startswith("."))
     return sorted(path for path in found if path.is_file())
 
 
 def _refuse_links(folder: Path) -> None:
-    """Refuse links to folders, and to files elsewhere; those of the client's cache lead to its `blobs`."""
+    """Reject links to folders and to files elsewhere; links of the Hub cache lead to its `blobs`."""
     if folder.is_relative_to(ASSETS):
         # Some installers make links of all files of a package.
         return
@@ -157,7 +157,7 @@ def _refuse_links(folder: Path) -> None:
 
 
 def is_inside(folder: Path, path: Path) -> bool:
-    """Whether a path, links resolved, is in a folder; of a snapshot, the `blobs` of the client's cache are too."""
+    """Whether a path, links resolved, is in a folder; for a snapshot, the `blobs` of the Hub cache are too."""
     inside = [folder.resolve()]
     if inside[0].parent.name == "snapshots":
         inside.append(inside[0].parent.parent / "blobs")
@@ -165,7 +165,7 @@ def is_inside(folder: Path, path: Path) -> bool:
 
 
 def _refuse_leading_out(path: Path) -> None:
-    """Refuse a configuration that names weights, a tokenizer or code elsewhere."""
+    """Reject a configuration that names weights, a tokenizer or code elsewhere."""
     if path.name == "adapter_config.json":
         raise InputError(
             f"{path.parent} is an adapter to another model; merge it into that model (merge_and_unload) and save it"
@@ -186,14 +186,14 @@ def _refuse_leading_out(path: Path) -> None:
 
 
 def _is_file_elsewhere(name: str, folder: Path) -> bool:
-    """Tell whether text is the name of a file that is there, but not in a folder."""
+    """Whether text is the name of an existing file outside a folder."""
     with suppress(OSError, ValueError):
         return Path(name).is_file() and not Path(name).resolve().is_relative_to(folder.resolve())
     return False
 
 
 def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
-    """Parse a JSON file; what is wrong with one that is damaged is said when it is read."""
+    """Parse a JSON file; None if it is damaged, which is reported when it is loaded."""
     try:
         return json.loads(path.read_text(encoding="utf8"))
     except (OSError, ValueError, RecursionError):
@@ -201,7 +201,7 @@ def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
 
 
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
-    """Every key of a JSON value with its own value, at any depth."""
+    """Every key of a JSON value with its value, at any depth."""
     waiting = [value]
     while waiting:
         inner = waiting.pop()
@@ -214,7 +214,7 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401
 
 @contextmanager
 def readable(model: Model) -> Iterator[Path]:
-    """Lay out the files that make up a model in a folder of links, so that a loader finds no others (pickles)."""
+    """Link the files of a model into a folder, so that a loader finds no others (pickles)."""
     with tempfile.TemporaryDirectory() as folder:
         for path in _own_files(model.folder):
             place = Path(folder) / path.relative_to(model.folder)
@@ -224,7 +224,7 @@ def readable(model: Model) -> Iterator[Path]:
 
 
 def weights_checksum(folder: Path) -> str:
-    """Checksum of the names and contents of all safetensors files, which identifies whose results a file holds."""
+    """Checksum of the names and contents of all safetensors files, which identifies a model in files of results."""
     return f"sha256:{_checksum_of(folder, sorted(folder.rglob('*.safetensors')))}"
 
 
@@ -252,7 +252,7 @@ def _advice(folder: Path, pickles: list[Path]) -> str:
 
 
 def usual_score(name: str) -> float | None:
-    """The mean translation score of a translator on its own test, from its `about.json`; None without one."""
+    """Mean translation score of a translator on its own test set, from its `about.json`; None without one."""
     about = _json_or_none(folder_of(name, "translator") / "about.json")
     score = about.get("mean_translation_score") if isinstance(about, dict) else None
     # A logarithm of probabilities; whatever else stands there says nothing.
@@ -260,7 +260,7 @@ def usual_score(name: str) -> float | None:
 
 
 def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
-    """List the data files of each split of a dataset in a folder, and refuse one that lies elsewhere.
+    """List the data files of each split of a dataset in a folder, and reject files outside it.
 
     The card may name any path, and a link may lead anywhere; a folder from elsewhere must not make this machine read
     its owner's files, or fetch others. `build` makes the builder of `datasets`, which reads no data.
@@ -271,7 +271,7 @@ def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
 
 
 def check_remote(id: str, build: Callable[[], Any]) -> None:
-    """Refuse a dataset on the Hub whose card names files of this machine; `build` as of `own_files`."""
+    """Reject a dataset on the Hub whose card names files of this machine; `build` as in `own_files`."""
     found: Mapping[Any, Any] = build().config.data_files or {}
     for name in (str(name) for names in found.values() for name in names):
         # What a file is unpacked from stands last.
@@ -282,7 +282,7 @@ def check_remote(id: str, build: Callable[[], Any]) -> None:
 
 
 def check_inside(folder: Path, files: Iterable[Path]) -> None:
-    """Refuse files in a folder that are links to elsewhere."""
+    """Reject links in a folder to files outside it."""
     for path in files:
         if not is_inside(folder, path):
             raise InputError(

@@ -1,4 +1,4 @@
-"""Upload files to a repository on the Hub: only what changed, verified, and tagged with a version."""
+"""Upload files to a repository on the Hub: only changed ones, verified, and tagged with a version."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 
 @dataclass(frozen=True)
 class Target:
-    """A branch of a repository that gets files.
+    """A branch of a repository as the target of an upload.
 
     Attributes:
         name: Id of the repository, `organisation/name`.
@@ -60,7 +60,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Parcel:
-    """Files that are uploaded.
+    """Files to upload.
 
     Attributes:
         files: Path in the repository and content of each file.
@@ -81,7 +81,7 @@ class Parcel:
                 raise InputError(f"{path!r} is not a path in a repository")
 
     def holds(self, path: str, entry: Any) -> bool:  # noqa: ANN401
-        """Whether a file of a repository is this parcel's, by the checksum that the repository keeps of it."""
+        """Whether a file of a repository is equal to the local one, by its checksum in the repository."""
         content = self.files[path]
         if entry.lfs is not None:
             if path not in self._checksums:
@@ -124,7 +124,7 @@ class Published:
 
 
 def upload(parcel: Parcel, target: Target) -> Published:
-    """Send a parcel; again after an interruption it sends what is missing, and nothing if all is there.
+    """Upload files; after an interruption, only those that are missing.
 
     The token of the login or of HF_TOKEN is used by the client only.
     """
@@ -144,7 +144,7 @@ def upload(parcel: Parcel, target: Target) -> Published:
 
 
 def _interruptible(work: Callable[[], Published]) -> Published:
-    """Do work in a thread, so that Ctrl-C ends it at once; the client would finish the files that it has begun."""
+    """Run work in a thread, so that Ctrl-C ends it at once; the client would finish started files first."""
     done: Future[Published] = Future()
 
     def run() -> None:
@@ -190,7 +190,7 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
 
 
 def _check_card(client: Any, parcel: Parcel, target: Target) -> None:  # noqa: ANN401
-    """Let the Hub validate the card before a repository is made."""
+    """Validate the card on the Hub before a repository is created."""
     from huggingface_hub.utils import get_session, hf_raise_for_status
 
     content = parcel.files.get("README.md")
@@ -230,7 +230,7 @@ def _ensure_repository(client: Any, target: Target) -> None:  # noqa: ANN401
 
 
 def _ensure_tag(client: Any, target: Target, tags: Mapping[str, str], head: str) -> str | None:  # noqa: ANN401
-    """Give the commit a version's name, unless it has one."""
+    """Tag the commit with a version, unless it is tagged."""
     known = sorted((name for name, commit in tags.items() if commit == head), key=_version_number)
     name = target.tag
     if name is None:
@@ -249,7 +249,7 @@ def _version_number(tag: str) -> int:
 
 
 def _differences(client: Any, parcel: Parcel, target: Target) -> list[str]:  # noqa: ANN401
-    """Paths that are to be added, changed or removed."""
+    """Paths to add, change or remove."""
     entries = client.list_repo_tree(target.name, repo_type=target.kind, revision=target.revision, recursive=True)
     remote = {entry.path: entry for entry in entries if hasattr(entry, "blob_id")}
     changed = [path for path in parcel.files if path not in remote or not parcel.holds(path, remote[path])]
@@ -258,7 +258,7 @@ def _differences(client: Any, parcel: Parcel, target: Target) -> list[str]:  # n
 
 
 def stage(parcel: Parcel, folder: Path) -> None:
-    """Lay out a parcel as a folder of links, or copies if the system has no links."""
+    """Lay out the files as a folder of links, or copies if the system has no links."""
     for path, content in parcel.files.items():
         staged = folder / path
         staged.parent.mkdir(parents=True, exist_ok=True)

@@ -53,14 +53,14 @@ class Run:
         return np.fromfile(self.path, np.int64, words + 1)
 
     def read(self, words: int, entries: int, first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        """Entries `first` to `last` of all `entries`: other words, int32, and counts, int64, three in one number."""
+        """Entries `first` to `last` of all `entries`: other words, int32, and counts, int64, packed in one number."""
         others = 8 * (words + 1)
         found = np.fromfile(self.path, np.int32, last - first, offset=others + 4 * first)
         return found, np.fromfile(self.path, np.int64, last - first, offset=others + 4 * entries + 8 * first)
 
 
 def runs_of(folder: Path) -> list[Run]:
-    """Find the runs that are complete, in order."""
+    """Find the complete runs, in order."""
     runs = []
     for path in sorted(folder.glob("*-*.run")):
         first, _, last = path.stem.partition("-")
@@ -69,7 +69,7 @@ def runs_of(folder: Path) -> list[Run]:
 
 
 def count_word_pairs(sets: WordSets, folder: Path, memory: int, report: Callable[[int], None]) -> list[Run]:
-    """Count the pairs of words of a corpus, and continue after the runs that are there already.
+    """Count the pairs of words of a corpus, continuing after existing runs.
 
     `memory` is the number of bytes that the counts may take, which decides the number of runs and nothing else;
     `report` is called with the number of pairs of sentences that are counted.
@@ -95,7 +95,7 @@ def count_word_pairs(sets: WordSets, folder: Path, memory: int, report: Callable
 
 
 def _matrices(sets: WordSets, start: int, order: np.ndarray) -> Iterator[sparse.csr_array]:
-    """Cut the sets of words into blocks S [pair, word] of bounded work, with the words in another order."""
+    """Split the sets of words into blocks S [pair, word] of bounded work, with reordered words."""
     place = np.empty_like(order)
     place[order] = np.arange(len(order), dtype=order.dtype)
     for words, sides, bounds in sets.blocks(start, BLOCK_ROWS):
@@ -113,21 +113,21 @@ def _matrices(sets: WordSets, start: int, order: np.ndarray) -> Iterator[sparse.
 
 
 def _product(matrix: sparse.csr_array) -> sparse.csr_array:
-    """Multiply S' S; the result [word, word] has its entries in order."""
+    """Compute S' S; the entries of the result [word, word] are sorted."""
     product = matrix.T.tocsr() @ matrix
     # It equals its transpose, and transposing sorts it, in linear time.
     return product.T.tocsr()
 
 
 class _Sums:
-    """Adds up matrices in the manner of a merge sort: only those of like size, so that none is copied often."""
+    """Sums matrices as in merge sort: only those of similar size, so that none is copied often."""
 
     def __init__(self) -> None:
         self._parts: list[sparse.csr_array] = []
 
     @property
     def entries(self) -> int:
-        """Number of entries that are kept."""
+        """Number of stored entries."""
         return sum(part.nnz for part in self._parts)
 
     def add(self, matrix: sparse.csr_array) -> None:
@@ -137,7 +137,7 @@ class _Sums:
             self._add_last()
 
     def total(self) -> sparse.csr_array:
-        """Add up what is left."""
+        """Sum the remaining matrices."""
         while len(self._parts) > 1:
             self._add_last()
         return self._parts[0]
@@ -148,7 +148,7 @@ class _Sums:
 
 
 def _write_run(folder: Path, first: int, last: int, total: sparse.csr_array, order: np.ndarray) -> None:
-    """Write what was counted, with the words in their own order again."""
+    """Write the counts, with the words in their original order."""
     for _ in ("columns", "rows"):
         total = sparse.csr_array((total.data, order[total.indices], total.indptr), shape=total.shape).T.tocsr()
     with replacing(folder / f"{first:012d}-{last:012d}.run") as aside, aside.open("wb") as file:
@@ -180,12 +180,12 @@ class PairCounts:
         return len(self.words)
 
     def take(self, chosen: np.ndarray) -> PairCounts:
-        """Choose entries."""
+        """Select entries."""
         return PairCounts(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
 def merged(runs: Sequence[Run], words: int) -> Iterator[PairCounts]:
-    """Add up runs over a number of words: the counts of a range of words, range after range."""
+    """Merge runs: the summed counts of one range of words after the other."""
     bounds = [run.bounds(words) for run in runs]
     ends = np.sum(bounds, axis=0)
     first = 0
@@ -197,7 +197,7 @@ def merged(runs: Sequence[Run], words: int) -> Iterator[PairCounts]:
 
 
 def _range(runs: Sequence[Run], bounds: Sequence[np.ndarray], words: int, first: int, last: int) -> PairCounts:
-    """Add up the entries of some words."""
+    """Sum the entries of some words."""
     keys, packed = [], []
     for run, ends in zip(runs, bounds, strict=True):
         others, counts = run.read(words, int(ends[-1]), int(ends[first]), int(ends[last]))

@@ -59,7 +59,7 @@ class LexiconConfig:
 
 @dataclass(frozen=True)
 class LexiconSettings:
-    """What determines a lexicon.
+    """Everything that determines a lexicon.
 
     Attributes:
         pairs: The identity of the pairs of sentences, with checksums.
@@ -121,7 +121,7 @@ class WordParaphrase:
 
 
 class Lexicon(Result[LexiconRecord]):
-    """A lexicon on disk; only the rows that are asked for are read."""
+    """A lexicon on disk; only the requested rows are read."""
 
     @classmethod
     def build(
@@ -163,7 +163,7 @@ class Lexicon(Result[LexiconRecord]):
 
     @cached_property
     def _limits(self) -> list[tuple[str, str] | None]:
-        """First and last word of each row group, if it says so; a damaged table is refused."""
+        """First and last word of each row group, from its statistics; a damaged table is rejected."""
         try:
             with pq.ParquetFile(self.folder / TABLE) as file:
                 metadata = file.metadata
@@ -257,7 +257,7 @@ class Lexicon(Result[LexiconRecord]):
         return tokens[0]
 
     def _tables(self, words: Collection[str]) -> Iterator[pa.Table]:
-        """Read the row groups that may hold some words."""
+        """Read the row groups that may contain some words."""
         ordered = sorted(words)
         try:
             with pq.ParquetFile(self.folder / TABLE) as file:
@@ -281,7 +281,7 @@ def _paraphrases(table: pa.Table) -> list[WordParaphrase]:
 
 
 def _language(pairs: Mapping[str, Any]) -> str:
-    """The language of the pairs; several are refused."""
+    """The language of the pairs, which must be one."""
     spoken = languages(pairs)
     if len(spoken) > 1:
         raise InputError(
@@ -292,7 +292,7 @@ def _language(pairs: Mapping[str, Any]) -> str:
 
 
 def _counted(pairs: Pairs, config: LexiconConfig) -> Iterator[pa.Table]:
-    """Read the pairs that count, and refuse a corpus that has none."""
+    """Read the selected pairs, and reject a corpus without any."""
     kept = 0
     with Progress("words", unit="pairs of sentences") as progress:
         for table in pairs.batches():

@@ -30,7 +30,7 @@ TABLE = "lexicon.parquet"
 
 
 def pmi(together: np.ndarray, counts: PairCounts, events_of: np.ndarray, events: int) -> np.ndarray:
-    """Pointwise mutual information: log(together * events / (#(word) #(other))) [entry], 0 where `together` is 0.
+    """Pointwise mutual information: log(together * events / (#(word) #(other))) [entry], 0 if `together` is 0.
 
     `together` are the events with both words [entry], `events_of` those with a word [word], `events` all of them.
     """
@@ -71,7 +71,7 @@ REPEATING = [field.name for field in SCHEMA if not pa.types.is_floating(field.ty
 
 
 def word_pair_table(counts: PairCounts, words: LexiconWords, vocabulary: pa.Array) -> pa.Table:
-    """Turn counts into rows of a lexicon; `vocabulary` are its words as a column."""
+    """Convert counts to rows of a lexicon; `vocabulary` is the column of its words."""
     across = cross_sentence_pmi(counts, words)
     columns = [
         vocabulary.take(pa.array(counts.words)),
@@ -104,7 +104,7 @@ def write_word_pairs(
 
 
 def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Cut rows into row groups, independently of the number of runs."""
+    """Split rows into row groups, independently of the number of runs."""
     left = SCHEMA.empty_table()
     for table in tables:
         left = pa.concat_tables([left, table])

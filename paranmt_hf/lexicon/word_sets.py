@@ -1,4 +1,4 @@
-"""The first step of a lexicon: the words of each pair of sentences, on disk, and how many sentences have each word.
+"""The first step of a lexicon: the word set of each pair of sentences, on disk, and document frequencies.
 
 A word counts once in a sentence, however often it occurs there.
 """
@@ -28,7 +28,7 @@ ENTRIES, SIZES, NUMBERS, DONE = "entries.int32", "sizes.int32", "rows.int32", "s
 
 @dataclass(frozen=True)
 class LexiconWords:
-    """The words of a lexicon, and how many sentences have each; a word's row is its index.
+    """The words of a lexicon, and their document frequencies; a word's row is its index.
 
     Attributes:
         words: The words, in the order of their characters.
@@ -47,7 +47,7 @@ class LexiconWords:
 
 
 def distinct_words(sides: Sequence[TokenTable], numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Find the distinct words of each pair of sentences, and the sides that they are on.
+    """Find the distinct words of each pair of sentences, and their sides.
 
     `numbers` has the number of the word of each token, for the references and for the translations. Returns the words
     of each pair [entry], int32, as number * 4 + sides; and how many each pair has [pair], int32.
@@ -89,7 +89,7 @@ def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int, langua
 
 
 def _add(counts: np.ndarray, entries: np.ndarray, words: int) -> np.ndarray:
-    """Count the sentences [side, word] that words are in."""
+    """Count the sentences [side, word] of each word."""
     grown = np.zeros((2, words), np.int64)
     grown[:, : counts.shape[1]] = counts
     for side, bit in enumerate((REFERENCE, TRANSLATION)):
@@ -124,7 +124,7 @@ class WordSets:
 
     @staticmethod
     def complete(folder: Path) -> bool:
-        """Whether a folder holds sets of words that are complete."""
+        """Whether a folder holds complete sets of words."""
         return (folder / DONE).is_file()
 
     def blocks(self, start: int, rows: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

@@ -24,7 +24,7 @@ HEADER, SIMILARITY = ("word1", "word2"), "SimLex999"
 
 @dataclass(frozen=True)
 class WordPair:
-    """Two words, and how similar people find them."""
+    """Two words, and their similarity as judged by people."""
 
     first: str
     second: str
@@ -33,7 +33,7 @@ class WordPair:
 
 @dataclass(frozen=True)
 class WordSimilarity:
-    """How well scores of word pairs agree with people.
+    """Agreement of word pair scores with people's judgements.
 
     Attributes:
         name: What gave the scores.
@@ -69,7 +69,7 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
 
 
 def in_both_orders(pairs: Sequence[WordPair]) -> set[Pair]:
-    """Give each pair as (first, second) and as (second, first)."""
+    """Yield each pair as (first, second) and as (second, first)."""
     return {order for pair in pairs for order in ((pair.first, pair.second), (pair.second, pair.first))}
 
 

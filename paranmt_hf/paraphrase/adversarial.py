@@ -61,7 +61,7 @@ class AdversarialSearch(ParaphraseConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialRecord(FileRecord):
-    """What paraphrases did to a classifier.
+    """The effect of paraphrases on a classifier.
 
     Attributes:
         labels: For each label the number of `sentences` that were classified; of those that the classifier gets
@@ -77,7 +77,7 @@ class AdversarialRecord(FileRecord):
     notes: dict[str, int] = field(default_factory=dict)
 
     def total(self, name: str) -> int:
-        """A number over all labels."""
+        """Sum of a count over all labels."""
         return sum(counts[name] for counts in self.labels.values())
 
 
@@ -171,7 +171,7 @@ def find_adversarial(
 
 
 class _Counts(dict[str, dict[str, int]]):
-    """The numbers of each label, as `AdversarialRecord` has them."""
+    """The counts of each label, as in `AdversarialRecord`."""
 
     def add(self, name: str, labels: Iterable[str | int]) -> None:
         """Count labels."""
@@ -181,7 +181,7 @@ class _Counts(dict[str, dict[str, int]]):
 
 
 def _right(source: LabelledFile, judge: Classifier) -> Iterator[pa.Table]:
-    """Read the sentences that the classifier gets right."""
+    """Read the sentences that the classifier labels correctly."""
     for table in source.batches():
         labels = table["label"].to_pylist()
         judge.check_labels(labels, source.path)
@@ -218,7 +218,7 @@ def _write(cut: Manifest, done: Manifest, judge: Classifier, counts: _Counts, pa
 
 
 class Classifier:
-    """Gives each sentence a label, as the labelled file has it.
+    """Labels sentences, with the labels of the labelled file.
 
     `labels` are all labels in the order of the classes, or None if only the function knows; `identity` determines
     them.
@@ -228,7 +228,7 @@ class Classifier:
         self._predict, self._labels, self.identity = predict, labels, identity
 
     def check_labels(self, found: Sequence[str | int], where: Path) -> None:
-        """Check that it knows the labels of a file."""
+        """Check that the classifier knows the labels of a file."""
         if self._labels is None:
             return
         known: Sequence[str] | range = range(len(self._labels)) if self._numbered(found[0]) else self._labels
@@ -239,12 +239,12 @@ class Classifier:
             )
 
     def _numbered(self, label: str | int) -> bool:
-        """Whether a label of the file is the number of a class, which TSV and CSV have as text."""
+        """Whether a label of the file is a class index, which is text in TSV and CSV."""
         names = self._labels or ()
         return not isinstance(label, str) or (label.isdecimal() and not any(name.isdecimal() for name in names))
 
     def labels_of(self, sentences: list[str], like: str | int) -> list[str | int]:
-        """Classify sentences; labels are names, or numbers of classes if `like` is one."""
+        """Classify sentences; labels are names, or class indices if `like` is one."""
         found = list(self._predict(sentences)) if sentences else []
         if len(found) != len(sentences):
             raise InputError(f"the classifier gave {len(found):,} labels for {len(sentences):,} sentences")

@@ -63,7 +63,7 @@ class AugmentConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class AugmentedFileRecord(FileRecord):
-    """What a file of labelled sentences and paraphrases holds.
+    """The content of a file of labelled sentences and paraphrases.
 
     Attributes:
         labels: For each label the number of rows of the input (`originals`), of those added (`paraphrases`), and of
@@ -181,14 +181,14 @@ def _of_labels(whole: Manifest, labels: set[str]) -> Iterator[pa.Table]:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Index and rank of each paraphrase that is kept, sorted; and how many were in the file already."""
+    """Sorted indices and ranks of the selected paraphrases, and how many were in the file already."""
 
     keys: np.ndarray
     left_out: int
 
 
 def _choose(whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, int | None], seed: int) -> _Chosen:
-    """Choose the paraphrases of each label: the best of each sentence first, sentences in random order.
+    """Select the paraphrases of each label: the best of each sentence first, sentences in random order.
 
     Texts are compared by their hashes, because all texts of a large file do not fit into memory.
     """
@@ -233,7 +233,7 @@ def _choose(whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, in
 
 
 def _among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Tell which numbers [number] are among known ones [known], which are sorted."""
+    """Mark the numbers [number] that are among the sorted `known` ones [known]."""
     places = np.minimum(np.searchsorted(known, numbers), max(0, len(known) - 1))
     return known[places] == numbers if len(known) else np.zeros(len(numbers), bool)
 
@@ -241,7 +241,7 @@ def _among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
 def _write(
     whole: Manifest, done: Manifest, chosen: _Chosen, source: LabelledFile, path: Path
 ) -> dict[str, dict[str, int]]:
-    """Write every row and after it its paraphrases; returns counts for each label."""
+    """Write every row, followed by its paraphrases; returns counts for each label."""
     labels: dict[str, dict[str, int]] = {}
     kind = pq.read_schema(whole.paths()[0]).field("label").type
     columns = {source.text: pa.string(), source.label: kind, "original": pa.bool_(), "index": pa.int64()}

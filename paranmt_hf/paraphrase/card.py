@@ -130,7 +130,7 @@ def _data(record: ParaphraserRecord) -> str:
 
 
 def _command(record: ParaphraserRecord) -> str:
-    """The command that trains the model, without folders of files."""
+    """Command that trains the model, for the card; paths are shortened to names."""
     settings = record.settings
     model = replace(settings.paraphraser, base=record.inputs.get("base"))
     words = ["paranmt", "paraphrase", "train", *record.inputs["data"].split(", ")]
@@ -140,7 +140,7 @@ def _command(record: ParaphraserRecord) -> str:
 
 
 def _made(record: ParaphraserRecord, *, timed: bool) -> str:
-    """How the model was trained and, if `timed`, how long that took."""
+    """Describe how the model was trained and, if `timed`, how long that took."""
     training, course, parses = record.settings.training, record.course, record.parses
     took = f" in {course.seconds:,.0f} seconds" if timed else ""
     packages = {"paranmt-hf": record.paranmt_hf, **record.versions}

@@ -42,7 +42,7 @@ Cosine = Annotated[float, Range(at_least=-1, at_most=1)]
 
 @dataclass(frozen=True)
 class ParaphraserConfig:
-    """Which encoder-decoder is trained; the defaults are those of ParaNMT-50M, section 6, which leaves its sizes open.
+    """The encoder-decoder to train; the defaults are those of ParaNMT-50M, section 6, which leaves its sizes open.
 
     Attributes:
         model: `lstm`: bidirectional LSTM encoder, two-layer LSTM decoder, bilinear attention (ParaNMT-50M, section
@@ -144,7 +144,7 @@ class ParaphraserTraining:
         return (1 - math.cos(math.pi * left)) / 2 if self.schedule == "cosine" else left
 
     def resolved(self, model: Literal["own", "base"]) -> ParaphraserTraining:
-        """The same with the default learning rate of a new model or of one that is trained further."""
+        """The settings with the default learning rate, which depends on whether the model is new."""
         return replace(self, learning_rate=self.learning_rate or LEARNING_RATES[model])
 
 
@@ -205,20 +205,20 @@ class ParaphraseConfig:
 
     @property
     def chooses(self) -> bool:
-        """Whether paraphrases are chosen among all that are found, so that more than `n` are needed."""
+        """Whether paraphrases are selected among more than `n` candidates."""
         limits = (self.min_score, self.max_overlap, self.max_mutual_overlap)
         return self.order == "score" or any(limit is not None for limit in limits)
 
     @property
     def scored_for(self) -> str | None:
-        """Name of the setting that needs paraphrase scores; None if no setting does."""
+        """Name of the setting that needs paraphrase scores; None if there is none."""
         if self.min_score is not None:
             return "min_score"
         return "order score" if self.order == "score" else None
 
     @property
     def width(self) -> int:
-        """Number of beams that are followed: at least as many as paraphrases, equally many in each group."""
+        """Number of beams: at least as many as paraphrases, and the same in each group."""
         beams = max(self.beams, self.n)
         return -(-beams // self.groups) * self.groups
 
@@ -250,7 +250,7 @@ COMMON_SETTINGS = ("device", "dtype", "batch_tokens", "seed", "max_length")
 
 @dataclass(frozen=True)
 class Decoding:
-    """A way to search: its name as it was written, its own settings, and all settings."""
+    """A search configuration: its name as given, its own settings, and all settings."""
 
     name: str
     settings: dict[str, Any]
@@ -258,7 +258,7 @@ class Decoding:
 
     @classmethod
     def read(cls, name: str, settings: Mapping[str, Any], base: ParaphraseConfig) -> Decoding:
-        """Check settings, perhaps as text; `base` has those that are left out."""
+        """Parse settings, which may be text; `base` provides the missing ones."""
         known = list(ParaphraseConfig.__dataclass_fields__)
         if unknown := [str(field) for field in settings if field not in known]:
             raise InputError(f"{name}: there is no setting {', '.join(unknown)}; there are {', '.join(known)}")
@@ -305,7 +305,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def options_of(settings: Any) -> list[str]:  # noqa: ANN401 - a settings dataclass
-    """Words of a command line that give the settings that differ from their defaults, those of a group together."""
+    """Command-line words for the settings that differ from their defaults, grouped."""
     words: dict[str, list[str]] = {}
     kind: type = type(settings)
     for entry in fields(settings):
@@ -321,7 +321,7 @@ def options_of(settings: Any) -> list[str]:  # noqa: ANN401 - a settings datacla
 
 
 def text_of(settings: Any) -> str:  # noqa: ANN401 - a settings dataclass
-    """Write the settings that differ from their defaults as one option takes them."""
+    """Format the settings that differ from their defaults as the value of one option."""
     given = {entry.name: getattr(settings, entry.name) for entry in fields(settings)}
     default = {entry.name: entry.default for entry in fields(settings)}
     return ",".join(f"{name}={value}" for name, value in given.items() if value != default[name])

@@ -139,7 +139,7 @@ def evaluate_paraphrases(
 
 
 def together(results: Sequence[Results]) -> str:
-    """Write one table of several models; rows that no model generated are shown once for each set of sentences."""
+    """Format one table of several models; rows that no model generated are shown once for each set of sentences."""
     if len(results) == 1:
         return results[0].text()
     rows = {}
@@ -153,7 +153,7 @@ def together(results: Sequence[Results]) -> str:
 
 
 def canonical_examples(results: Sequence[Results]) -> str:
-    """Write some of the noisy sentences, with the first model's outputs."""
+    """Format some of the noisy sentences, with the first model's outputs."""
     return "\n\n".join(
         f"  noisy   {each['noisy']}\n  output  {each['output']}\n  clean   {each['clean']}"
         for each in results[0].examples[:SHOWN_EXAMPLES]
@@ -170,7 +170,7 @@ def _count_errors(sources: list[str], texts: list[str]) -> Mapping[str, np.ndarr
 
 
 def _matching(parser: str | None) -> MatchTemplates | None:
-    """Make a function that decides which paraphrases have their template, by the trees of a parser."""
+    """Return a function that selects the paraphrases with the requested template, by the trees of a parser."""
     if parser is None:
         return None
     from paranmt_hf.corpus.parsing.parsers import open_parser, parse_sentences
@@ -186,7 +186,7 @@ def _matching(parser: str | None) -> MatchTemplates | None:
 
 
 def _baselines(items: ParaphraseItems, measures: ParaphraseMeasures) -> list[Row]:
-    """Figures of a copy of the input, and of the references."""
+    """Scores of copies of the input, and of the references."""
     copied = [Output([source], []) for source in items.sources]
     count = len(items.sources)
     rows = [Row(name=COPIED, items=count, values=measures(items, copied))]
@@ -204,7 +204,7 @@ def _of_model(
     measures: ParaphraseMeasures,
     scorer: NamedEncoder,
 ) -> tuple[list[Row], list[dict[str, Any]]]:
-    """Search with each decoding, and measure."""
+    """Evaluate each decoding."""
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
     # The time is that of the search alone, so nothing is scored unless a decoding chooses by scores.
@@ -234,7 +234,7 @@ def _examples(items: ParaphraseItems) -> list[dict[str, Any]]:
 def _of_file(
     path: Path, found: dict[str, Output], items: ParaphraseItems | None, measures: ParaphraseMeasures
 ) -> tuple[ParaphraseItems, list[Row], list[dict[str, Any]]]:
-    """Measure a file of paraphrases, on those sentences of the data that it has; without data on its own sentences."""
+    """Evaluate a file of paraphrases on those sentences of the data that it has; without data on its own sentences."""
     if items is None:
         known = ParaphraseItems(path.name, list(found), [[] for _ in found])
     else:
@@ -261,7 +261,7 @@ def evaluate_canonical(
     search: Annotated[ParaphraseConfig | None, Group()] = None,
     selection: Annotated[PairSelection | None, Group(), Prefixed, Advanced] = None,
 ) -> Evaluation:
-    """Evaluate how far noisy sentences are brought into a standard form (ParaNMT-50M, section 6, table 11).
+    """Evaluate the normalisation of noisy sentences (ParaNMT-50M, section 6, table 11).
 
     Args:
         models: Folders or Hub ids of encoder-decoders.
@@ -314,7 +314,7 @@ def evaluate_canonical(
 
 
 def _noisy(given: ParaphraseData, rate: float) -> tuple[list[str], list[str], dict[str, Any] | None]:
-    """Noisy and clean sentences, and figures of the noise if it was added here."""
+    """Noisy and clean sentences, and scores of the noise if it was added here."""
     if given.is_tsv:
         rows = [[" ".join(side.split()) for side in row] for row in given.rows()]
         return [noisy for noisy, _ in rows], [clean for _, clean in rows], None
@@ -340,7 +340,7 @@ def _command(
     search: ParaphraseConfig,
     decodings: Sequence[str] = (),
 ) -> str:
-    """Write the command, names without their folders."""
+    """Format the command, with paths shortened to names."""
     names = [Path(name).name if is_outputs(name) else plain_name(str(name)) for name in models]
     words = ["paranmt", "paraphrase", kind, *names, *(["--data", *given.name.split(", ")] if given.data else [])]
     words += options_of(given.config)

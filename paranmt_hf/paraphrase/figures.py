@@ -1,4 +1,4 @@
-"""Figures of paraphrases: close to references, far from the input, the same meaning; and of noisy input, how clean."""
+"""Scores of paraphrases: close to references, far from the input, same meaning; and normalisation of noisy input."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MatchTemplates = Callable[[list[str], list[str]], Sequence[bool]]
 
 
 class ParaphraseMeasures:
-    """Computes figures of the first output of each sentence; only `among_bleu` and `outputs` are of all outputs.
+    """Scores the first output of each sentence; only `among_bleu` and `outputs` use all outputs.
 
     - `bleu`, corpus BLEU against the references, 0 to 100, where a sentence without output counts as an empty one; and
       `meteor`, mean METEOR against the nearest reference, in [0, 1], where it counts as 0. Both need references.
@@ -63,7 +63,7 @@ class ParaphraseMeasures:
     def __call__(
         self, items: ParaphraseItems, outputs: Sequence[Output], *, against_references: bool = True
     ) -> dict[str, float]:
-        """Compute the figures of the outputs of each sentence [item]; those that cannot be computed are left out."""
+        """Score the outputs of each sentence [item]; scores that cannot be computed are left out."""
         rows = [row for row, output in enumerate(outputs) if output.texts]
         if not rows:
             raise InputError(f"{items.name}: none of {len(outputs):,} sentences has a paraphrase; nothing to measure")
@@ -108,7 +108,7 @@ class ParaphraseMeasures:
 
 
 def corpus_bleu() -> Callable[[list[str], Sequence[Sequence[str]]], float]:
-    """Make a function that computes corpus BLEU, 0 to 100, of sentences against the references of each."""
+    """Return a function that computes corpus BLEU, 0 to 100, of sentences with several references each."""
     sacrebleu: Any = require("sacrebleu", "evaluate")
     # Otherwise it warns about tokenised sentences.
     measure = sacrebleu.BLEU(force=True)
@@ -178,7 +178,7 @@ def canonical_figures(
 
 
 def edit_distance(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
-    """Count the insertions, deletions and replacements between two sequences, at least (Levenshtein 1966).
+    """Minimum number of insertions, deletions and replacements between two sequences (Levenshtein 1966).
 
     A column of the table of distances is kept as the differences of neighbours, each +1, 0 or -1, in the bits of two
     numbers, and so each item of `second` costs a few operations on whole columns (Hyyrö 2003).

@@ -1,4 +1,4 @@
-"""The sentences that paraphrasers are evaluated on, with references, and paraphrases of them out of files."""
+"""The sentences that paraphrasers are evaluated on, with references, and paraphrases of them from files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ParaphraseItems:
 
 
 def group(name: str, pairs: Iterable[tuple[str, str]]) -> ParaphraseItems:
-    """Make items of pairs of sources and references: a source is one item, with all its references."""
+    """Group pairs of sources and references by source."""
     found: dict[str, dict[str, None]] = {}
     for source, reference in pairs:
         found.setdefault(" ".join(source.split()), {})[" ".join(reference.split())] = None
@@ -80,7 +80,7 @@ class ParaphraseData:
 
     @property
     def name(self) -> str:
-        """Name of the data, without their folders."""
+        """Name of the data, without parent folders."""
         return ", ".join(Path(each).name if Path(each).exists() else str(each) for each in self.data)
 
     @property
@@ -97,7 +97,7 @@ class ParaphraseData:
         return group(self.name, zip(table[key].to_pylist(), table[value].to_pylist(), strict=True))
 
     def references(self) -> list[str]:
-        """Read the distinct references of pairs; no TSV file."""
+        """Read the distinct references of pairs; not for TSV files."""
         references = self._chosen(SIDES[0])[SIDES[0]].to_pylist()
         return list(dict.fromkeys(" ".join(reference.split()) for reference in references))
 
@@ -129,7 +129,7 @@ class ParaphraseData:
         return table
 
     def _sampled(self, tables: Iterator[pa.Table], key: str) -> pa.Table:
-        """Keep all rows of the sampled sentences; memory holds these rows only."""
+        """Keep all rows of the sampled sentences; only these rows are in memory."""
         kept, items = pa.table({side: pa.array([], pa.string()) for side in SIDES}), self.config.items
         for table in tables:
             table = table.select(SIDES).filter(pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(table[key])), 0))
@@ -142,7 +142,7 @@ class ParaphraseData:
         return kept
 
     def _held_out(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        """Keep the pairs whose reference no model was trained on."""
+        """Keep the pairs whose reference is held out from training."""
         from paranmt_hf.paraphrase.training_pairs import held_out_keys
 
         if not self.models:
@@ -168,7 +168,7 @@ class Output:
 
 
 def is_outputs(name: str | Path) -> bool:
-    """Whether something is a file of paraphrases, not a model."""
+    """Whether a path is a file of paraphrases rather than a model."""
     path = Path(name).expanduser()
     return path.suffix.lower() in OUTPUT_SUFFIXES and not path.is_dir()
 

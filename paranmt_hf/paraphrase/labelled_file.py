@@ -44,7 +44,7 @@ class LabelledColumns:
 
 
 class LabelledFile:
-    """The rows of a file of labelled sentences; labels that the file `out` cannot hold are refused."""
+    """The rows of a file of labelled sentences; labels that the file `out` cannot hold are rejected."""
 
     def __init__(self, path: str | Path, columns: LabelledColumns | None = None, *, out: Path | None = None) -> None:
         self.path = Path(path).expanduser()
@@ -62,11 +62,11 @@ class LabelledFile:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the rows, as JSON values."""
+        """Everything that determines the rows, as JSON values."""
         return {"sha256": checksum(self.path), "text": self.text, "label": self.label}
 
     def batches(self) -> Iterator[pa.Table]:
-        """Read tables of `index` (of the row, from 0), `source` (white space normalised) and `label`."""
+        """Read tables of `index` (row number, from 0), `source` (white space normalised) and `label`."""
         read = 0
         for table in self._tables():
             self._check_columns(table.column_names)

@@ -1,4 +1,4 @@
-"""Encoder-decoders with their tokenizers, and controlled networks of two: read from a folder or the Hub, and searched.
+"""Encoder-decoders with their tokenizers, and controlled networks of two: loading from a folder or the Hub; search.
 
 Importing this module registers the encoder-decoders of this package with the automatic classes of transformers.
 """
@@ -74,7 +74,7 @@ class EncoderDecoder:
 
     @property
     def start(self) -> int:
-        """Id of the piece that every target begins with."""
+        """Id of the piece that starts every target."""
         return int(self.model.config.decoder_start_token_id)
 
     @property
@@ -95,17 +95,17 @@ class EncoderDecoder:
         return positions if isinstance(positions, int) else None
 
     def cut(self, sentences: list[str]) -> list[list[int]]:
-        """Cut sources into ids, the end included; nothing is truncated."""
+        """Encode sources to ids with the end token; nothing is truncated."""
         found: list[list[int]] = self.tokenizer(sentences, add_special_tokens=True, truncation=False).input_ids
         return found
 
     def cut_targets(self, sentences: list[str]) -> list[list[int]]:
-        """Cut targets into ids, the end included."""
+        """Encode targets to ids with the end token."""
         found: list[list[int]] = self.tokenizer(text_target=sentences, truncation=False).input_ids
         return found
 
     def cut_controls(self, trees: list[str]) -> list[list[int]]:
-        """Cut controls into ids, the end included."""
+        """Encode controls to ids with the end token."""
         found: list[list[int]] = self.controls(trees, truncation=False).input_ids
         return found
 
@@ -117,7 +117,7 @@ class EncoderDecoder:
     def search(
         self, sources: list[list[int]], config: ParaphraseConfig, controls: list[list[int]] | None = None
     ) -> list[list[list[int]]]:
-        """Search for the targets of one batch of `sources`, ids with the end included.
+        """Search for the targets of one batch of `sources`, ids with the end token.
 
         Returns candidates of each sentence, ids without start and end: the most probable first, those of groups in
         turn, samples in the order of sampling. They are at least `config.n`, some of which may be equal.
@@ -142,7 +142,7 @@ class EncoderDecoder:
         return [ids[first : first + count] for first in range(0, len(ids), count)]
 
     def _change(self) -> Change | None:
-        """The bans and the forced first word of `generation_config.json`, as a change of scores."""
+        """The bans and the forced first word of `generation_config.json`, as a function of scores."""
         asked, processors = self.model.generation_config, list[LogitsProcessor]()
         if words := getattr(asked, "bad_words_ids", None):
             processors.append(NoBadWordsLogitsProcessor(words, self.ends))
@@ -187,7 +187,7 @@ def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDeco
 
 
 def _check_kind(files: Model) -> None:
-    """Refuse a folder that holds no encoder-decoder, and name what it holds."""
+    """Reject a folder without an encoder-decoder, and name what it holds."""
     path = files.folder / "config.json"
     if not path.is_file():
         found = "an encoder of sentences" if (files.folder / "modules.json").is_file() else "no config.json"
@@ -223,7 +223,7 @@ class ParaphraserModels:
 
     @property
     def all(self) -> list[EncoderDecoder]:
-        """The models in the order of their training."""
+        """All models in the order of training."""
         return [own for own in (self.parses, self.paraphrases) if own is not None]
 
     @property

@@ -55,7 +55,7 @@ class ParaNMTControlledConfig(ParaNMTLstmConfig):
 
 @dataclass
 class ControlledEncoded(BaseModelOutput):
-    """What the encoders give the decoder.
+    """Output of the encoders for the decoder.
 
     Attributes:
         last_hidden_state: States of the source [sentence, source position, hidden].
@@ -70,7 +70,7 @@ class ControlledEncoded(BaseModelOutput):
 
 
 class ControlledState(DecoderState):
-    """What the controlled decoder keeps between two steps.
+    """State of the controlled decoder between two steps.
 
     Attributes:
         control_keys: The control's states under the bilinear product of the first layer and of the last
@@ -84,7 +84,7 @@ class ControlledState(DecoderState):
         self.control_keys = control_keys
 
     def select(self, rows: torch.Tensor) -> None:
-        """Select sentences or beams, their keys too."""
+        """Select sentences or beams, including their keys."""
         super().select(rows)
         self.control_keys = self.control_keys.index_select(0, rows.to(self.control_keys.device))
 
@@ -108,7 +108,7 @@ class ParaNMTControlledEncoder(ParaNMTLstmEncoder):
         control_ids: torch.Tensor | None = None,
         **_: Any,
     ) -> ControlledEncoded:
-        """Read sentences, as the parent does, and controls [sentence, control position].
+        """Encode sentences, as the parent does, and controls [sentence, control position].
 
         With `inputs_embeds` the ids of the source are needed too, for copying.
         """
@@ -124,7 +124,7 @@ class ParaNMTControlledEncoder(ParaNMTLstmEncoder):
 
 
 class ParaNMTControlledDecoder(nn.Module):
-    """LSTM whose first layer looks at the control, and whose other layers read what it saw there.
+    """LSTM whose first layer attends to the control, and whose other layers read the result.
 
     The paper feeds what was attended to into every step of the whole decoder. Here it goes up and not back in time, so
     that in training each layer computes all positions at once. The states of the last layer look at source and
@@ -147,7 +147,7 @@ class ParaNMTControlledDecoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def start(self, encoded: ControlledEncoded, mask: torch.Tensor) -> ControlledState:
-        """Make the state before the first piece; `mask` [sentence, source position] is False at padding."""
+        """Initial state before the first piece; `mask` [sentence, source position] is False at padding."""
         source, control = encoded.last_hidden_state, encoded.control_states
         assert source is not None and control is not None and encoded.control_mask is not None
         both = [whole_sentences(source, mask), whole_sentences(control, encoded.control_mask)]
@@ -186,7 +186,7 @@ class ParaNMTControlledDecoder(nn.Module):
 
 
 def mixed(logits: torch.Tensor, weights: torch.Tensor, gate: torch.Tensor, source_ids: torch.Tensor) -> torch.Tensor:
-    """Mix generating and copying (See et al. 2017, equation 9).
+    """Combine generating and copying (See et al. 2017, equation 9).
 
     A piece's probability is that of generating times its own, and that of copying times the attention to all its
     places in the source.
@@ -243,7 +243,7 @@ class ParaNMTControlledForConditionalGeneration(ParaNMTLstmForConditionalGenerat
         encoder_outputs: ControlledEncoded | None = None,
         **given: Any,
     ) -> Seq2SeqLMOutput | tuple[torch.Tensor, ...]:
-        """Compute logits, and the loss where there are labels.
+        """Compute logits, and the loss if there are labels.
 
         Args:
             input_ids: Source [sentence, position].

@@ -61,7 +61,7 @@ class ParaNMTLstmConfig(PreTrainedConfig):
 
 
 class DecoderState:
-    """What a decoder keeps between two steps, so that each step costs the same.
+    """State of a decoder between two steps, so that each step costs the same.
 
     Attributes:
         hidden: States [layer, sentence, hidden].
@@ -78,12 +78,12 @@ class DecoderState:
         return self.length
 
     def reorder_cache(self, beam_idx: torch.Tensor) -> None:
-        """Take the states of the continued beams; the keys stay, because a beam has the sentence of its parent."""
+        """Reorder the states by the continued beams; the keys stay, because a beam has the sentence of its parent."""
         index = beam_idx.to(self.hidden.device)
         self.hidden, self.cell = self.hidden.index_select(1, index), self.cell.index_select(1, index)
 
     def select(self, rows: torch.Tensor) -> None:
-        """Take the states of some sentences or beams, in the order of `rows`, and their keys with them."""
+        """Select the states and keys of some sentences or beams, in the order of `rows`."""
         self.reorder_cache(rows)
         self.keys = self.keys.index_select(0, rows.to(self.keys.device))
 
@@ -129,7 +129,7 @@ class ParaNMTLstmEncoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Vectors of pieces [sentence, position, embedding] that an LSTM reads."""
+        """Embed pieces [sentence, position, embedding] for an LSTM."""
         return self.embed_tokens(ids) * self.scale
 
     def forward(
@@ -174,7 +174,7 @@ def _read(lstm: nn.Module, states: torch.Tensor, order: torch.Tensor) -> torch.T
 
 
 def whole_sentences(encoded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """States [sentence, hidden] where each direction of an encoder has read all of a sentence.
+    """States [sentence, hidden] of each direction after reading the whole sentence.
 
     Args:
         encoded: The encoder's states [sentence, position, hidden].
@@ -190,7 +190,7 @@ def whole_sentences(encoded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 def attend(
     queries: torch.Tensor, keys: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attend to an encoder's states by the softmax of products.
+    """Attend to an encoder's states by the softmax of dot products.
 
     Args:
         queries: A decoder's states [sentence, position, hidden].
@@ -208,7 +208,7 @@ def attend(
 
 
 class ParaNMTLstmDecoder(nn.Module):
-    """LSTM whose states look at the encoder's through a bilinear product.
+    """LSTM whose states attend to the encoder's by a bilinear product.
 
     The attention is computed from the states of the last layer and does not go back into them (Luong et al. 2015,
     "general"), so that in training all positions are computed at once.
@@ -227,7 +227,7 @@ class ParaNMTLstmDecoder(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def start(self, encoded: torch.Tensor, mask: torch.Tensor) -> DecoderState:
-        """Make the state before the first piece from the encoder's states [sentence, position, hidden]."""
+        """Initial state before the first piece, from the encoder's states [sentence, position, hidden]."""
         begun = (
             self.bridge(whole_sentences(encoded, mask)).view(len(mask), 2, self.layers, self.width).permute(1, 2, 0, 3)
         )
@@ -292,7 +292,7 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
 
     @classmethod
     def _supports_default_dynamic_cache(cls) -> bool:
-        """Tell `generate` that the model makes its own cache."""
+        """Declare to `generate` that the model creates its own cache."""
         return False
 
     def get_input_embeddings(self) -> nn.Module:
@@ -316,11 +316,11 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         return self.encoder
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
-        """What the decoder reads of labels [sentence, position]."""
+        """Shift labels [sentence, position] to the inputs of the decoder."""
         return shifted(labels, self.config.decoder_start_token_id, self.config.pad_token_id)
 
     def _start(self, encoded: Any, mask: torch.Tensor) -> DecoderState:  # noqa: ANN401
-        """Make the state before the first piece of what the encoder gave."""
+        """Initial state before the first piece, from the output of the encoder."""
         state: DecoderState = self.decoder.start(encoded[0], mask)
         return state
 
@@ -331,7 +331,7 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         mask: torch.Tensor,
         state: DecoderState,
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-        """Logits of the pieces that follow, and the weights of each attention."""
+        """Logits of the next pieces, and the weights of each attention."""
         found, weights = self.decoder(embedded, encoded[0], mask, state)
         return self.lm_head(found), (weights,)
 
@@ -349,7 +349,7 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         return_dict: bool | None = None,
         **_: Any,
     ) -> Seq2SeqLMOutput | tuple[torch.Tensor, ...]:
-        """Compute logits, and the loss where there are labels.
+        """Compute logits, and the loss if there are labels.
 
         Args:
             input_ids: Source [sentence, position].

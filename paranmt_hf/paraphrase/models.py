@@ -1,4 +1,4 @@
-"""The models of a paraphraser, from their first weights to the folder: made, trained one after the other, written."""
+"""The models of a paraphraser from initial weights to the final folder."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def count_left_out(text: TrainingPairs, work: Path) -> LeftOut:
 
 
 def _initial_models(setup: TrainingSetup, left_out: LeftOut | None, folder: Path) -> ParaphraserModels:
-    """Make the models before the first step with their tokenizers, or read those of an earlier run."""
+    """Create the initial models with their tokenizers, or read those of an earlier run."""
     if not folder.exists():
         with new_folder(folder) as aside:
             _new_models(setup.config, setup.text, left_out).save(aside)
@@ -172,7 +172,7 @@ def _new_models(config: ParaphraserConfig, text: TrainingPairs, left_out: LeftOu
 def _new_model(
     config: ParaphraserConfig, training: ParaphraserTraining, pieces: int, **more: Any
 ) -> ParaNMTLstmForConditionalGeneration:  # noqa: ANN401
-    """Make a model with initial weights, which the seed decides; `more` completes or changes its shape."""
+    """Create a model with initial weights drawn by the seed; `more` adds or overrides settings of its shape."""
     shape = {
         "vocab_size": pieces,
         "embedding_size": config.embedding,
@@ -251,7 +251,7 @@ def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) 
 
 
 def _tasks(setup: TrainingSetup, models: ParaphraserModels) -> list[TrainingTask]:
-    """The models to train; the last one writes sentences."""
+    """The models to train; the last one generates sentences."""
     longest = setup.training.max_pieces
     if models.parses is None:
         return [TrainingTask("paraphrases", models.paraphrases, SENTENCE_COLUMNS, longest)]
@@ -262,7 +262,7 @@ def _tasks(setup: TrainingSetup, models: ParaphraserModels) -> list[TrainingTask
 
 
 def _cut(setup: TrainingSetup, task: TrainingTask, folder: Path) -> PieceSummary:
-    """Cut all pairs into pieces, unless an earlier run did."""
+    """Encode all pairs to pieces, unless an earlier run did."""
     if (found := read_summary(folder)) is not None:
         return found
     shutil.rmtree(folder, ignore_errors=True)

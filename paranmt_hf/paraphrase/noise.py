@@ -66,7 +66,7 @@ Change = tuple[str, list[str], int]
 
 
 def add_noise(sentence: str, rate: float, seed: int | str) -> tuple[str, list[str]]:
-    """Make a sentence noisy; returns it and the kinds of changes (`KINDS`) in their order, perhaps none.
+    """Add noise to a sentence; returns it and the kinds of changes (`KINDS`) in order, which may be empty.
 
     Some words become informal (`going to` to `gonna`), articles go, neighbours change places, letters are swapped,
     dropped or doubled, words are said twice; the whole may be in lower case and end without a mark. Names and numbers
@@ -98,7 +98,7 @@ def add_noise(sentence: str, rate: float, seed: int | str) -> tuple[str, list[st
 
 
 def _changes(words: list[str], place: int, draw: Callable[[], float]) -> list[Change]:
-    """All changes that fit a word."""
+    """All changes that are possible for a word."""
     word, following = words[place], words[place + 1] if place + 1 < len(words) else ""
     changes: list[Change] = []
     if phrase := PHRASES.get((word.lower(), following.lower())):

@@ -1,4 +1,4 @@
-"""Paraphrase the sentences of a file by shards, which continue after a kill; and what other such commands share."""
+"""Paraphrase the sentences of a file in shards, which continue after a kill; functions for similar commands."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Report = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class ParaphrasedFileRecord(FileRecord):
-    """What a file of paraphrases holds.
+    """The content of a file of paraphrases.
 
     Attributes:
         lines: Sentences that were read.
@@ -84,7 +84,7 @@ class ParaphrasedFile(Result[ParaphrasedFileRecord]):
 
 
 def without_lines(notes: dict[str, int]) -> list[str]:
-    """Lines of a summary about sentences without a paraphrase."""
+    """Summary lines about sentences without a paraphrase."""
     return [f"  without  {count:>12,} {note}" for note, count in notes.items() if count]
 
 
@@ -166,7 +166,7 @@ def paraphrase_file(
 
 
 def _lines(source: SentenceFile) -> Iterator[pa.Table]:
-    """Read `index` and `source`; a line that cannot be paraphrased keeps its place."""
+    """Read `index` and `source`; a line that cannot be paraphrased keeps its index."""
     read = 0
     for sentences in source.lines():
         yield pa.table({"index": np.arange(read, read + len(sentences)), "source": sentences})
@@ -179,13 +179,13 @@ def holds_paraphrases(work: Path) -> bool:
 
 
 def cut_shards(tables: Iterator[pa.Table], folder: Path, identity: dict[str, Any], engine: EngineConfig) -> Manifest:
-    """Cut tables into shards, unless an earlier run did; there are no shards if there is no row."""
+    """Cut tables into shards, unless an earlier run did; empty tables give no shards."""
     return cut_into_shards(tables, folder, identity, engine.shard_rows or SHARD_ROWS, unit="lines")
 
 
 @dataclass(frozen=True)
 class ParaphraseStage:
-    """Turns shards with `index` and `source` into shards with every column of `schema`.
+    """Converts shards with `index` and `source` to shards with every column of `schema`.
 
     A sentence has a row for each paraphrase, with `rank` from 1; one without a paraphrase has a row of rank 0 and a
     note. The number of CPU threads changes no result; `control` is for a syntactically controlled network.
@@ -221,7 +221,7 @@ class ParaphraseStage:
         }
 
     def load(self) -> Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]:
-        """Load the paraphraser; the function that is returned paraphrases a shard."""
+        """Load the paraphraser; returns a function that paraphrases a shard."""
         import torch
 
         from paranmt_hf.paraphrase.paraphraser import Paraphraser

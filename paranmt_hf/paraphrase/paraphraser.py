@@ -1,4 +1,4 @@
-"""Generate paraphrases of sentences; with a syntactically controlled network, of the syntax asked for."""
+"""Generate paraphrases of sentences; with a syntactically controlled network, of the requested syntax."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class Paraphraser:
         return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
 
     def _trees(self, syntax: Syntax, sentences: list[str], notes: dict[str | None, str]) -> dict[str, list[int]]:
-        """Ids of the trees of sentences; those that have none, or a long one, get a note."""
+        """Ids of the trees of sentences; those without a tree, or with a long one, get a note."""
         assert self._models.parses is not None
         found = syntax.trees(sentences) if sentences else []
         trees = {text: tree for text, tree in zip(sentences, found, strict=True) if tree is not None}
@@ -260,7 +260,7 @@ class Paraphraser:
     def _judged(
         self, texts: list[str], candidates: list[list[list[int]]], config: ParaphraseConfig
     ) -> dict[str | None, Paraphrased]:
-        """Keep the first `n` different candidates of each sentence within all limits."""
+        """Keep the first `n` distinct candidates of each sentence within all limits."""
         joined = self._own.join([ids for own in candidates for ids in own])
         ends = np.cumsum([0, *map(len, candidates)])
         choices = [list(filter(None, dict.fromkeys(joined[a:b]))) for a, b in zip(ends, ends[1:], strict=False)]
@@ -290,7 +290,7 @@ class Paraphraser:
     def _best(
         self, texts: list[str], templates: Sequence[str], candidates: list[list[list[int]]], config: ParaphraseConfig
     ) -> dict[str | None, Paraphrased]:
-        """Keep the `n` most probable of each template, and sort those of a sentence, the highest score first."""
+        """Keep the `n` most probable candidates of each template, and sort those of a sentence by score."""
         good: dict[str | None, list[Paraphrase]] = {text: [] for text in texts}
         notes: dict[str | None, str | None] = {}
         for position, template in enumerate(templates):
@@ -303,7 +303,7 @@ class Paraphraser:
         }
 
     def _scores(self, texts: list[str], choices: list[list[str]]) -> list[float | None]:
-        """Paraphrase score of every choice of every sentence, in one list."""
+        """Paraphrase score of every candidate of every sentence, in one list."""
         flat = [choice for own in choices for choice in own]
         if self._scorer is None or not flat:
             return [None] * len(flat)
@@ -313,7 +313,7 @@ class Paraphraser:
 
 
 def _check_names(settings: Iterable[str]) -> None:
-    """Refuse names that are not fields of `ParaphraseConfig`."""
+    """Reject names that are not fields of `ParaphraseConfig`."""
     known = list(ParaphraseConfig.__dataclass_fields__)
     if unknown := sorted(set(settings) - set(known)):
         raise InputError(f"a paraphraser has no setting {', '.join(unknown)}; it has {', '.join(known)}")
@@ -322,18 +322,18 @@ def _check_names(settings: Iterable[str]) -> None:
 def _within(
     texts: list[str], ids: list[list[int]], limit: int, unit: str, notes: dict[str | None, str], what: str = ""
 ) -> dict[str, list[int]]:
-    """Ids of the texts that have at most `limit` of them; the others get a note."""
+    """Ids of the texts with at most `limit` ids; the others get a note."""
     notes |= {text: f"{what}over {limit} {unit}" for text, own in zip(texts, ids, strict=True) if len(own) > limit}
     return {text: own for text, own in zip(texts, ids, strict=True) if len(own) <= limit}
 
 
 def _by_score(paraphrase: Paraphrase) -> float:
-    """Key that sorts paraphrases, the highest score first; equal ones stay in their order."""
+    """Sort key of paraphrases, highest score first; the sort is stable."""
     return 0.0 if paraphrase.score is None else -paraphrase.score
 
 
 def _without_copies(texts: list[str], choices: list[list[str]]) -> list[list[str]]:
-    """Leave out choices with the letters and digits of their sentence."""
+    """Remove candidates with the letters and digits of their sentence."""
     flat = [choice for own in choices for choice in own]
     wanted, found = (letters(pa.array(side, pa.string())).to_pylist() for side in (texts, flat))
     left = iter(found)
@@ -341,7 +341,7 @@ def _without_copies(texts: list[str], choices: list[list[str]]) -> list[list[str
 
 
 def _is_text(sentence: str | None) -> TypeGuard[str]:
-    """Whether there is a sentence, and all of it is text: half of a surrogate pair cannot be written in UTF-8."""
+    """Whether a sentence is not null and valid text; lone surrogates cannot be encoded in UTF-8."""
     return sentence is not None and not any("\ud800" <= character <= "\udfff" for character in sentence)
 
 
@@ -367,14 +367,14 @@ def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
 
 
 def unlike(texts: Sequence[str], choices: Sequence[Sequence[str]], limit: float) -> list[list[str]]:
-    """Keep the choices of each text that have at most this overlap with it."""
+    """Keep the candidates of each text with at most this overlap with it."""
     repeated = [text for text, own in zip(texts, choices, strict=True) for _ in own]
     values = iter(overlaps(repeated, [choice for own in choices for choice in own]))
     return [[choice for choice in own if next(values) <= limit] for own in choices]
 
 
 def _apart(choices: list[list[Paraphrase]], limit: float | None) -> list[list[Paraphrase]]:
-    """Keep of each list, the preferred first, what has at most this overlap with each one kept before."""
+    """Select greedily, in order of preference, what has at most this overlap with each one selected before."""
     if limit is None:
         return choices
     kept: list[list[Paraphrase]] = [[] for _ in choices]

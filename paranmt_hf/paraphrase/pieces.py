@@ -1,4 +1,4 @@
-"""Pairs as ids of pieces on disk, and batches of pairs of similar length."""
+"""Pairs as piece ids on disk, and batches of pairs of similar length."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PieceSummary:
 
 
 class PieceStore:
-    """Pairs of one part of what `write_pieces` wrote, as ids of source, target and, if there is one, control."""
+    """Pairs of one part written by `write_pieces`, as ids of source, target and, if there is one, control."""
 
     def __init__(self, folder: Path, part: Part) -> None:
         sides = [side for side in SIDES if (folder / f"{part}-{side}.ids").exists()]
@@ -56,7 +56,7 @@ class PieceStore:
         return np.max([np.diff(ends, prepend=0) for ends in self._ends], axis=0).astype(np.int32)
 
     def take(self, pairs: np.ndarray) -> list[list[np.ndarray]]:
-        """Ids of the sources, the targets and, if there are any, the controls of pairs."""
+        """Return the ids of the sources, the targets and, if there are any, the controls of the given pairs."""
         sides = []
         for ids, ends in zip(self._ids, self._ends, strict=True):
             starts = np.where(pairs > 0, ends[pairs - 1], 0)
@@ -76,7 +76,7 @@ def write_pieces(
     longest: int,
     held_out: float,
 ) -> PieceSummary:
-    """Cut pairs into pieces and write them, each part by itself.
+    """Encode pairs to pieces and write them, each part separately.
 
     Whether a pair is held out is decided by its key alone, so all pairs of one key are in the same part. `tables` are
     columns of text, one for each of `cuts`, and keys, such as the references. Pairs with a source or target of more
@@ -119,7 +119,7 @@ def write_pieces(
 
 
 def read_summary(folder: Path) -> PieceSummary | None:
-    """Read the summary that `write_pieces` writes last; None if there is none, or a file is damaged."""
+    """Read the summary that `write_pieces` writes last; None if it is missing, or a file is damaged."""
     path = folder / SUMMARY_FILE
     if not path.exists():
         return None
@@ -133,7 +133,7 @@ def read_summary(folder: Path) -> PieceSummary | None:
 
 
 class Batches(Dataset[dict[str, torch.Tensor]]):
-    """All batches of a run, by the number of the step, so that a run continues at any step as if never interrupted.
+    """All batches of a run by step, so that a run continues at any step as if never interrupted.
 
     Batches hold pairs of similar length: pairs times pieces of the longest are at most `budget`. Pairs of equal length
     are shuffled in each epoch, and so are the batches.
@@ -170,7 +170,7 @@ class Batches(Dataset[dict[str, torch.Tensor]]):
 
 
 def _cut_at(lengths: np.ndarray, budget: int) -> np.ndarray:
-    """Cut sorted lengths [pair] into batches; returns where each begins, and the end [batch + 1]."""
+    """Split sorted lengths [pair] into batches; returns the start of each, and the end [batch + 1]."""
     ends, bounds = len(lengths), [len(lengths)]
     while ends:
         # From the longest, whose batch is the smallest.
@@ -186,7 +186,7 @@ def collate(
     *,
     pad: int,
 ) -> dict[str, torch.Tensor]:
-    """Make a batch: sources and controls padded with `pad`, targets with the index that the loss ignores."""
+    """Create a batch: sources and controls padded with `pad`, targets with the index that the loss ignores."""
     return {
         "input_ids": _filled(sources, pad),
         "attention_mask": _filled([np.ones_like(ids) for ids in sources], 0),

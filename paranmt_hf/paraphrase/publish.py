@@ -1,4 +1,4 @@
-"""What is checked of a paraphraser before it is published: folder, record and published files must be one model."""
+"""Checks of a paraphraser before publication: folder, record and published files must belong to one model."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _TREES = ["(S(NP)(VP))", "(S(NP)(VP(NP)))"]
 
 
 def belongs_to_a_paraphraser(path: str) -> bool:
-    """Tell whether a file of a repository can be one of a published paraphraser."""
+    """Whether a file of a repository belongs to a published paraphraser."""
     return path in CODE_PATHS or bool(_FILES.fullmatch(path))
 
 
 def paraphraser_files(folder: Path, record: ParaphraserRecord) -> dict[str, Content]:
-    """Collect the files that are published; code is that of this version of the package, not that in the folder."""
+    """Collect the files to publish; code is that of this version of the package, not that in the folder."""
     files: dict[str, Content] = {path: folder / path for path in files_of(folder) if _FILES.fullmatch(path)}
     for place in ("", INNER) if record.parses else ("",):
         for name in CODE.get(record.model_type, ()):
@@ -60,7 +60,7 @@ def _source(name: str) -> bytes:
 
 
 def load_checked(folder: Path, record: ParaphraserRecord) -> ParaphraserModels:
-    """Load a paraphraser, and refuse one that differs from its record, is not finite, or names other code."""
+    """Load a paraphraser, and reject one that differs from its record, is not finite, or names custom code."""
     from paranmt_hf.paraphrase.loading import read_models
 
     models = read_models(locate(folder))
@@ -92,7 +92,7 @@ class _Coded:
 
 
 def _refuse_other_code(folder: Path) -> None:
-    """Refuse configurations that name other code, which `trust_remote_code=True` would run."""
+    """Reject configurations that name custom code, which `trust_remote_code=True` would run."""
     modules = tuple(f"{name.removesuffix('.py')}." for name in CODE[CONTROLLED_TYPE])
     for name in ("config.json", "tokenizer_config.json", "generation_config.json"):
         path = folder / name
@@ -108,7 +108,7 @@ def _refuse_other_code(folder: Path) -> None:
 
 
 def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
-    """Check a paraphraser and collect what is published."""
+    """Check a paraphraser and collect the files to publish."""
     from paranmt_hf.paraphrase.loading import read_models
 
     record, about = ParaphraserRecord.read(folder), about.required()
@@ -136,7 +136,7 @@ def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -
 
 
 def _missing(record: ParaphraserRecord, about: About) -> list[str]:
-    """What the card lacks, in sentences."""
+    """Missing parts of the card, in sentences."""
     missing = [] if record.course.measured else ["figures: nothing was held out (--held-out)"]
     if "base" in record.inputs and not about.summary:
         missing.append("what the model it began with is, and its terms: 'summary' and 'license_text' in --about FILE")
@@ -148,7 +148,7 @@ def _missing(record: ParaphraserRecord, about: About) -> list[str]:
 
 
 def _generated(models: ParaphraserModels) -> object:
-    """Paraphrases, and trees and templates of a controlled network, that show whether two folders are one model."""
+    """Paraphrases, and trees and templates of a controlled network, to compare the models of two folders."""
     from paranmt_hf.paraphrase.config import ParaphraseConfig
 
     config, main, parses = ParaphraseConfig(beams=2, n=2, max_length=20), models.paraphrases, models.parses

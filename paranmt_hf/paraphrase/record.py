@@ -53,13 +53,13 @@ class TrainingCourse:
 
     @property
     def best(self) -> HeldOutFigures | None:
-        """The figures with the lowest loss, whose weights are kept."""
+        """The figures with the lowest loss; their weights are kept."""
         return min(self.measured, key=lambda each: each.loss, default=None)
 
 
 @dataclass(frozen=True)
 class ParseGenerator:
-    """What training a syntactically controlled network adds.
+    """Training of the parse generator of a syntactically controlled network.
 
     Pairs with a sentence `without_tree`, or with `long_trees`, were left out. `templates` is the number of different
     templates of the targets, `tree_tokens` the size of the vocabulary of trees.

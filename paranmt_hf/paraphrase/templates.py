@@ -36,7 +36,7 @@ NAMED_PARSERS = ("link-grammar", "stanza")
 
 
 class KnownTemplates:
-    """Templates of training sentences with the number of sentences that have each, the most frequent first."""
+    """Templates of training sentences with their counts, most frequent first."""
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -50,7 +50,7 @@ class KnownTemplates:
         return list(self.counts)[:count]
 
     def chosen(self, wanted: Sequence[str] | int, read: Callable[[str], str] = read_template) -> list[str]:
-        """Find templates as people write them, which `read` converts, or a number of the most frequent ones."""
+        """Find templates written by a person, which `read` normalises, or a number of the most frequent ones."""
         wanted = template_count(wanted)
         if isinstance(wanted, int):
             if wanted < 1:
@@ -84,7 +84,7 @@ class KnownTemplates:
 
 
 def template_count(wanted: Sequence[str] | int) -> Sequence[str] | int:
-    """Read a single number that was given as text; templates are never numbers."""
+    """Convert a single number given as text to an integer; templates are never numbers."""
     if isinstance(wanted, Sequence) and len(wanted) == 1 and wanted[0].isdecimal():
         return int(wanted[0])
     return wanted
@@ -105,12 +105,12 @@ def read_templates(folder: Path) -> KnownTemplates:
 
 
 def is_controlled(files: Model) -> bool:
-    """Whether a folder holds a syntactically controlled network, by its configuration; no torch is needed."""
+    """Whether a folder holds a syntactically controlled network, by its configuration, without torch."""
     return _values(files.folder / "config.json").get("model_type") == CONTROLLED_TYPE
 
 
 def _values(path: Path) -> dict[str, Any]:
-    """Read an object; empty if there is none, because loading reports what is wrong with it."""
+    """Read a JSON object; empty if it is missing or damaged, which loading reports."""
     try:
         values = json.loads(path.read_text(encoding="utf8"))
     except (OSError, ValueError, RecursionError):
@@ -119,7 +119,7 @@ def _values(path: Path) -> dict[str, Any]:
 
 
 def check_control(files: Model, *, templates: bool) -> None:
-    """Refuse templates for a model without control, and a controlled model without templates."""
+    """Reject templates for a model without control, and a controlled model without templates."""
     if templates and not is_controlled(files):
         raise InputError(
             f"{files.folder} is not syntactically controlled, so it has no templates; leave these out, or use a model "
@@ -134,7 +134,7 @@ def check_control(files: Model, *, templates: bool) -> None:
 
 
 def warn_of_other_trees(files: Model, parser: str) -> None:
-    """Warn if the parser of sentences is another one than that of the trees that a network was trained on.
+    """Warn if the parser of sentences differs from that of the network's training trees.
 
     Files of trees do not name their parser, so there is no warning about them.
     """
@@ -150,7 +150,7 @@ def warn_of_other_trees(files: Model, parser: str) -> None:
 
 @dataclass(frozen=True)
 class TemplateControl:
-    """A request to a syntactically controlled network: templates as it knows them, and a source of trees."""
+    """A request to a syntactically controlled network: normalised templates, and a source of trees."""
 
     templates: tuple[str, ...]
     trees: TreeSource
@@ -159,7 +159,7 @@ class TemplateControl:
 def control_of(
     model: str | Path, templates: Sequence[str] | int | None, parser: str | Path, index: Path
 ) -> TemplateControl | None:
-    """Find templates and parser, before any work; None if no templates are given.
+    """Find templates and parser before the work; None if no templates are given.
 
     `parser` is the name of a parser or a file of trees, and `index` where `TreeSource.write_index` will put those.
     """

@@ -113,7 +113,7 @@ def _resolve(
     selection: PairSelection | None,
     exclude: str | Path | Sequence[str | Path],
 ) -> TrainingSetup:
-    """Find all inputs, and refuse what cannot be trained, before any work."""
+    """Find and check all inputs before the work."""
     _check(config, training)
     base = locate(config.base) if config.base is not None else None
     if base is not None and is_controlled(base):
@@ -166,5 +166,5 @@ def _has_gpu() -> bool:
 
 
 def _holds_models(work: Path) -> bool:
-    """Whether a work folder holds a checkpoint or a trained model, which take long to make."""
+    """Whether a work folder holds a checkpoint or a trained model, which are expensive."""
     return holds_training(work) or any(work.glob("trained-*.safetensors"))

@@ -1,4 +1,4 @@
-"""Training through `Seq2SeqTrainer`, which continues after any step as if never interrupted; held-out figures."""
+"""Training with `Seq2SeqTrainer`, which continues after any step as if never interrupted; held-out figures."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class PieceTrainer(Seq2SeqTrainer):
         self.model_accepts_loss_kwargs = False
 
     def get_train_dataloader(self) -> DataLoader:
-        """All batches in their order, which the seed has shuffled already."""
+        """All batches in order; the seed has shuffled them already."""
         loader: DataLoader = self.accelerator.prepare(DataLoader(self._batches, batch_size=1, collate_fn=_only))
         return loader
 
@@ -129,7 +129,7 @@ def set_weights(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
 
 
 class _Noting(TrainerCallback):
-    """Records the course, measures, asks for checkpoints, shows the progress."""
+    """Callback that records the course, evaluates, requests checkpoints and shows the progress."""
 
     def __init__(self, folder: Path, config: ParaphraserTraining, steps: int, measure: Measure | None) -> None:
         self.folder, self.config, self.steps, self.measure = folder, config, steps, measure
@@ -149,7 +149,7 @@ class _Noting(TrainerCallback):
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Record the loss from time to time, measure when it is due, ask for a checkpoint."""
+        """Record the loss from time to time, evaluate if due, request a checkpoint."""
         step = state.global_step
         measured = step in self._measured
         if not (measured or step % NOTED_STEPS == 0 or step == self.steps):

@@ -1,4 +1,4 @@
-"""The text that paraphrasers are trained on: sources, targets and controls out of pairs."""
+"""The text that paraphrasers are trained on: sources, targets and controls from pairs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOKENIZER_PAIRS = 2_000_000
 
 
 def held_out_keys(keys: pa.ChunkedArray, share: float) -> np.ndarray:
-    """Decide which rows are held out [row], by the hash of their key, so that it is the same in every corpus.
+    """Mark held-out rows [row] by the hash of their key, so that the choice is the same in every corpus.
 
     What a smaller share holds out, a larger one does too.
     """
@@ -106,7 +106,7 @@ class TrainingPairs:
         return pc.replace_with_mask(source.combine_chunks(), pa.array(drawn), pa.array(noisy, source.type))
 
     def _with_trees(self, table: pa.Table, dropped: Counter[str]) -> pa.Table:
-        """Leave out pairs without a tree on a side, or with a long one."""
+        """Drop pairs without a tree on a side, or with a long one."""
         if missing := [name for name in PARSES.values() if name not in table.column_names]:
             raise InputError(
                 f"{self.names} has no column {', '.join(missing)}; expected parsed pairs: run `paranmt parse` on them "
@@ -124,7 +124,7 @@ class TrainingPairs:
         return kept
 
     def _checked_trees(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Convert a column to the type that `paranmt parse` gives it, and refuse what is not a tree."""
+        """Convert a column to the type that `paranmt parse` writes, and reject values that are not trees."""
         expected = "expected trees without words such as (S(NP)(VP)), as `paranmt parse` writes them"
         try:
             trees = column.cast(pa.string())
@@ -161,7 +161,7 @@ def first_columns(tables: Iterable[pa.Table], *names: str) -> Iterator[list[str]
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """What a run starts from: settings that determine the result, names of the inputs, pairs, perhaps a base."""
+    """Inputs of a run: settings that determine the result, names of the inputs, pairs, and a base model if given."""
 
     settings: ParaphraserSettings
     inputs: dict[str, str]
@@ -170,12 +170,12 @@ class TrainingSetup:
 
     @property
     def config(self) -> ParaphraserConfig:
-        """Which model."""
+        """Settings of the model."""
         return self.settings.paraphraser
 
     @property
     def training(self) -> ParaphraserTraining:
-        """How it is trained."""
+        """Settings of its training."""
         return self.text.training
 
     @property

@@ -28,7 +28,7 @@ REVISION_CHARACTERS = 19
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """What determines an index: the corpus and the encoder by checksum, and how it is searched."""
+    """Everything that determines an index: the corpus and the encoder by checksum, and how it is searched."""
 
     corpus: dict[str, Any]
     encoder: dict[str, str]
@@ -74,7 +74,7 @@ class IndexRecord(Record):
 
 @dataclass(frozen=True)
 class Hit:
-    """A sentence near to a query.
+    """A sentence that is similar to a query.
 
     Attributes:
         cosine: Similarity of their vectors, in [-1, 1].
@@ -173,7 +173,7 @@ class SentenceIndex(Result[IndexRecord]):
         return IndexedVectors(self.folder)
 
     def summary(self) -> str:
-        """Numbers of sentences, and what was dropped."""
+        """Number of sentences, and of dropped ones."""
         record = self.record
         state = "" if self.fresh else " (was indexed already)"
         lines = [f"{self.folder}: {record.sentences:,} distinct sentences of {record.lines:,}{state}"]

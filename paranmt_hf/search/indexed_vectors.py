@@ -85,7 +85,7 @@ class IndexedVectors:
         self.vectors = Vectors(folder / (VECTORS if self.lists is None else SORTED))
 
     def items(self, places: np.ndarray) -> np.ndarray:
-        """Turn places of vectors into items."""
+        """Convert vector positions to items."""
         return places if self.lists is None else self.lists.order[places]
 
 
@@ -144,7 +144,7 @@ def _write_vectors(folder: Path, items: int, encoder: NamedEncoder, precision: P
 
 
 def encoded(encoder: Encoder, sentences: list[str]) -> np.ndarray:
-    """Encode sentences into vectors [sentence, dimension] of length 1, or 0 for one without a known word."""
+    """Encode sentences into vectors [sentence, dimension] of length 1, or 0 without a known word."""
     vectors = np.asarray(encoder.encode(sentences))
     if not np.isfinite(vectors).all():
         where = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
@@ -163,5 +163,5 @@ def _sort(folder: Path, vectors: Vectors, count: int, precision: Precision) -> N
 
 
 def holds_vectors(folder: Path) -> bool:
-    """Whether a work folder holds vectors, which take long to make."""
+    """Whether a work folder holds vectors, which are expensive."""
     return any(folder.rglob(WRITTEN)) or any(folder.rglob(LISTED))

@@ -1,4 +1,4 @@
-"""Inverted lists: vectors in groups around centroids, of which a search looks into the nearest few.
+"""Inverted lists: vectors grouped around centroids; a search compares the nearest few groups.
 
 This is the inverted file of product quantisation (Jegou, Douze & Schmid 2011, section IV) over whole vectors. The
 vectors lie in the order of their lists, so that a list is read in one piece and compared with all that look into it in
@@ -30,7 +30,7 @@ SHARD = 1 << 21
 
 
 class InvertedIndex:
-    """Centroids, and where the list of each lies.
+    """Centroids, and the bounds of their lists.
 
     Attributes:
         centroids: Vectors of length 1 [list, dimension].
@@ -43,7 +43,7 @@ class InvertedIndex:
 
     @classmethod
     def make(cls, vectors: Vectors, count: int, seed: int) -> InvertedIndex:
-        """Choose centroids for vectors, and put each vector into the list of the most similar centroid.
+        """Choose centroids for vectors, and assign each vector to the list of the most similar centroid.
 
         The seed decides which vectors the centroids are chosen from, and which of them are the first ones.
         """
@@ -76,7 +76,7 @@ class InvertedIndex:
         return len(self.centroids)
 
     def probed(self, queries: torch.Tensor, probes: int) -> np.ndarray:
-        """Find the lists that queries [query, dimension] look into [query, probe]."""
+        """Find the lists that are searched for queries [query, dimension]: [query, probe]."""
         return _nearest(queries, self.centroids, min(probes, len(self)))
 
 
@@ -109,7 +109,7 @@ def _centroids(vectors: Vectors, count: int, seed: int) -> torch.Tensor:
 def nearest_in_lists(
     queries: torch.Tensor, vectors: Vectors, lists: InvertedIndex, top: int, probes: int
 ) -> Neighbours:
-    """Find the places of vectors in the probed lists that are most similar to queries [query, dimension]."""
+    """Find the positions of the vectors in the probed lists that are most similar to queries [query, dimension]."""
     found = Neighbours(len(queries), top)
     for number, rows in _by_list(lists.probed(queries, probes)):
         start, stop = lists.bounds[number], lists.bounds[number + 1]
@@ -129,7 +129,7 @@ def neighbours(
     *,
     done: int = 0,
 ) -> Iterator[float]:
-    """Find the neighbours of each vector among others, and the other way round.
+    """Find the neighbours of each vector among others, in both directions.
 
     Each vector looks into its nearest `probes` lists of the others, and what it finds there finds it too. So two
     vectors are compared where either one looks into the list of the other. Inside one set, `others` is `vectors` and
@@ -151,7 +151,7 @@ def neighbours(
 
 
 def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, probes: int) -> np.ndarray:
-    """Find the lists that the vectors of a shard look into [vector, probe]."""
+    """Find the lists that are searched for the vectors of a shard [vector, probe]."""
     found = np.empty((shard[1] - shard[0], min(probes, len(lists))), np.int32)
     for start, stop in spans(len(found), STEP):
         queries = torch.from_numpy(vectors.read(shard[0] + start, shard[0] + stop))
@@ -160,7 +160,7 @@ def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, prob
 
 
 def _by_list(probed: np.ndarray, every: int | None = None) -> Iterator[tuple[int, np.ndarray]]:
-    """Turn the lists of each row [row, probe] into the rows, ascending, of each list, in the order of the lists.
+    """Invert the lists of each row [row, probe] to the ascending rows of each list, in the order of the lists.
 
     With `every`, the number of lists, also lists that no row looks into.
     """

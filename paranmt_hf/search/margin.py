@@ -1,4 +1,4 @@
-"""Pairs out of neighbours, and their margin scores.
+"""Pairs from neighbours, and their margin scores.
 
 Artetxe & Schwenk 2019 (P19-1309), section 3: a cosine says little by itself, because some sentences are similar to
 everything. The margin compares it with the mean cosine of both sentences with their k nearest neighbours (equation 2)
@@ -23,7 +23,7 @@ AT_ONCE = 1 << 24
 
 @dataclass(frozen=True)
 class ItemPairs:
-    """Pairs of items [pair], of which the second has the larger number inside one set, and their cosines, float32."""
+    """Pairs of items [pair], and their cosines, float32; within one set, the second item has the larger index."""
 
     first: np.ndarray
     second: np.ndarray
@@ -34,12 +34,12 @@ class ItemPairs:
         return len(self.first)
 
     def take(self, chosen: np.ndarray) -> ItemPairs:
-        """Take some of the pairs."""
+        """Select some of the pairs."""
         return ItemPairs(self.first[chosen], self.second[chosen], self.cosine[chosen])
 
 
 def pairs_within(found: Neighbours, *, mutual: bool, at_least: float) -> ItemPairs:
-    """Make pairs of items and their neighbours in the same set, each once, of at least some cosine.
+    """Pair items with their neighbours in the same set, each once, with at least a minimum cosine.
 
     With `mutual` both must be neighbours of each other; else one of the other is enough.
     """
@@ -52,7 +52,7 @@ def pairs_within(found: Neighbours, *, mutual: bool, at_least: float) -> ItemPai
 
 
 def pairs_between(forward: Neighbours, backward: Neighbours, *, mutual: bool, at_least: float) -> ItemPairs:
-    """Make pairs of items and their neighbours in another set; arguments as for `pairs_within`."""
+    """Pair items with their neighbours in another set; arguments as in `pairs_within`."""
     parts = []
     for owner, item, cosine, listed in _candidates(forward, backward, at_least):
         kept = listed if mutual else np.ones(len(owner), bool)
@@ -66,7 +66,7 @@ def pairs_between(forward: Neighbours, backward: Neighbours, *, mutual: bool, at
 def _candidates(
     found: Neighbours, back: Neighbours, at_least: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """Go through items, block by block: items, a neighbour of each, their cosines, and whether it has the item too."""
+    """Yield blocks of items, their neighbours, cosines, and whether the relation is mutual."""
     scores, items, others = found.scores.numpy(), found.items.numpy(), back.items.numpy()
     top = items.shape[1]
     for start, stop in spans(len(items), max(1, AT_ONCE // (top * others.shape[1]))):
@@ -82,7 +82,7 @@ def _joined(parts: list[ItemPairs]) -> ItemPairs:
 
 
 def mean_similarity(found: Neighbours, count: int) -> np.ndarray:
-    """Mean cosine of each item with its `count` nearest neighbours [item]; with fewer where there are fewer."""
+    """Mean cosine of each item with its `count` nearest neighbours [item], or with fewer if there are fewer."""
     scores = found.scores.numpy()[:, :count]
     there = np.isfinite(scores)
     sums = np.where(there, scores, 0).sum(axis=1, dtype=np.float64)

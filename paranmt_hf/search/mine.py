@@ -1,4 +1,4 @@
-"""`paranmt search mine`: pairs of sentences that mean about the same, found in a corpus or between two."""
+"""`paranmt search mine`: pairs of sentences with about the same meaning, in one corpus or between two."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class MineConfig(IndexConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class MinedRecord(FileRecord):
-    """What is known of a file of mined pairs."""
+    """The record of a file of mined pairs."""
 
     KIND: ClassVar[str] = "a file of mined pairs (`paranmt search mine`)"
 
@@ -115,7 +115,7 @@ def mine_pairs(
     release: ReleaseConfig | None = None,
     engine: Annotated[EngineConfig | None, Group(), Advanced] = None,
 ) -> Built | MinedPairs:
-    """Find pairs of sentences that mean the same, in a corpus or between two, and release them.
+    """Find pairs of sentences with the same meaning, in a corpus or between two, and release them.
 
     Args:
         first: Text file with one sentence on a line (plain, .gz, .xz, .zst), Parquet file, or folder of a release.
@@ -176,14 +176,14 @@ def _rows(pairs: Path, report: Report) -> Iterator[pa.Table]:
 
 
 class Mining:
-    """What is mined: pairs in one corpus, or between two, by an encoder."""
+    """A mining task: pairs in one corpus, or between two, by an encoder."""
 
     def __init__(self, sources: list[SentenceFile], encoder: NamedEncoder, config: MineConfig) -> None:
         self.encoder, self.config, self._sources = encoder, config, sources
 
     @property
     def identity(self) -> Identity:
-        """What determines the pairs."""
+        """Everything that determines the pairs."""
         files = [source.identity for source in self._sources]
         pairs = {"kind": "mined", "files": files, "mining": asdict(self.config)}
         return as_json({"pairs": pairs, "scorer": self.encoder.identity})
@@ -204,7 +204,7 @@ class Mining:
         )
 
     def pairs(self, folder: Path) -> Path:
-        """Mine the pairs into a folder of work in progress; pairs of other settings are replaced."""
+        """Mine the pairs in a work folder; pairs of other settings are replaced."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / PAIRS
         if MinedRecord.path(path).exists() and MinedRecord.read(path).identity != self.identity:
@@ -212,7 +212,7 @@ class Mining:
         return self.run(path, keep_work=True).folder
 
     def _vectors_identity(self, identity: Identity) -> Identity:
-        """What determines the vectors; other pairs are made of the same ones."""
+        """Everything that determines the vectors, which pairs of other settings can reuse."""
         names = [*(entry.name for entry in fields(IndexConfig)), "copies"]
         settings = {name: getattr(self.config, name) for name in names}
         return {"files": identity["pairs"]["files"], "scorer": identity["scorer"], "search": settings}
@@ -241,7 +241,7 @@ class Mining:
         return MinedRecord(settings=identity, pairs=len(order), **made_with("numpy", "torch"))
 
     def _stored(self, work: Path) -> list[IndexedVectors]:
-        """Encode the corpora; only the last, which is searched, gets lists."""
+        """Encode the corpora; only the last one, which is searched, gets lists."""
 
         def stored(name: str, source: SentenceFile, config: IndexConfig, max_exact: int) -> IndexedVectors:
             return store_vectors(
@@ -257,7 +257,7 @@ class Mining:
         return [first, stored("second", self._sources[1], self.config, most)]
 
     def _pairs(self, work: Path, first: IndexedVectors, second: IndexedVectors) -> tuple[ItemPairs, np.ndarray | None]:
-        """Find neighbours; make pairs of places out of them, and their margin scores."""
+        """Find neighbours; pair their positions, and compute margin scores."""
         from paranmt_hf.search import margin
         from paranmt_hf.search.neighbours import LOWEST, Neighbours
 
@@ -283,7 +283,7 @@ class Mining:
     def _compare(
         self, work: Path, first: IndexedVectors, second: IndexedVectors, forward: Neighbours, backward: Neighbours
     ) -> None:
-        """Compare the vectors, from the last checkpoint on."""
+        """Compare the vectors, continuing from the last checkpoint."""
         from paranmt_hf.search import inverted_index
         from paranmt_hf.search.neighbours import between, restore_neighbours, save_neighbours, within
 
@@ -311,7 +311,7 @@ class Mining:
     def _kept(
         self, pairs: ItemPairs, margins: np.ndarray | None, first: IndexedVectors, second: IndexedVectors
     ) -> np.ndarray:
-        """Indices of the pairs whose margin is large enough, without copies of one sentence."""
+        """Indices of the pairs with a sufficient margin, without copies of one sentence."""
         kept = np.ones(len(pairs), bool)
         if margins is not None and self.config.min_margin is not None:
             kept = margins >= np.float32(self.config.min_margin)

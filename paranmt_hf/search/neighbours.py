@@ -1,4 +1,4 @@
-"""The most similar items of each row: kept while blocks of similarities go past, or found by comparing all vectors."""
+"""The most similar items of each row: collected from blocks of similarities, or found by comparing all vectors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANY = 2
 
 
 class Neighbours:
-    """For each row the `top` most similar items that were offered so far, if they are similar enough.
+    """The `top` most similar items of each row so far, above a minimum similarity.
 
     A block of similarities costs one look at the largest of each row: most blocks hold nothing for most rows. With
     `repeats` a row may be offered the same item twice.
@@ -37,7 +37,7 @@ class Neighbours:
         self._floor = float(np.nextafter(np.float32(at_least), np.float32(LOWEST)))
 
     def offer(self, rows: torch.Tensor, items: torch.Tensor, similarities: torch.Tensor) -> None:
-        """Keep what belongs to the most similar of distinct rows, out of similarities [block row, block item]."""
+        """Update the most similar items of distinct rows from similarities [block row, block item]."""
         bounds = self.scores[rows, -1].clamp_min(self._floor)
         hit = (similarities.amax(dim=1) > bounds).nonzero().squeeze(1)
         if not len(hit):
@@ -79,7 +79,7 @@ class Neighbours:
 
 
 def save_neighbours(path: Path, done: int, tables: Mapping[str, Neighbours], search: str) -> None:
-    """Write neighbours, the number of steps and the search that they are of, atomically."""
+    """Write neighbours atomically, with the number of steps and the identity of the search."""
     from safetensors.torch import save_file
 
     tensors = {f"{name}.scores": table.scores for name, table in tables.items()}
@@ -109,7 +109,7 @@ def restore_neighbours(path: Path, tables: Mapping[str, Neighbours], search: str
 def _marked(
     similarities: torch.Tensor, bounds: torch.Tensor, most: int
 ) -> tuple[torch.Tensor, torch.Tensor] | tuple[None, None]:
-    """Find what is above the bound of its row: rows, ascending, and columns; None if they are more than `most`."""
+    """Find the values above the bound of their row: rows, ascending, and columns; None if more than `most`."""
     # A transposed block is read in the order of its memory.
     turned = similarities.stride(0) < similarities.stride(1)
     above = similarities.T > bounds if turned else similarities > bounds[:, None]
@@ -126,7 +126,7 @@ def _marked(
 def _padded(
     similarities: torch.Tensor, items: torch.Tensor, row: torch.Tensor, counts: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Put candidates [candidate], whose rows ascend, into rows of equal length [row, rank], filled up with nothing.
+    """Arrange candidates [candidate], whose rows ascend, in rows of equal length [row, rank], padded.
 
     `counts` is the number of candidates of each row.
     """
@@ -175,7 +175,7 @@ def within(vectors: Vectors, found: Neighbours, *, done: int = 0) -> Iterator[fl
 def between(
     vectors: Vectors, others: Vectors, forward: Neighbours, backward: Neighbours, *, done: int = 0
 ) -> Iterator[float]:
-    """Find the neighbours of each vector among others, into `forward`, and the other way round, into `backward`.
+    """Find the neighbours of each vector among others, into `forward`, and the reverse, into `backward`.
 
     Yields, after each step behind `done`, which part of the work is done.
     """
@@ -193,7 +193,7 @@ def _offer(
     forward: Neighbours,
     backward: Neighbours | None,
 ) -> None:
-    """Offer the similarities of two spans of vectors to the first one, and to the second one."""
+    """Update both spans of vectors with the similarities between them."""
     rows, columns = torch.arange(*row), torch.arange(*column)
     forward.offer(rows, columns.int(), similarities)
     if backward is not None:

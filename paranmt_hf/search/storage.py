@@ -1,4 +1,4 @@
-"""Sentences and their vectors on disk, any of which can be read by its number."""
+"""Sentences and their vectors on disk, with random access."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Batch = tuple[np.ndarray, pa.Array]
 
 
 class StoredSentences:
-    """Sentences of `write_sentences` in files that are mapped into memory: only what is asked for is read.
+    """Sentences of `write_sentences` in memory-mapped files.
 
     `items` has the stored row of each item; an item is a sentence that takes part in the search.
     """
@@ -56,7 +56,7 @@ class StoredSentences:
         return found
 
     def lines(self, items: np.ndarray) -> np.ndarray:
-        """Numbers of the lines where some items first occur [item], from 0."""
+        """Line numbers of the first occurrence of some items [item], from 0."""
         return np.asarray(self._lines[self._rows(items)])
 
     def _rows(self, items: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ class StoredSentences:
 
 @dataclass(frozen=True)
 class Counted:
-    """What was stored: `lines` sentences, `items` of which take part; and what was dropped before, by reason."""
+    """Counts of stored sentences: `lines` sentences, `items` of which are searched; and dropped ones, by reason."""
 
     lines: int
     items: int
@@ -82,7 +82,7 @@ class Counted:
 
 
 def write_sentences(batches: Iterable[Batch], folder: Path, *, copies: bool) -> Counted:
-    """Store sentences with the numbers of their lines, and find out which are distinct.
+    """Store sentences with their line numbers, and find the distinct ones.
 
     With `copies`, a sentence that occurs several times is as many items; else it is one.
     """
@@ -129,7 +129,7 @@ def _distinct(folder: Path, count: int) -> np.ndarray:
 
 
 class SentenceHashes:
-    """Hashes of columns of sentences: 64 bits, the sum of a sentence's bytes, each times a factor of its place."""
+    """64-bit hashes of columns of sentences: the sum of a sentence's bytes, each times a factor of its position."""
 
     def __init__(self) -> None:
         self._factors = np.empty(0, np.uint64)
@@ -159,7 +159,7 @@ def _parts(sentences: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _stored(folder: Path, offsets: np.ndarray) -> pa.Array:
-    """All stored sentences [row], in files that are mapped into memory."""
+    """All stored sentences [row], in memory-mapped files."""
     # A file without a byte cannot be mapped.
     text = pa.memory_map(str(folder / TEXT)).read_buffer() if offsets[-1] else pa.py_buffer(b"")
     try:
@@ -169,7 +169,7 @@ def _stored(folder: Path, offsets: np.ndarray) -> pa.Array:
 
 
 def _mapped(path: Path, kind: type = np.int64) -> np.ndarray:
-    """Map a file of numbers into memory; one without numbers cannot be mapped."""
+    """Memory-map a file of numbers; an empty file cannot be mapped."""
     return np.memmap(path, kind, "r") if path.stat().st_size else np.empty(0, kind)
 
 
@@ -182,7 +182,7 @@ HEADER_BYTES = 128
 
 
 class Vectors:
-    """Vectors [row, dimension] of length 1 (or 0) in a file of numpy, mapped into memory."""
+    """Vectors [row, dimension] of length 1 (or 0) in a memory-mapped npy file."""
 
     def __init__(self, path: Path) -> None:
         self._array = read_array(path, 2, np.float32, np.float16)
@@ -206,7 +206,7 @@ class Vectors:
 
 
 def read_array(path: Path, axes: int, *kinds: type) -> np.ndarray:
-    """Map a file of numpy into memory, and check its number of axes and its number format."""
+    """Memory-map an npy file, and check its number of axes and its number format."""
     try:
         array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError:
@@ -220,7 +220,7 @@ def read_array(path: Path, axes: int, *kinds: type) -> np.ndarray:
 
 
 def normalised(vectors: np.ndarray) -> np.ndarray:
-    """Bring vectors [row, dimension] to length 1; zero vectors stay, and are similar to nothing."""
+    """Normalise vectors [row, dimension] to length 1; zero vectors stay, and are similar to nothing."""
     # Squares of very small and very large numbers do not fit into 32 bits.
     exact = np.asarray(vectors, np.float64)
     lengths = np.linalg.norm(exact, axis=1, keepdims=True)
@@ -230,7 +230,7 @@ def normalised(vectors: np.ndarray) -> np.ndarray:
 def write_encoded(
     folder: Path, rows: int, encode: Callable[[int, int], np.ndarray], precision: Precision, *, label: str = "encode"
 ) -> Vectors:
-    """Write the vectors of rows, continuing after the blocks that are there.
+    """Write the vectors of rows, continuing after existing blocks.
 
     `encode` gives the vectors, of length 1, of the rows from one number up to another; next to the file is how many of
     its vectors are complete.
@@ -248,7 +248,7 @@ def write_encoded(
 
 
 def _written(folder: Path) -> int:
-    """Number of vectors that are complete."""
+    """Number of complete vectors."""
     path = folder / WRITTEN
     if not path.exists():
         return 0
@@ -271,14 +271,14 @@ def _write_block(path: Path, block: np.ndarray, start: int, rows: int) -> None:
 
 
 def header(shape: tuple[int, int], kind: np.dtype) -> bytes:
-    """The header of numpy's format, in a fixed number of bytes."""
+    """Header of the npy format, in a fixed number of bytes."""
     described = f"{{'descr': '{kind.str}', 'fortran_order': False, 'shape': {shape}, }}"
     start = b"\x93NUMPY\x01\x00" + (HEADER_BYTES - 10).to_bytes(2, "little")
     return start + described.ljust(HEADER_BYTES - 11).encode() + b"\n"
 
 
 def write_in_order(vectors: Vectors, order: np.ndarray, path: Path, precision: Precision) -> None:
-    """Write vectors in another order [place]: the row that comes to each place."""
+    """Write vectors in another order [place], given by the row for each place."""
     with replacing(path) as aside, aside.open("wb") as file:
         file.write(header((len(order), vectors.dimension), np.dtype(precision)))
         with Progress("sort", len(order), unit="vectors") as progress:
@@ -288,6 +288,6 @@ def write_in_order(vectors: Vectors, order: np.ndarray, path: Path, precision: P
 
 
 def spans(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Cut `count` rows into spans of at most `size`: first row, and the row after the last."""
+    """Split `count` rows into spans of at most `size`: first row, and the row after the last."""
     for start in range(0, count, size):
         yield start, min(start + size, count)

@@ -1,4 +1,4 @@
-"""What a word token and a character trigram is: the definitions that scores, encoders and statistics share.
+"""The definitions of word tokens and character trigrams that scores, encoders and statistics share.
 
 Words are lower-cased and cut the way of the Penn Treebank: the clitics `n't 's 'm 're 've 'll 'd` stand alone, every
 punctuation mark is a token of its own, except a full stop or comma between two digits. A typographic apostrophe
@@ -44,7 +44,7 @@ def _pipeline() -> tuple[normalizers.Normalizer, pre_tokenizers.PreTokenizer]:
 
 
 def words(text: str) -> list[str]:
-    """Cut one text into word tokens.
+    """Split one text into word tokens.
 
     >>> words("It's 3.5 miles, isn't it?")
     ['it', "'s", '3.5', 'miles', ',', 'is', "n't", 'it', '?']
@@ -54,7 +54,7 @@ def words(text: str) -> list[str]:
 
 
 def cut_chunk(chunk: str) -> list[str]:
-    """Cut a chunk of text without blanks into word tokens: equal to `words`, faster for plain characters."""
+    """Split a chunk of text without blanks into word tokens: equal to `words`, faster for plain characters."""
     if not chunk.isascii():
         return words(chunk)
     if chunk.isalnum():
@@ -68,7 +68,7 @@ def cut_chunk(chunk: str) -> list[str]:
 
 
 def word_tokenizer(units: list[str]) -> Tokenizer:
-    """Make the tokenizer of a word vocabulary: the definition above, then one id for each word, 0 for unknown ones."""
+    """Create the tokenizer of a word vocabulary by the definition above: one id for each word, 0 for unknown ones."""
     vocabulary = {unit: row for row, unit in enumerate(units)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=units[0]))
     tokenizer.normalizer = word_normalizer()
@@ -77,7 +77,7 @@ def word_tokenizer(units: list[str]) -> Tokenizer:
 
 
 def vocabulary_of(tokenizer: Tokenizer) -> list[str] | None:
-    """Read the words of a tokenizer that `word_tokenizer` made; None where it cuts text in another way."""
+    """Return the words of a tokenizer that `word_tokenizer` made; None if it splits text in another way."""
     ids = tokenizer.get_vocab()
     units = sorted(ids, key=ids.__getitem__)
     if not units or [ids[unit] for unit in units] != list(range(len(units))):
@@ -101,12 +101,12 @@ def _rules(tokenizer: Tokenizer) -> tuple[bytes, bytes]:
 
 
 def spaced(tokens: Sequence[str]) -> str:
-    """Write word tokens as the text that character n-grams are taken from: one blank before, between and after."""
+    """Join word tokens to the text of which character n-grams are taken: one blank before, between and after."""
     return f" {' '.join(tokens)} " if tokens else ""
 
 
 def character_ngrams(text: str, size: int = 3) -> list[str]:
-    """Cut one text into character n-grams, blanks included; ParaNMT-50M (Wieting & Gimpel 2018), section 4.
+    """Split one text into character n-grams, blanks included; ParaNMT-50M (Wieting & Gimpel 2018), section 4.
 
     >>> character_ngrams("I'm in")
     [' i ', "i '", " 'm", "'m ", 'm i', ' in', 'in ']

@@ -1,4 +1,4 @@
-"""All text of evaluation sets, whatever their layout: what training data must not share with them."""
+"""All text of evaluation sets of any layout, which training data must not share with them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def read_sentences(*folders: str | Path) -> EvaluationSentences:
 
 
 class _UnreadError(Exception):
-    """Why a file is not read."""
+    """The reason why a file is not read."""
 
 
 def _texts(file: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Word tokens as positions in bytes: the cuts of `text.py` as comparisons of whole arrays, with equal results.
+"""Word tokens as positions in bytes: the rules of `definitions.py` as operations on whole arrays, with equal results.
 
 Lower-casing and the cuts at clitics and punctuation need to know a character, its class, and at most three neighbours,
 so they are comparisons of arrays of bytes. Only chunks between blanks with a character that this file does not handle
@@ -28,7 +28,7 @@ TWO_BYTES = 0x800
 
 @dataclass(frozen=True)
 class Pieces:
-    """A column of sentences cut into pieces: tokens in lower case, and chunks that are still to be cut.
+    """A column of sentences split into pieces: tokens in lower case, and chunks that still must be split.
 
     Attributes:
         distinct: Pieces as strings [distinct piece]; one may stand there more than once.
@@ -44,7 +44,7 @@ class Pieces:
 
 
 def cut_at_blanks(column: pa.Array) -> Pieces:
-    """Cut a column of sentences, without nulls, at its blanks alone."""
+    """Split a column of sentences, without nulls, at blanks only."""
     chunks = pc.split_pattern(column, " ")
     bounds = chunks.offsets.to_numpy().astype(np.int64)
     encoded = chunks.flatten().dictionary_encode()
@@ -53,7 +53,7 @@ def cut_at_blanks(column: pa.Array) -> Pieces:
 
 
 def cut_column(column: pa.Array) -> Pieces:
-    """Cut a column of sentences, without nulls, as `text.words` does."""
+    """Split a column of sentences, without nulls, as `definitions.words` does."""
     # A blank behind each sentence, so that no rule looks from one into the next.
     joined = pc.ascii_lower(pc.binary_join_element_wise(column, "", " "))
     text, bounds = _bytes_of(joined)
@@ -91,7 +91,7 @@ def _bytes_of(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _classes(text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each byte is a letter or digit of ASCII, and whether it is white space of ASCII [byte].
+    """Whether each byte is an ASCII letter or digit, and whether it is ASCII white space [byte].
 
     Numbers of 8 bits wrap around, so one comparison tells whether a byte lies in a range.
     """
@@ -115,7 +115,7 @@ def _join_numbers(text: np.ndarray, joins: np.ndarray, rare: np.ndarray) -> None
 
 
 def _cut_clitics(text: np.ndarray, joins: np.ndarray, starts: np.ndarray, rare: np.ndarray) -> None:
-    """Make the clitics tokens of their own; none overlaps another, so each is found by itself."""
+    """Split clitics off as tokens; none overlaps another, so each is found by itself."""
     at = rare[text[rare] == APOSTROPHE]
     if not len(at):
         return
@@ -139,7 +139,7 @@ def _is_word(text: np.ndarray, joins: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 
 class _Characters:
-    """What the definition does with each character beyond ASCII, asked when it is first met."""
+    """Properties of each non-ASCII character in the definition, computed at its first occurrence."""
 
     def __init__(self) -> None:
         self._class = np.zeros(0x110000, np.uint8)
@@ -174,7 +174,7 @@ _characters = _Characters()
 
 
 def _mark_characters(text: np.ndarray, joins: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Lower characters beyond ASCII, mark them in `joins` and `starts`; returns positions of the odd ones."""
+    """Lower non-ASCII characters, mark them in `joins` and `starts`; returns positions of the odd ones."""
     starts &= (text & 0xC0) != 0x80
     leads = np.flatnonzero(text >= 0xC0)
     first = text[leads]
@@ -196,7 +196,7 @@ def _mark_characters(text: np.ndarray, joins: np.ndarray, starts: np.ndarray) ->
 
 
 def _join_chunks(blank: np.ndarray, starts: np.ndarray, odd: np.ndarray) -> np.ndarray:
-    """Make each chunk with an odd character one piece; returns where those begin."""
+    """Join each chunk with an odd character to one piece; returns the starts of these."""
     if not len(odd):
         return odd
     blanks = np.flatnonzero(blank)

@@ -1,4 +1,4 @@
-"""Trigram overlap: how many word trigrams two sentences share.
+"""Trigram overlap: the share of word trigrams that two sentences have in common.
 
 ParaNMT-50M (Wieting & Gimpel 2018), section 5.4.
 """
@@ -77,7 +77,7 @@ def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.nda
 
 
 def _trigram_keys(ids: np.ndarray, bits: int, side: int) -> np.ndarray:
-    """Pack each token, the two behind it and the side into a number [token less 2], uint64."""
+    """Pack each token, its two successors and the side into a number [token - 2], uint64."""
     words, shift = ids.astype(np.uint64), np.uint64(bits)
     trigrams = ((words[:-2] << shift | words[1:-1]) << shift) | words[2:]
     return trigrams << np.uint64(1) | np.uint64(side)

@@ -1,4 +1,4 @@
-"""Word tokens of whole columns of sentences: the fast path of `text.py`, with equal results."""
+"""Word tokens of whole columns of sentences: the fast path of `definitions.py`, with equal results."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TokenTable:
 
 
 class WordTokenizer:
-    """Cuts columns of sentences into word tokens, remembering what each piece of text gave.
+    """Splits columns of sentences into word tokens, with a cache of pieces of text.
 
     Args:
         capacity: Number of distinct pieces to remember: tokens, and chunks between blanks that are cut one by one.
@@ -71,7 +71,7 @@ class WordTokenizer:
         self._bounds = array("q", [0])
 
     def _number(self, pieces: Pieces) -> np.ndarray:
-        """Token of each distinct piece [distinct piece], int64; a negative number for none or several."""
+        """Token of each distinct piece [distinct piece], int64; negative for none or several."""
         distinct, uncut = pieces.distinct.to_pylist(), np.flatnonzero(pieces.uncut)
         if len(uncut) < len(distinct):
             chunks = [distinct[at] for at in uncut.tolist()]
@@ -89,7 +89,7 @@ class WordTokenizer:
         return numbers
 
     def _learn(self, chunks: list[str]) -> None:
-        """Remember chunks that are not remembered yet."""
+        """Add chunks to the cache."""
         for chunk in chunks:
             ids = list(map(self._token_ids.__getitem__, self._cut(chunk)))
             self._chunks[chunk] = ids[0] if len(ids) == 1 else -len(self._bounds)
@@ -98,7 +98,7 @@ class WordTokenizer:
                 self._bounds.append(len(self._flat))
 
     def tables(self, *columns: pa.Array | pa.ChunkedArray | Sequence[str]) -> list[TokenTable]:
-        """Cut several columns of sentences; their tables share one vocabulary, so ids can be compared across them."""
+        """Split several columns of sentences; their tables share one vocabulary, so that ids are comparable."""
         if len(self._token_ids) + len(self._chunks) > self.capacity:
             self._forget()
         return [self._table(column) for column in columns]
@@ -114,7 +114,7 @@ class WordTokenizer:
         return TokenTable(ids, np.cumsum(lengths), self._vocabulary)
 
     def _part(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Token ids [token], and their bounds [sentence + 1], of a part of a column."""
+        """Token ids [token] of a part of a column, and their bounds [sentence + 1]."""
         by_bytes = self._cut is cut_chunk and len(column) >= FEW
         pieces = cut_column(column) if by_bytes else cut_at_blanks(column)
         numbers = self._number(pieces)
@@ -136,7 +136,7 @@ class WordTokenizer:
 
 
 def _parts(column: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
-    """Cut a column into parts of about `PART_BYTES`, which bounds the memory of arrays over them."""
+    """Split a column into parts of about `PART_BYTES`, which bounds the memory of arrays over them."""
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
         if chunk.nbytes <= PART_BYTES:
             yield chunk if chunk.type == pa.string() else chunk.cast(pa.string())
@@ -148,7 +148,7 @@ def _parts(column: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
 
 
 def text_bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of texts [byte], none of nulls, and the bounds of each text in them [text + 1]."""
+    """The bytes of texts [byte], none for nulls, and the bounds of each text [text + 1]."""
     column = column.cast(pa.large_binary())
     if column.null_count:
         # Nulls may have bytes.
@@ -162,7 +162,7 @@ def text_bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lay ranges of `flat` end to end.
+    """Concatenate ranges of `flat`.
 
     Args:
         flat: Values to take from.
@@ -197,17 +197,17 @@ class Bags:
 
     @property
     def known(self) -> np.ndarray:
-        """Number of units of each sentence that have a row of their own [sentence]; row 0 is for the others."""
+        """Number of units of each sentence with their own row [sentence]; row 0 is for the others."""
         return np.diff(np.concatenate([[0], np.cumsum(self.rows != 0)])[self.offsets])
 
     def take(self, sentences: np.ndarray) -> Bags:
-        """Choose sentences by position [chosen], in that order."""
+        """Select sentences by position [chosen], in that order."""
         starts = self.offsets[:-1][sentences]
         return Bags(*expand(self.rows, starts, self.offsets[1:][sentences] - starts))
 
 
 def ngram_starts(table: TokenTable, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the word n-grams of every sentence; none reaches across a sentence's end.
+    """Find the word n-grams of every sentence; none crosses the end of a sentence.
 
     Returns:
         The position of each n-gram's first token in `table.ids` [n-gram], and its sentence [n-gram], both int64.
@@ -219,7 +219,7 @@ def ngram_starts(table: TokenTable, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
-    """Number sentences so that equal sequences of tokens, and as good as only those, get equal numbers.
+    """Hash sentences so that equal sequences of tokens get equal numbers, and different ones almost never.
 
     Args:
         table: The sentences.

@@ -1,4 +1,4 @@
-"""What a word token is in languages other than English, and what sentences of any language are compared by.
+"""Word tokens in languages other than English, and comparison of sentences in any language.
 
 A word is a run of letters, marks and digits (Unicode); an apostrophe between letters is part of it (`geht's`,
 `м'ята`), so are the joiners of Persian and Indic scripts. Punctuation marks are tokens of their own, except a full
@@ -40,7 +40,7 @@ def _pre_tokenizer(language: str) -> pre_tokenizers.PreTokenizer:
 
 
 def cutter(language: str) -> Callable[[str], list[str]]:
-    """Give what cuts text of a language (ISO 639-1 code) into word tokens; English has the definition of `text.py`.
+    """Return the pipeline that splits text of a language (ISO 639-1 code) into word tokens; see `definitions.py`.
 
     >>> cutter("fr")("J'ai vu l'homme d'aujourd'hui.")
     ["j'", 'ai', 'vu', "l'", 'homme', "d'", "aujourd'hui", '.']
@@ -56,7 +56,7 @@ def cutter(language: str) -> Callable[[str], list[str]]:
 
 
 def word_tokenizer_for(language: str) -> WordTokenizer:
-    """Make the tokenizer for columns of sentences of a language."""
+    """Create the tokenizer for columns of sentences of a language."""
     return WordTokenizer(cut=cutter(language))
 
 
@@ -65,5 +65,5 @@ NOT_LETTERS = r"(?:[^\p{L}\p{M}\p{N}]|[\x{FE00}-\x{FE0F}])+"
 
 
 def letters(column: pa.Array | pa.ChunkedArray, between: str = "") -> pa.Array | pa.ChunkedArray:
-    """Leave of each sentence its letters with their marks and its digits, in lower case, `between` for the rest."""
+    """Reduce sentences to letters with their marks and digits, in lower case; `between` replaces the rest."""
     return pc.replace_substring_regex(pc.utf8_lower(column), pattern=NOT_LETTERS, replacement=between)

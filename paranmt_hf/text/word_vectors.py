@@ -1,4 +1,4 @@
-"""Pretrained word vectors: text files in, vocabulary and matrix out."""
+"""Pretrained word vectors: from text files to a vocabulary and a matrix."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
 
 
 def read_words(path: Path | str) -> list[str]:
-    """Read the words of a file without their numbers, in its order: most frequent first in the usual files.
+    """Read the words of a file of vectors, in order: usually the most frequent ones first.
 
     The row of unknown words is left out, and of a word that stands twice the first counts.
     """
@@ -122,7 +122,7 @@ def read_words(path: Path | str) -> list[str]:
 
 
 def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
-    """Read the vectors of some words without blanks; those that the file lacks are left out."""
+    """Read the vectors of some words without blanks; missing ones are left out."""
     # What is wrong with a file that is none is said first.
     read_vectors(path, limit=1)
     vectors = read_vectors(path, limit=1, wanted=words)
@@ -135,7 +135,7 @@ def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
 
 
 def knows_any(path: Path | str, words: Collection[str]) -> bool:
-    """Whether a file has the vector of one of some words without blanks; reading ends at the first."""
+    """Whether a file has a vector of any of some words without blanks; reading ends at the first."""
     wanted = {word.encode() for word in words}
     with _lines(Path(path)) as lines:
         return any(line.partition(b" ")[0] in wanted for line in lines)
@@ -143,7 +143,7 @@ def knows_any(path: Path | str, words: Collection[str]) -> bool:
 
 @contextmanager
 def _lines(path: Path) -> Iterator[Iterator[bytes]]:
-    """Open a file, plain or `.gz`; its fields are parted by single blanks."""
+    """Open a file, plain or `.gz`; its fields are separated by single blanks."""
     try:
         opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
         with opened as lines:
@@ -155,7 +155,7 @@ def _lines(path: Path) -> Iterator[Iterator[bytes]]:
 
 
 def _header(line: bytes) -> tuple[int, int] | None:
-    """Read how many words and dimensions word2vec's header names; None where the line is none."""
+    """Parse the numbers of words and dimensions in a word2vec header; None if the line is not a header."""
     fields = line.split()
     if len(fields) == 2 and all(field.isdigit() for field in fields):
         return int(fields[0]), int(fields[1])
@@ -163,7 +163,7 @@ def _header(line: bytes) -> tuple[int, int] | None:
 
 
 def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str, np.ndarray]:
-    """Read a word and its numbers; as many as `width`, where lines before it said so."""
+    """Parse a word and its numbers; there must be `width` of them, if earlier lines determined it."""
     # Some files hold words with blanks inside, so the numbers are counted from the right.
     fields = line.rstrip().split(b" ")
     count = width if width is not None else len(fields) - 1

@@ -1,4 +1,4 @@
-"""The card of an encoder: the values of its template, from its record, its results, and what people say about it."""
+"""The card of an encoder: template values from its record, its results, and texts by its authors."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def encoder_values(
 
 
 def encoder_card(values: Mapping[str, Any], repository: str | None = None, notes: str = "") -> str:
-    """Render the card of an encoder from what `encoder_values` gives, or a file of `model_cards/`.
+    """Render the card of an encoder from the values of `encoder_values`, or a file of `model_cards/`.
 
     The publisher's own section, `notes`, is Markdown.
     """
@@ -117,7 +117,7 @@ def _header(values: Mapping[str, Any], license: License | None, results: Results
 
 
 def _index(results: Results) -> list[dict[str, Any]]:
-    """The results as `model-index` has them: the papers' figures of the years, and sets that stand alone."""
+    """The results in the form of `model-index`: the papers' scores per year, and sets outside the years."""
     chosen = [(row, "Pearson, mean of the sets") for row in results.tables["Year"] if row.name != "Mean"]
     chosen += [(row, "Pearson") for row in results.tables["Set"] if row.group is None]
     return [
@@ -176,7 +176,7 @@ def trained_values(
 
 
 def write_model_card(folder: Path, name: str, training: TrainingRecord) -> None:
-    """Write the card of an encoder into its folder, as it is before somebody evaluates or publishes it."""
+    """Write the card of an encoder into its folder, before evaluation and publication."""
     (folder / "README.md").write_text(folder_card(folder, name, training), encoding="utf8")
 
 
@@ -187,14 +187,14 @@ def write_derived_card(folder: Path, name: str, values: Mapping[str, Any]) -> No
 
 
 def folder_card(folder: Path, name: str, training: TrainingRecord) -> str:
-    """Render the card that `write_model_card` writes; equal runs have equal cards, so it shows no times."""
+    """Render the card of `write_model_card`; equal runs have equal cards, so it shows no times."""
     values = trained_values(name, folder, training)
     values["record"]["history"]["seconds"] = None
     return encoder_card(values)
 
 
 def sources(training: TrainingRecord) -> list[str]:
-    """Names of the files and data sets that a model learned from, without their folders."""
+    """Names of the training files and datasets of a model, without folders."""
     names: list[str] = []
     for source in training.settings.data["sources"]:
         if isinstance(source, Mapping) and "release" in source:
@@ -211,13 +211,13 @@ def sources(training: TrainingRecord) -> list[str]:
 
 
 def hub_datasets(data: Mapping[str, Any]) -> list[str]:
-    """Data sets on the Hub that a model learned from."""
+    """Datasets on the Hub that a model was trained on."""
     names = [str(source.get("dataset", "")) for source in data["sources"] if isinstance(source, Mapping)]
     return [name for name in names if is_id(name)]
 
 
 def command(training: TrainingRecord) -> str:
-    """Write the command that made a model, without the folders of files."""
+    """Command that made a model, with paths shortened to names."""
     settings = training.settings
     words = ["paranmt train --data", *map(_word, sources(training))]
     for usual, given in ((EncoderConfig().resolved(), settings.encoder), (TrainConfig(), settings.training)):
@@ -230,7 +230,7 @@ def command(training: TrainingRecord) -> str:
 
 
 def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """Options of a command that chose pairs, and those that left some out, of what a record says of the data."""
+    """Command-line options for the selection of pairs in a record, and those for excluded pairs."""
     chosen: dict[str, Any] = {}
     ranges, usual = data.get("ranges", {}), PairSelection()
     for name, column, bound in (
@@ -254,7 +254,7 @@ def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 
 
 def _settings(usual: Any, given: Any, inputs: Mapping[str, str]) -> list[str]:  # noqa: ANN401 - settings
-    """Options for the settings that differ from the usual ones; those of a group are one option."""
+    """Options for the settings that differ from the defaults; those of a group are one option."""
     words: list[str] = []
     groups: dict[str, list[str]] = {}
     for name, expected in expected_fields(type(usual)).items():  # type: ignore[arg-type]
@@ -279,5 +279,5 @@ def _option(name: str, value: Any) -> list[str]:  # noqa: ANN401
 
 
 def _word(text: str) -> str:
-    """Write a word of a command, on one line and in quotes where the shell needs them."""
+    """Quote a word of a command for the shell, on one line."""
     return shlex.quote(" ".join(text.split()))

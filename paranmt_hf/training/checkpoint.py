@@ -33,7 +33,7 @@ def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[s
 
 
 def _checksum(tensors: Mapping[str, torch.Tensor], about: str) -> str:
-    """SHA-256 over names and values; safetensors does not notice values that a disk lost."""
+    """SHA-256 over names and values, because safetensors does not detect damaged values."""
     digest = hashlib.sha256(about.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(name.encode())
@@ -69,7 +69,7 @@ def seal(folder: Path, state: dict[str, Any]) -> None:
 
 
 def read_sealed(folder: Path) -> Any:  # noqa: ANN401 - what `seal` was given
-    """Read the mark of a checkpoint; one with a missing or changed file is refused."""
+    """Read the mark of a checkpoint; one with a missing or changed file is rejected."""
     advice = f"remove {folder} and run again, which continues from the checkpoint before, or from the start"
     try:
         known: dict[str, str] = from_json(dict[str, str], read_json(folder / SEAL, "a checkpoint"), folder / SEAL)

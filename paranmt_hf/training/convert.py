@@ -53,7 +53,7 @@ KEEP = Group("keep", "Which n-grams are kept; all by default.")
 
 @dataclass(frozen=True)
 class ConvertConfig:
-    """What is kept of a model of the Sent2Vec program, and how.
+    """Which parts of a model of the Sent2Vec program are kept, and how.
 
     Attributes:
         order: Number of words of the longest n-grams to keep; None for all. 1 keeps the words alone, whose average is
@@ -76,7 +76,7 @@ class ConvertConfig:
 
 @dataclass(frozen=True)
 class ConversionSettings:
-    """What determines a converted encoder, next to the file that was converted.
+    """Everything that determines a converted encoder, besides the converted file.
 
     Attributes:
         config: What is kept of the model.
@@ -129,10 +129,10 @@ class ConversionRecord(Record):
 
 
 class Converted(Result[ConversionRecord]):
-    """An encoder that was converted."""
+    """A converted encoder."""
 
     def summary(self) -> str:
-        """What was converted, and how to load it."""
+        """Describe the conversion, and how to load the encoder."""
         record, folder, state = self.record, shown_path(self.folder), "" if self.fresh else " (was converted already)"
         title = "WORD" if record.order == 1 and record.settings.config.cut == "words" else "Sent2Vec"
         of = f"{title} of {record.dimension} dimensions, {record.words:,} words"
@@ -180,7 +180,7 @@ def convert_model(
 
 
 def _order(config: ConvertConfig, found: Sent2VecWords, name: str) -> int:
-    """Number of words of the longest n-grams to keep; one that the file does not hold is refused."""
+    """Number of words of the longest n-grams to keep; one that the file does not have is rejected."""
     held = found.settings.wordNgrams
     if config.order is not None and config.order > held:
         raise InputError(
@@ -195,7 +195,7 @@ def _order(config: ConvertConfig, found: Sent2VecWords, name: str) -> int:
 
 @contextmanager
 def _opened(source: str | Path) -> Iterator[tuple[BinaryIO, str, int | None]]:
-    """Open a model: the stream, its name, and its size, if that is known."""
+    """Open a model: the stream, its name, and its size if known."""
     if str(source) == STREAM:
         yield cast(BinaryIO, sys.stdin.buffer), STREAM_NAME, None
         return
@@ -220,7 +220,7 @@ def _progress(label: str, size: int | None) -> Progress:
 
 
 def _refuse_other_source(out: Path, made: ConversionRecord, source: str | Path) -> None:
-    """Read a model for its checksum, and refuse one that a finished result was not made from."""
+    """Read a model for its checksum, and reject one that differs from the source of a finished result."""
     with _opened(source) as (stream, name, size), _progress("reading", size) as progress:
         reader = BinReader(stream, name)
         rows = Sent2VecRows(reader, read_vocabulary(reader))
@@ -239,7 +239,7 @@ def _refuse_other_source(out: Path, made: ConversionRecord, source: str | Path) 
 def _convert(
     source: str | Path, config: ConvertConfig, settings: ConversionSettings, folder: Path, name: str
 ) -> ConversionRecord:
-    """Write the weights while the model is read, and then the other files of the encoder."""
+    """Write the weights while the model is read, then the other files of the encoder."""
     import torch
 
     from paranmt_hf.encoders.modules.paranmt_tables import WEIGHTS_FILE
@@ -293,7 +293,7 @@ def _convert(
 
 
 def _unreachable(found: Sent2VecWords, cut: str) -> int:
-    """Count the words that no text can hold, because it is cut otherwise."""
+    """Count the words that no text can contain, because it is split differently."""
     words = (unit for unit in found.units[1:] if unit != END_OF_LINE)
     return sum(" " in unit or CUTTERS[cut](unit) != [unit] for unit in words)
 
@@ -320,7 +320,7 @@ def _kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.n
 
 
 def _chosen(start: int, block: np.ndarray, words: int, kept: np.ndarray | int) -> np.ndarray:
-    """Choose the rows of a block that are kept: all words, and some buckets.
+    """Select the rows of a block that are kept: all words, and some buckets.
 
     Args:
         start: Index of the first row.

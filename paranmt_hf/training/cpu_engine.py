@@ -99,7 +99,7 @@ class CpuTable:
         average(self._table.weight, bags.rows, bags.offsets, sentences, vectors, self.column)
 
     def slopes(self, gradient: np.ndarray, moves: np.ndarray) -> tuple[Units, Slopes]:
-        """Find the rows that a step moves and what their gradient follows from.
+        """Find the rows to update, and the factors of their gradient.
 
         The gradient is of the vectors that `add_means` added to last [sentence, all dimensions], float32; `moves`
         tells which vectors have one [sentence], bool.
@@ -120,7 +120,7 @@ class CpuTable:
         return float(squared_norm(self._table, units, slopes)) if not self.fixed else 0.0
 
     def update(self, units: Units, slopes: Slopes, factor: np.float32 = ONE) -> None:
-        """Make a step with the gradient times a factor; arguments as `slopes` returns them."""
+        """Perform a step with the gradient times a factor; arguments as returned by `slopes`."""
         self.step += 1
         if self.fixed:
             return
@@ -128,7 +128,7 @@ class CpuTable:
         update(self._table, units, slopes, factor, self.step, BETAS, size, floor)
 
     def catch_up(self) -> None:
-        """Bring all rows up to date."""
+        """Apply missed steps to all rows."""
         self._catch_up(np.flatnonzero(self._table.last).astype(np.int32))
 
     def _catch_up(self, rows: np.ndarray) -> None:
@@ -142,7 +142,7 @@ class CpuTable:
         return {name: torch.from_numpy(array) for name, array in zip(names, arrays, strict=True)}
 
     def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
-        """Go back to a checkpoint."""
+        """Restore a checkpoint."""
         self.step = step
         for name, value in self.state().items():
             value.copy_(state[name])
@@ -150,7 +150,7 @@ class CpuTable:
 
 @dataclass
 class CpuEngine:
-    """Trains averaging encoders, alone or combined, on the CPU; with a teacher, similarities are learned too."""
+    """Trains averaging encoders, alone or combined, on the CPU; with a teacher, on similarities too."""
 
     tables: Sequence[CpuTable]
     config: TrainConfig
@@ -158,11 +158,11 @@ class CpuEngine:
 
     @property
     def optimizers(self) -> Sequence[CpuTable]:
-        """What a checkpoint holds."""
+        """Optimizer states of a checkpoint."""
         return self.tables
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
-        """Mine negatives once, then make one step for each mini-batch; returns the loss of each.
+        """Mine negatives once, then perform one step for each mini-batch; returns the loss of each.
 
         Raises:
             DivergedError: A loss is not finite.
@@ -200,7 +200,7 @@ class CpuEngine:
         return chosen
 
     def _step(self, mega: MegaBatch, sentences: np.ndarray) -> float:
-        """Make one step on sentences [role, pair]: s, s' and, with a margin loss, t and t'."""
+        """Perform one step on sentences [role, pair]: s, s' and, with a margin loss, t and t'."""
         vectors = self.encode(mega, sentences.ravel())
         gradient, moves = np.empty_like(vectors), np.ones(len(vectors), np.bool_)
         if self.teacher is None:
@@ -227,7 +227,7 @@ class CpuEngine:
 def cpu_engine(
     composition: Composition, config: TrainConfig, pairs: int, teacher: TeacherVectors | None = None
 ) -> CpuEngine:
-    """Make the engine of an averaging encoder, whose tables are trained in place, for epochs of a number of pairs."""
+    """Create the engine of an averaging encoder, whose tables are trained in place, for epochs of some pairs."""
     schedule, column, tables = Schedule(learning_rates(pairs, config), config.optimizer), 0, []
     for part in composition.parts:
         fixed = config.freeze_words and part.family.units == "word"

@@ -1,4 +1,4 @@
-"""Encoders made from others: the mean of several, and one whose dimensions are in another order."""
+"""Encoders made from others: the mean of several, and one with rotated dimensions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ROTATION_PAIRS = 10_000
 
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> Derived:
-    """Average the weights of encoders that were trained from one start, in full precision.
+    """Average the weights of encoders that were trained from the same initial weights, in full precision.
 
     A model that was trained further on narrower data, averaged with its start, keeps part of its gain and recovers
     part of its loss (Wortsman et al. 2022, arXiv:2109.01903).
@@ -102,7 +102,7 @@ def _mean(located: Sequence[Model]) -> SentenceEncoder:
 
 
 def _kind(model: SentenceEncoder) -> tuple[Any, ...]:
-    """What models to be averaged must have in common, with how a BLSTM joins directions and what is pooled."""
+    """What averaged models must have in common, including how a BLSTM joins directions and pooling."""
     from paranmt_hf.encoders.composition import take_apart
 
     composition = take_apart(list(model))
@@ -115,7 +115,7 @@ def _kind(model: SentenceEncoder) -> tuple[Any, ...]:
 
 
 def _described(module: nn.Module) -> str:
-    """Name a module's class, and its activation if it has one."""
+    """Name of a module's class, and its activation if it has one."""
     activation = getattr(module, "activation_function", getattr(module, "activation", ""))
     return f"{type(module).__name__} {activation}"
 
@@ -242,7 +242,7 @@ def _vectors(encoder: SentenceEncoder, pairs: Pairs) -> Iterator[np.ndarray]:
 
 
 def _changed(values: Mapping[str, Any], rotated: SentenceEncoder) -> dict[str, Any]:
-    """What a rotated encoder changes in the record of the model."""
+    """The changes of a rotated encoder in the record of its model."""
     dimension = rotated.get_embedding_dimension()
     # The development score of all dimensions is not that of fewer.
     fewer = {"development": None} if values.get("dimension") != dimension else {}

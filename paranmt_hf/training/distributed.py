@@ -35,7 +35,7 @@ def own_device() -> torch.device:
 
 
 class Processes:
-    """The processes that train together, which all call the same methods in the same order."""
+    """The processes of a training run, which all call the same methods in the same order."""
 
     def __init__(self, rank: int, count: int, patient: distributed.ProcessGroup | None = None) -> None:
         self.rank, self.count, self._patient = rank, count, patient
@@ -75,7 +75,7 @@ class Processes:
 
 @cache
 def join(device: torch.device) -> Processes:
-    """Join the processes that were started together, for the rest of this process.
+    """Create the process group of the processes that were started together, for the rest of this process.
 
     Args:
         device: Where this process trains; a GPU becomes the current one.
@@ -97,7 +97,7 @@ def join(device: torch.device) -> Processes:
 
 
 def join_started(device: str | None) -> Processes | None:
-    """Join the processes that were started together; None if there is one.
+    """Create the process group of the processes that were started together; None if there is one process.
 
     Args:
         device: The device of the settings: `cpu`, `cuda`, or None for a GPU if there is one.
@@ -115,7 +115,7 @@ def barrier(device: str | None) -> None:
 
 
 def check_processes(config: TrainConfig, count: int) -> None:
-    """Refuse to train averaging models with several processes if one of them has no GPU, or no pair."""
+    """Reject several processes for averaging models if one of them has no GPU or no pair."""
     if config.device != "cuda":
         raise InputError(
             "averaging models are trained by one process on the CPU; choose `device` cuda, or start one process",
@@ -147,7 +147,7 @@ _lost: list[bool] = []
 
 @contextmanager
 def _together(count: int) -> Iterator[None]:
-    """Turn torch's errors about a lost process into one sentence."""
+    """Convert torch's errors about a lost process to one sentence."""
     try:
         yield
     except torch.OutOfMemoryError:
@@ -167,7 +167,7 @@ def _together(count: int) -> Iterator[None]:
 def summed(
     processes: Processes, sent: Sequence[tuple[torch.Tensor, torch.Tensor]], totals: Sequence[torch.Tensor]
 ) -> None:
-    """Add up gradients over all processes, in one exchange.
+    """Sum gradients over all processes, in one exchange.
 
     A GPU adds numbers to a row in an order that changes. So each process adds up the gradients of its own pairs, and
     all processes add up these, in the order of their ranks. No row occurs twice in the list of one process, so the
@@ -191,7 +191,7 @@ def summed(
 
 
 def with_others(processes: Processes, vectors: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
-    """Join vectors of this process [sentence, dimension] with those of the others, which are constants.
+    """Concatenate vectors of this process [sentence, dimension] with those of the others, which are constants.
 
     `sizes` has the sentences of each process; the vectors are in the order of the ranks [sentence, dimension].
     """

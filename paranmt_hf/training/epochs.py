@@ -1,4 +1,4 @@
-"""A run of an engine of averaging encoders: epochs, evaluations, early stop, checkpoints."""
+"""A training run with an engine of averaging encoders: epochs, evaluations, early stop, checkpoints."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ Prepare = Callable[[MegaBatch, np.random.Generator], MegaBatch]
 
 
 def evaluation_points(count: int, config: TrainConfig) -> set[int]:
-    """Mega-batches, of `count` in an epoch, after which the development set is scored; the last is among them."""
+    """Mega-batches, of `count` in an epoch, after which the development set is scored, including the last."""
     return {-(-count * part // config.evaluations) for part in range(1, config.evaluations + 1)}
 
 
 @dataclass
 class _Position:
-    """Position of a run: the epoch, and the number of its mega-batches that are done."""
+    """Position of a run: the epoch, and the number of its finished mega-batches."""
 
     epoch: int = 0
     mega: int = 0
@@ -125,7 +125,7 @@ class Epochs:
         return np.random.default_rng([self.config.seed, self._position.epoch, mega, 1])
 
     def _prepared(self) -> Iterator[MegaBatch]:
-        """The rest of the epoch, each mega-batch prepared while the one before is in use."""
+        """The rest of the epoch; each mega-batch is prepared during the training of the previous one."""
         prepare, megas = self._prepare, self._mega_batches()
         if prepare is None:
             return megas
@@ -210,7 +210,7 @@ class Epochs:
 
 
 def _ahead(items: Iterator[MegaBatch]) -> Iterator[MegaBatch]:
-    """Make each item in a thread while the one before is in use."""
+    """Compute each item in a thread while the previous one is in use."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, items, None)
         while (item := waiting.result()) is not None:

@@ -1,4 +1,4 @@
-"""What a training run starts from: models, vectors and data, each found, hashed and read once."""
+"""The inputs of a training run: models, vectors and data, each found, hashed and read once."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ NO_PAIRS: dict[str, Any] = {"sources": [], "ranges": {}, "unwanted_sentences": 0
 
 
 def listed(names: Names | None) -> list[str | Path]:
-    """One name or several as a list."""
+    """Wrap a single name in a list."""
     return [names] if isinstance(names, str | Path) else list(names or ())
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What a training run starts from.
+    """The inputs of a training run.
 
     Attributes:
         encoder: The encoder's settings; what a start decides is filled in.
@@ -70,12 +70,12 @@ class TrainingRun:
 
     @property
     def in_engine(self) -> bool:
-        """Whether an engine for averages trains it, and not the trainer."""
+        """Whether an engine for averages trains the encoder, not the trainer."""
         return not any(family.dense for family in self.encoder.families) and not self.config.needs_trainer
 
     @cached_property
     def settings(self) -> TrainingSettings:
-        """What determines the result."""
+        """Everything that determines the result."""
         revisions: dict[str, Any] = dict(zip(TEACHERS, (each.revision for each in self.teachers), strict=False))
         # If each process mines in all of a mega-batch, any number of them gives the same result.
         counts = not self.in_engine or self.config.mine_over == "rank"
@@ -91,12 +91,12 @@ class TrainingRun:
 
     @property
     def identity(self) -> Identity:
-        """What determines the result, as JSON values."""
+        """Everything that determines the result, as JSON values."""
         return as_json(self.settings)
 
     @property
     def inputs(self) -> dict[str, str]:
-        """Names, without folders, of what the run starts from; its settings hold only the checksums."""
+        """Names of the inputs without folders; the settings hold only their checksums."""
         models = {"init_from": self.encoder.init_from, **{name: getattr(self.config, name) for name in TEACHERS}}
         names = {option: plain_name(name) for option, name in models.items() if name}
         if isinstance(self.pairs, PairsAndText):
@@ -115,7 +115,7 @@ def resolve_inputs(
     text: Names | None = None,
     processes: int = 1,
 ) -> TrainingRun:
-    """Find what a run starts from; arguments as of `train`, and the number of processes."""
+    """Find the inputs of a run; arguments as in `train`, and the number of processes."""
     names = [name for name in (getattr(config, teacher) for teacher in TEACHERS) if name]
     _check_given(data, text, config, selection)
     # Quick checks come before the data is read, and that before torch is imported.
@@ -138,7 +138,7 @@ def resolve_inputs(
 
 
 def _check_given(data: object, text: object, config: TrainConfig, selection: PairSelection) -> None:
-    """Refuse data that do not go with the settings; arguments as of `train`."""
+    """Reject data that do not fit the settings; arguments as in `train`."""
     if text is not None and config.margin_weight:
         raise InputError(
             "`text` has sentences without paraphrases, which only a teacher helps to learn from; give `teacher` and "
@@ -152,7 +152,7 @@ def _check_given(data: object, text: object, config: TrainConfig, selection: Pai
 
 
 def _check_settings(run: TrainingRun) -> None:
-    """Refuse settings that would be recorded and have no effect on what is learned."""
+    """Reject settings that would be recorded without an effect on the result."""
     config = run.config
     if config.neighbours and not run.in_engine:
         raise InputError("`neighbours` is for averaging models trained in float32", option="neighbours")
@@ -161,7 +161,7 @@ def _check_settings(run: TrainingRun) -> None:
 
 
 def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEncoder | None, Path | None]:
-    """Find what an encoder starts from.
+    """Find the initial weights and vectors of an encoder.
 
     Returns the settings, resolved; the encoder to continue from and the file of word vectors, at most one of them.
     """
@@ -176,7 +176,7 @@ def resolve_encoder(encoder: EncoderConfig) -> tuple[EncoderConfig, SentenceEnco
 
 
 def encoder_identity(encoder: EncoderConfig, start: SentenceEncoder | None, vectors: Path | None) -> EncoderConfig:
-    """Replace the names in the settings of an encoder by checksums; arguments as `resolve_encoder` returns them."""
+    """Replace the names in the settings of an encoder by checksums; arguments as returned by `resolve_encoder`."""
     if start is not None:
         revision = start.source.revision if start.source is not None else None
         return EncoderConfig(model=encoder.model, init_from=revision)
@@ -184,7 +184,7 @@ def encoder_identity(encoder: EncoderConfig, start: SentenceEncoder | None, vect
 
 
 def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
-    """Fill in what a start decides, and refuse settings of another encoder."""
+    """Fill in settings from the initial encoder, and reject those of another encoder."""
     from paranmt_hf.encoders.composition import take_apart
 
     name = take_apart(list(start)).name
@@ -208,7 +208,7 @@ def vectors_file(path: str) -> Path:
 
 
 def sentences_of(folder: str | Path) -> set[str]:
-    """Every sentence of the STS sets in a folder, the benchmark's training part included."""
+    """Every sentence of the STS sets in a folder, including the benchmark's training part."""
     folder = Path(folder).expanduser()
     sets = list(read_sts(folder))
     for benchmark in (folder, folder / "STSBenchmark"):
@@ -218,12 +218,12 @@ def sentences_of(folder: str | Path) -> set[str]:
 
 
 def holds_training(work: Path) -> bool:
-    """Tell whether a work folder holds what took long to make: a checkpoint, vectors of a teacher."""
+    """Whether a work folder holds expensive work: a checkpoint, or vectors of a teacher."""
     return any(work.glob("**/checkpoint*")) or any(work.glob("teacher/**/part-*"))
 
 
 class PairsAndText:
-    """Pairs, followed by the sentences of text, two of which form a row.
+    """Pairs, followed by sentences of text, every two of which form a row.
 
     They are not paraphrases, so this is for a teacher alone.
 
@@ -248,7 +248,7 @@ class PairsAndText:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the sentences, as JSON values."""
+        """Everything that determines the sentences, as JSON values."""
         pairs = self._pairs.identity if self._pairs is not None else NO_PAIRS
         return {
             **pairs,
@@ -269,7 +269,7 @@ class PairsAndText:
 
     @property
     def left_out(self) -> str:
-        """What the last reading left out, in words."""
+        """Description of what the last reading left out."""
         of_pairs = [self._pairs.left_out] if self._pairs is not None else []
         counts = [f"{count:,} were left out, {reason}" for reason, count in self._reasons.items() if count]
         read = self._read + sum(self._dropped.values())
@@ -281,7 +281,7 @@ class PairsAndText:
         return {**dropped, "with a sentence of the excluded sets, or eight words of one": self._shared}
 
     def errors(self) -> Iterator[pa.Table]:
-        """Read no pairs that differ in a number or a negation; these are for a margin loss."""
+        """Yield no pairs with errors, which are only for a margin loss."""
         return iter(())
 
     def batches(self) -> Iterator[pa.Table]:
@@ -307,7 +307,7 @@ class PairsAndText:
         yield from self._sentences()
 
     def _sentences(self) -> Iterator[pa.Array]:
-        """Read the text without unwanted sentences, and count these."""
+        """Read the text without excluded sentences, and count these."""
         self._shared = self._read = 0
         report = Report()
         for column in self._text.batches(report) if self._text is not None else ():

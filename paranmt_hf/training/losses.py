@@ -69,7 +69,7 @@ def margin_loss(
 def margin_loss_and_gradient(
     vectors: torch.Tensor, roles: int, margin: float, of: int | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Compute the loss with its gradient, in a quarter of the operations that autograd needs.
+    """Compute the loss and its gradient, with a quarter of the operations of autograd.
 
     Args:
         vectors: Vectors s, s', t and, with two sides, t' of all pairs [role x pair, dimension].
@@ -145,14 +145,14 @@ def listwise_loss(vectors: torch.Tensor, teacher: torch.Tensor, temperature: flo
 
 
 def teacher_loss(vectors: torch.Tensor, teacher: torch.Tensor, config: TrainConfig) -> torch.Tensor:
-    """Compute the loss over a teacher's similarities that the settings name; arguments as of the two losses."""
+    """Compute the teacher loss that the settings name; arguments as in the two losses."""
     if config.teacher_loss == "listwise":
         return listwise_loss(vectors, teacher, config.temperature)
     return similarity_loss(vectors, teacher, weighted=config.weigh_similar)
 
 
 def diverged(step: str, loss: float) -> DivergedError:
-    """Make the error for a loss, or for vectors that give a loss, that is not finite."""
+    """Create the error for a loss, or for vectors, that are not finite."""
     return DivergedError(
         f"the loss of step {step} is {loss}; lower the learning rate or look for broken initial vectors"
     )
@@ -187,7 +187,7 @@ def combined_loss(
 
 @dataclass
 class Pull:
-    """A weight that is pulled towards a centre, all of its rows in every step.
+    """A weight that is pulled towards a centre, in all rows and in every step.
 
     Attributes:
         weight: The weight, of any shape.
@@ -203,7 +203,7 @@ class Pull:
     rows: torch.Tensor | None = None
 
     def penalty(self) -> torch.Tensor:
-        """Strength times the squared distance from the centre, a scalar that has a gradient."""
+        """Strength times the squared distance from the centre, a differentiable scalar."""
         weight = self.weight if self.rows is None else embedding(self.rows, self.weight, sparse=True)
         if self.centre is None:
             return self.strength * weight.square().sum()
@@ -212,12 +212,12 @@ class Pull:
 
 
 def penalty(pulls: Iterable[Pull]) -> torch.Tensor | float:
-    """Add up the penalties of weights; 0.0 if there are none."""
+    """Sum the penalties of weights; 0.0 if there are none."""
     return sum((pull.penalty() for pull in pulls), 0.0)
 
 
 def towards_zero(weights: Iterable[torch.Tensor], strength: float) -> list[Pull]:
-    """Pull weights towards zeros; weights that are not trained are left out, and all if the strength is 0."""
+    """Pull weights towards zero; frozen weights are left out, and all if the strength is 0."""
     return [Pull(weight, strength) for weight in weights if strength and weight.requires_grad]
 
 
@@ -227,7 +227,7 @@ def towards_initial(weights: Iterable[torch.Tensor], strength: float) -> list[Pu
 
 
 def rows_towards_initial(table: torch.Tensor, rows: torch.Tensor, strength: float) -> list[Pull]:
-    """Pull the distinct rows [row] of a table that are trained towards their current values; see `towards_zero`."""
+    """Pull the distinct trained rows [row] of a table towards their current values; see `towards_zero`."""
     return [Pull(table, strength, table.detach()[rows], rows)] if strength and table.requires_grad else []
 
 

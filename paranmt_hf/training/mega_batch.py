@@ -76,7 +76,7 @@ def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def excluded(keys: np.ndarray, *, one_sided: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """List which sentences may not be whose negatives: copies of its paraphrases, see `paraphrases`.
+    """List the excluded negatives of each sentence: copies of its paraphrases, see `paraphrases`.
 
     Args:
         keys: Key of each of the sentences [references; translations] [2 x pair]; equal for equal sentences.
@@ -136,7 +136,7 @@ def hardest(
     asking: torch.Tensor | None = None,
     block: int | None = None,
 ) -> torch.Tensor:
-    """Find the most similar allowed sentence of each sentence on a device, without a synchronisation with the host.
+    """Find the most similar allowed sentence of each sentence on a device, without synchronising with the host.
 
     Args:
         vectors: Vectors of the candidates [sentence, dimension].
@@ -191,7 +191,7 @@ def _mine_tiles(unit: torch.Tensor, rows: np.ndarray, columns: np.ndarray, preci
 
 
 def _keep_better(values: np.ndarray, places: np.ndarray, start: int, found: np.ndarray, where: np.ndarray) -> None:
-    """Keep the best of some segments, the first of which begins with sentence `start`."""
+    """Keep the best of some segments, the first of which begins at sentence `start`."""
     slot = start // SEGMENT % SLOTS
     slots = slice(slot, slot + found.shape[1])
     better = found > values[:, slots]
@@ -286,7 +286,7 @@ def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
 
 @compiled()
 def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Choose among the best of the segments: the chosen sentence [sentence], int64; -1 where all are excluded.
+    """Select the best of all segments: the sentence [sentence], int64; -1 if all are excluded.
 
     Args:
         values: Similarity of each sentence's best in each segment, in units of 2^-24 [sentence, segment], int32.
@@ -324,7 +324,7 @@ def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors
 
 
 def draw_negatives(keys: np.ndarray, generator: np.random.Generator, *, one_sided: bool = False) -> np.ndarray:
-    """Draw an allowed sentence at random for each sentence; shapes as of `mine_negatives`."""
+    """Sample an allowed sentence for each sentence at random; shapes as in `mine_negatives`."""
     count = len(keys)
     # One-sided, references draw among references, which come first.
     queries = count // 2 if one_sided else count

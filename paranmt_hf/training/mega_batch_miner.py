@@ -60,7 +60,7 @@ class MarginLoss(nn.Module):
 
 
 class MegaBatchMiner:
-    """Mini-batches with negatives that the model itself finds for each mega-batch (ParaNMT-50M, section 4).
+    """Mini-batches with negatives that the model itself mines in each mega-batch (ParaNMT-50M, section 4).
 
     The trainer reads a mini-batch one step ahead, so a mega-batch is mined with the weights before the last step of
     the one before it. For one process, with `dataloader_num_workers=0`, which is the trainer's default.
@@ -99,7 +99,7 @@ class MegaBatchMiner:
         self.dataset = self._pairs.with_transform(self._with_negatives)
 
     def _with_negatives(self, rows: Mapping[str, list[Any]]) -> dict[str, list[str]]:
-        """Rows as the trainer reads them: s, s', t and, with two sides, t'."""
+        """Rows for the trainer: s, s', t and, with two sides, t'."""
         if get_worker_info() is not None:
             raise InputError("a MegaBatchMiner works without workers that load data; set dataloader_num_workers=0")
         unmined = [""] * (1 if self.config.one_sided else 2)
@@ -110,7 +110,7 @@ class MegaBatchMiner:
     def sampler(
         self, dataset: datasets.Dataset, batch_size: int, drop_last: bool, **options: Any
     ) -> DefaultBatchSampler:
-        """Make the batch sampler; `SentenceTransformerTrainingArguments(batch_sampler=miner.sampler)`."""
+        """Create the batch sampler; `SentenceTransformerTrainingArguments(batch_sampler=miner.sampler)`."""
         known = "row" in (getattr(dataset, "column_names", None) or ())
         if not known or len(dataset) != len(self._pairs) or dataset._indices is not None:
             raise InputError(
@@ -120,7 +120,7 @@ class MegaBatchMiner:
         return _MegaBatchSampler(self, len(dataset), batch_size, drop_last)
 
     def mine(self, rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Find the negatives of the pairs of a mega-batch, by their indices [pair].
+        """Mine the negatives of the pairs of a mega-batch, given by index [pair].
 
         Returns:
             The indices of the pairs that have all negatives, in the same order.
@@ -154,7 +154,7 @@ class _MegaBatchSampler(DefaultBatchSampler):
         self._miner, self._count, self.epoch = miner, count, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch, which decides the order."""
+        """Set the epoch, which determines the order."""
         self.epoch = epoch
 
     def __len__(self) -> int:

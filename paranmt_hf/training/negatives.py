@@ -1,4 +1,4 @@
-"""What mega-batches do: the negatives that given sentences get. ParaNMT-50M (Wieting & Gimpel 2018), table 7."""
+"""The negatives of given sentences by mega-batch size. ParaNMT-50M (Wieting & Gimpel 2018), table 7."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXCLUDED = -2
 
 @dataclass(frozen=True)
 class NegativesConfig:
-    """Which mega-batches negatives are mined in.
+    """The mega-batches in which negatives are mined.
 
     Attributes:
         mega_batches: Values of M, the number of mini-batches in a mega-batch.
@@ -44,7 +44,7 @@ class NegativesConfig:
 
 @dataclass(frozen=True)
 class Negative:
-    """The negative of a sentence: for which M, how similar (cosine, in [-1, 1]), and which sentence."""
+    """The negative of a sentence: its mega-batch size M, cosine in [-1, 1], and text."""
 
     mega_batch: int
     similarity: float
@@ -81,7 +81,7 @@ def mined_negatives(
     encoder: str | Path = EMBEDDED,
     config: NegativesConfig | None = None,
 ) -> MinedNegatives:
-    """Show the hard negatives that sentences get in random mega-batches of a corpus (ParaNMT-50M, table 7).
+    """Show the hard negatives of sentences in random mega-batches of a corpus (ParaNMT-50M, table 7).
 
     A larger mega-batch holds the smaller ones, so its negative is at least as similar.
 
@@ -124,7 +124,7 @@ def random_pairs(pairs: Pairs, seed: int) -> list[tuple[str, str]]:
 def _exclude_paraphrases(
     similarities: np.ndarray, sentences: Sequence[str], candidates: Sequence[str], config: NegativesConfig
 ) -> None:
-    """Give what cannot be a sentence's negative a similarity [sentence, candidate] below all others, in place.
+    """Set the similarities [sentence, candidate] of excluded negatives below all others, in place.
 
     That is what training excludes: each sentence is added to the pairs as one that is paired with itself. Candidate 2k
     is paired with 2k + 1.

@@ -1,4 +1,4 @@
-"""Adam and AdaGrad: the sizes of their steps, and the optimizers of models that run through the trainer.
+"""Adam and AdaGrad: the sizes of their steps, and the optimizers of models trained by the trainer.
 
 Dense Adam moves every row of a table in every step, also those without a gradient: their averages decay and the row
 drifts on. The engines of averaging models leave such a row alone until it is read again, and then apply the steps that
@@ -39,7 +39,7 @@ def learning_rates(pairs: int, config: TrainConfig) -> np.ndarray:
 
 
 class Schedule:
-    """What changes from step to step.
+    """Values that change from step to step.
 
     Args:
         rates: Learning rate of each step [step], from step 1.
@@ -81,7 +81,7 @@ class TableAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        """Make one step."""
+        """Perform one step."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 if parameter.grad is not None:
@@ -107,7 +107,7 @@ class TableAdam(torch.optim.Optimizer):
 
 
 def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> torch.optim.Optimizer:
-    """Make the optimizer of the weights of a model that are trained; on the CPU the gradients of tables are sparse."""
+    """Create the optimizer of the trained weights of a model; on the CPU the gradients of tables are sparse."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer: torch.optim.Optimizer
     if config.optimizer == "adagrad":
@@ -151,7 +151,7 @@ def clip(gradients: Sequence[torch.Tensor], limit: float) -> None:
 
 
 def leave_first_row(weight: torch.Tensor) -> Any:  # noqa: ANN401 - torch does not name the class of the handle
-    """Remove the gradient of row 0 of a table, so that the row of unknown units stays zeros.
+    """Zero the gradient of row 0 of a table, so that the row of unknown units stays zero.
 
     Returns a handle whose `remove()` ends it.
     """

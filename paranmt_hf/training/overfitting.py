@@ -1,4 +1,4 @@
-"""The measure of overfitting: how far pairs stand out from their negatives. arXiv:1511.08198, section 5."""
+"""A measure of overfitting: the margin between pairs and their negatives. arXiv:1511.08198, section 5."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHORTEST = 1e-12
 
 @dataclass(frozen=True)
 class OverfittingConfig:
-    """Which pairs overfitting is measured on, and where their negatives are from (arXiv:1511.08198, section 5).
+    """Pairs for the measure of overfitting, and the source of their negatives (arXiv:1511.08198, section 5).
 
     Attributes:
         pool: Number of pairs among which the most similar negatives are searched, as in a mini-batch.
@@ -51,7 +51,7 @@ def evaluate_overfitting(
     development: str | Path | None = None,
     config: OverfittingConfig | None = None,
 ) -> Evaluation:
-    """Measure how far training pairs stand out from their negatives; arXiv:1511.08198, section 5.
+    """Measure the margin between training pairs and their negatives; arXiv:1511.08198, section 5.
 
     The figure is the mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2), in [-4, 4]. A model that sets its training
     pairs apart by much more than pairs that it has not seen has overfitted.
@@ -85,7 +85,7 @@ def evaluate_overfitting(
 
 
 class MarginPairs:
-    """Training pairs, and pairs of a development set (or its place), over which encoders are measured; read once."""
+    """Training pairs and, if given, development pairs for the measurement of encoders; read once."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class MarginPairs:
         return len(self._train[0])
 
     def measure(self, encoder: Encoder) -> list[Row]:
-        """Measure an encoder on training pairs, on development pairs, and the difference."""
+        """Measure an encoder on training pairs and development pairs, and the difference."""
         train = self._mean(encoder, *self._train)
         rows = [Row(name="train", values={"margin": train}, items=self.pairs)]
         if (held_out := self._development) is not None:
@@ -149,7 +149,7 @@ def pool_margins(vectors: np.ndarray, keys: np.ndarray) -> np.ndarray:
 def mean_margin(
     encoder: Encoder, first: Sequence[str], second: Sequence[str], *, pool: int = 100, seed: int = 1
 ) -> float:
-    """Average the margins of pairs (first and second sides) in random pools, over those that have negatives.
+    """Average the margins of pairs (first and second sides) in random pools, over those with negatives.
 
     `pool` is the number of pairs among which the negatives of each are searched; at least 2.
     """

@@ -29,7 +29,7 @@ KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
 
 
 class RowLookup(Protocol):
-    """Something that looks up the rows of sentences."""
+    """Looks up the rows of sentences."""
 
     def bags(self, table: TokenTable) -> Bags:
         """Look up every unit of every sentence."""
@@ -38,7 +38,7 @@ class RowLookup(Protocol):
 
 @dataclass(frozen=True)
 class MegaBatch:
-    """Some pairs; sentences are the references and then the translations.
+    """Some pairs; sentences are the references, then the translations.
 
     Attributes:
         bags: Rows of the sentences [2 x pair] under each reader, perhaps followed by further sentences.
@@ -58,11 +58,11 @@ class MegaBatch:
 
     @property
     def sentences(self) -> int:
-        """Number of sentences, with further ones."""
+        """Number of sentences, including additional ones."""
         return len(next(iter(self.bags.values())))
 
     def take(self, sentences: np.ndarray) -> MegaBatch:
-        """Choose sentences by position [2 x pair], all references before their translations."""
+        """Select sentences by position [2 x pair], all references before their translations."""
         chosen = {name: bags.take(sentences) for name, bags in self.bags.items()}
         bags = {name: Bags(part.rows.astype(np.int32), part.offsets) for name, part in chosen.items()}
         return MegaBatch(bags, self.keys[sentences])
@@ -173,7 +173,7 @@ class PairStore:
             raise InputError(f"{folder} is damaged; remove that folder and run again") from None
 
     def is_whole(self) -> bool:
-        """Whether every file is as it was written; reads all of them."""
+        """Whether every file is intact; reads all of them."""
         files = ((self._folder / name, wanted) for name, wanted in self._checksums.items())
         return all(path.is_file() and checksum(path) == wanted for path, wanted in files)
 
@@ -182,7 +182,7 @@ class PairStore:
         return self._mapped("keys", np.uint64, 2 * self.pairs).reshape(-1, 2)
 
     def rows_of(self, reader: str) -> np.ndarray:
-        """The distinct rows of the pairs under a reader [row], ascending, int64."""
+        """Distinct rows of the pairs in the lookup `name` [row], ascending, int64."""
         bounds = self._mapped(f"{reader}.bounds", np.int64, 2 * self.pairs + 1)
         rows = self._mapped(f"{reader}.rows", _row_type(self._rows[reader]), int(bounds[-1]))
         used = np.zeros(self._rows[reader], bool)
@@ -219,11 +219,11 @@ class PairStore:
             yield _choose(everything, waiting)
 
     def mega_batches(self, size: int, *, seed: int, epoch: int, start: int = 0) -> Iterator[MegaBatch]:
-        """Read an epoch, whose order the seed and the epoch decide; other arguments as of `in_order`."""
+        """Read an epoch, whose order the seed and the epoch decide; other arguments as in `in_order`."""
         return self.in_order(self._shuffled(seed, epoch), size, start=start)
 
     def _shuffled(self, seed: int, epoch: int) -> Iterator[np.ndarray]:
-        """The pairs of each buffer of blocks, at random [pair]."""
+        """The pairs of each buffer of blocks, shuffled [pair]."""
         blocks = np.random.default_rng([seed, epoch]).permutation(-(-self.pairs // BLOCK_PAIRS))
         for index, low in enumerate(range(0, len(blocks), BUFFER_BLOCKS)):
             pairs = (blocks[low : low + BUFFER_BLOCKS, None] * BLOCK_PAIRS + np.arange(BLOCK_PAIRS)).ravel()
@@ -238,12 +238,12 @@ class PairStore:
 
 
 def _choose(everything: MegaBatch, pairs: np.ndarray) -> MegaBatch:
-    """Take pairs of a store, where pair p is the sentences 2p, its reference, and 2p + 1, its translation."""
+    """Select pairs of a store; pair p is the sentences 2p, its reference, and 2p + 1, its translation."""
     return everything.take(np.concatenate([2 * pairs, 2 * pairs + 1]))
 
 
 class TokenStore:
-    """The tokens of pairs as `write_tokens` wrote them: the token of each id, and the pairs of each batch."""
+    """The tokens of pairs, written by `write_tokens`: the token of each id, and the pairs of each batch."""
 
     def __init__(self, folder: Path, vocabulary: list[str], batches: list[int]) -> None:
         self._folder, self._vocabulary, self._batches = folder, vocabulary, batches
@@ -268,7 +268,7 @@ class TokenStore:
                 yield sides[0], sides[1]
 
     def drop_tokens(self) -> None:
-        """Delete the tokens; the keys stay."""
+        """Delete the tokens; the keys are kept."""
         for name in (IDS, LENGTHS):
             (self._folder / name).unlink(missing_ok=True)
 
@@ -276,7 +276,7 @@ class TokenStore:
 def write_tokens(
     batches: Iterable[tuple[pa.Array, pa.Array]], folder: Path, count: Callable[[TokenTable], None] | None = None
 ) -> TokenStore:
-    """Cut the text of pairs into word tokens and write these, and a key for each sentence.
+    """Split the text of pairs into word tokens and write these, with a key for each sentence.
 
     `batches` gives references and translations [pair]; `count` is called with each table, to count its units.
     """
@@ -303,7 +303,7 @@ def write_tokens(
 
 
 def keys_are_whole(folder: Path) -> bool:
-    """Tell whether the keys in a folder are as `write_tokens` wrote them."""
+    """Whether the keys in a folder are as `write_tokens` wrote them."""
     try:
         return (folder / CHECKSUM).read_text(encoding="utf8") == checksum(folder / KEYS)
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Other orders and contents of stored pairs: with wrong translations, sentence by sentence, by neighbourhood.
+"""Views of stored pairs: with wrong translations, sentence by sentence, or ordered by neighbourhood.
 
 None of them is in the papers.
 """
@@ -19,7 +19,7 @@ WIDENED_ROWS = 10_000
 
 
 class PairsWithErrors(PairStore):
-    """Pairs whose mega-batches contain wrong translations of their references as further sentences.
+    """Pairs whose mega-batches also contain wrong translations of their references.
 
     A wrong translation differs from its reference in a number or a negation.
 
@@ -68,7 +68,7 @@ class PairsWithErrors(PairStore):
 
 
 def with_errors(chosen: np.ndarray, vectors: torch.Tensor, errors: np.ndarray) -> np.ndarray:
-    """Replace mined negatives, as `select_negatives` returns them, by wrong translations that are more similar.
+    """Replace mined negatives, in the form of `select_negatives`, by wrong translations that are more similar.
 
     The vectors are of all sentences of the mega-batch [sentence, dimension], wrong translations last; `errors` has the
     position of the wrong translation of each pair [pair], or -1. A sentence without a negative stays without.
@@ -84,7 +84,7 @@ def with_errors(chosen: np.ndarray, vectors: torch.Tensor, errors: np.ndarray) -
 
 
 class DistinctSentences:
-    """The distinct sentences of some pairs; two form a pair, so that batches keep their sizes.
+    """The distinct sentences of some pairs; every two form a pair, so that batches keep their sizes.
 
     Args:
         store: The pairs.
@@ -156,6 +156,6 @@ def neighbour_order(vectors: np.ndarray, size: int, generator: np.random.Generat
 
 
 def along(vectors: np.ndarray, items: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Position of some items [item] of `vectors` on a line [dimension]: [item], float32."""
+    """Projection of some items [item] of `vectors` on a direction [dimension]: [item], float32."""
     parts = [items[start : start + WIDENED_ROWS] for start in range(0, len(items), WIDENED_ROWS)]
     return np.concatenate([vectors[part].astype(np.float32) @ direction for part in parts])

@@ -1,4 +1,4 @@
-"""What training needs before its first step: the encoder, the pairs as rows, the teacher's vectors.
+"""The inputs of training before its first step: the encoder, the pairs as rows, the teacher's vectors.
 
 Each is made once and kept in the work folder, so that a resumed run does not read the corpus again.
 """
@@ -49,7 +49,7 @@ ERROR_PAIRS, ERROR_TOKENS = "errors", "error-tokens"
 def prepare_training(
     run: TrainingRun, work: Path, teacher_cache: Path
 ) -> tuple[SentenceEncoder, PairStore, TeacherVectors | None]:
-    """Make what training starts from, unless an earlier run did.
+    """Create the inputs of training, unless an earlier run did.
 
     Returns the encoder with its initial weights, the pairs as rows of its tables, and the teacher's vectors, if any;
     these are kept in the given folder, unless the settings name one.
@@ -78,7 +78,7 @@ def prepare_training(
 
 
 def _whole_initial(work: Path) -> Model | None:
-    """Find the encoder with its initial weights, if it is as it was written."""
+    """Find the encoder with its initial weights, if it is intact."""
     try:
         found = locate(work / INITIAL)
         if found.revision == (work / INITIAL_CHECKSUM).read_text(encoding="utf8"):
@@ -89,7 +89,7 @@ def _whole_initial(work: Path) -> Model | None:
 
 
 def _whole_pairs(folder: Path, run: TrainingRun, work: Path) -> PairStore | None:
-    """Find the pairs as rows, and for a teacher the keys of all sentences, if they are as they were written."""
+    """Find the pairs as rows, and for a teacher the keys of all sentences, if they are intact."""
     if not (folder / ABOUT).exists():
         return None
     with suppress(InputError):
@@ -120,7 +120,7 @@ def _build(run: TrainingRun, counter: UnitCounter) -> SentenceEncoder:
 def build_for(
     config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: Path | None, *, seed: int
 ) -> SentenceEncoder:
-    """Make an encoder with initial weights, from the counts of a text's units and a file of word vectors, if any.
+    """Build an encoder with initial weights, from the unit counts of a text and a file of word vectors, if any.
 
     Raises:
         UnfitError: The settings fit neither together nor to the text or the file, or the memory is too small for them.
@@ -193,7 +193,7 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
 
 
 def _readers(model: SentenceEncoder) -> tuple[dict[str, RowLookup], dict[str, int]]:
-    """Readers of an encoder's tables, which turn sentences into rows, and the number of rows, by name."""
+    """Lookups of an encoder's tables, which convert sentences to rows, and the number of rows, by name."""
     vocabularies = {part.reader: part.vocabulary for part in take_apart(list(model)).parts}
     return (
         {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()},

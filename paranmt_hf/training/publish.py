@@ -1,4 +1,4 @@
-"""Encoders as something that is published: folder, record, results and published files must be of one model."""
+"""Publishing encoders: folder, record, results and published files must belong to one model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
 
 @dataclass(frozen=True)
 class _Origin:
-    """A way to make encoders: the record, the values of the card, and what `About` should say."""
+    """A way to make encoders: the record, the card values, and the required fields of `About`."""
 
     read: Callable[[Path], Any]
     values: Callable[..., dict[str, Any]]
@@ -45,7 +45,7 @@ class _Origin:
 
 
 def belongs_to_an_encoder(path: str) -> bool:
-    """Tell whether a file of a repository can be one of a published encoder."""
+    """Whether a file of a repository belongs to a published encoder."""
     return path == RESULTS_FILE or bool(_FILES.fullmatch(path) or _CODE_FILES.fullmatch(path))
 
 
@@ -88,7 +88,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
 
 
 def _files(folder: Path) -> dict[str, Content]:
-    """The files of an encoder that are published, with the code that it needs if this package is not installed.
+    """The files of an encoder to publish, with the code that it needs without this package.
 
     The code is that of this version, which has loaded the model, and not that in the folder.
     """
@@ -100,7 +100,7 @@ def _files(folder: Path) -> dict[str, Content]:
 
 
 def results_of_weights(results: Sequence[Any], folder: Path) -> Results:
-    """Choose the last results on STS of an encoder's weights among some results, or files of them."""
+    """Select the last STS results of an encoder's weights among some results, or files of them."""
     read = [each for one in results for each in (read_results(one) if isinstance(one, str | Path) else [one])]
     weights = weights_checksum(folder)
     matching = [each for each in read if each.weights == weights and each.kind == "sts"]
@@ -128,7 +128,7 @@ def _missing(about: About, record: Any, results: Results | None, origin: _Origin
 
 
 def other_kind(folder: Path) -> str | None:
-    """Name what a folder holds if its record says that it is not an encoder trained on pairs."""
+    """Name the content of a folder whose record is not of an encoder trained on pairs."""
     kind = kind_of(folder)
     return None if kind is None or kind is ENCODER else kind.title
 

@@ -1,4 +1,4 @@
-"""What training writes down next to a model, its `training.json`, and the course of a run."""
+"""The record of a trained model, `training.json`, and the course of a run."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class AveragedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class Rotation:
-    """How the dimensions of a model were ordered after its training.
+    """How the dimensions of a model were rotated after its training.
 
     Attributes:
         model: The model before.
@@ -132,7 +132,7 @@ class Rotation:
 
 @dataclass(frozen=True)
 class ShownData:
-    """What cards read about the data of a model, in its settings under `data`.
+    """The data of a model as cards show them, under `data` in its settings.
 
     Attributes:
         sources: Parquet files by their names, files of phrases, releases, or datasets on the Hub.
@@ -169,7 +169,7 @@ class _Phrases:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What determines a trained model.
+    """Everything that determines a trained model.
 
     Attributes:
         encoder: The encoder; of vectors and a start their checksums.
@@ -234,7 +234,7 @@ class TrainingRecord(Record):
         return record
 
     def for_card(self) -> dict[str, Any]:
-        """Give what a card shows: everything except the course of loss and score."""
+        """Return what a card shows: everything except the course of loss and score."""
         history = {name: getattr(self.history, name) for name in ("pairs", "seconds", "best_step")}
         return {**self.to_json(), "history": history}
 
@@ -291,7 +291,7 @@ class DerivedRecord(Record):
         return cls(settings=settings, values=values, **made)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON values."""
+        """Return the record as JSON values."""
         return self.values
 
 
@@ -320,5 +320,5 @@ def training_values(folder: Path) -> dict[str, Any]:
 
 
 def basis_of(values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON values
-    """Find the rotation of a model's dimensions: its own, or that of the model it was trained from; or None."""
+    """The rotation of a model's dimensions: its own, or that of its initial model; None if there is none."""
     return values.get("rotated") or values.get("basis")

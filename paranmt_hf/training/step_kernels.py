@@ -33,7 +33,7 @@ class Table(NamedTuple):
 
 
 class Decay(NamedTuple):
-    """What rows miss in steps without a gradient.
+    """Missed updates of rows in steps without a gradient.
 
     Attributes:
         first: Factor of `Table.first` after a number of steps [step + 1], float32.
@@ -51,7 +51,7 @@ class Decay(NamedTuple):
 
 
 class Units(NamedTuple):
-    """The distinct rows of some sentences and the sentences that use them.
+    """The distinct rows of some sentences and the sentences that contain them.
 
     Attributes:
         rows: The rows in the order of their first use [row], int32.
@@ -65,7 +65,7 @@ class Units(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """The gradient of a loss, from which that of each row follows.
+    """The gradient of a loss in the form from which that of each row is computed.
 
     Attributes:
         gradient: Gradient of each sentence's vector [sentence, all dimensions], float32.
@@ -88,7 +88,7 @@ class Slopes(NamedTuple):
 
 @compiled()
 def find_units(rows: np.ndarray, offsets: np.ndarray, sentences: np.ndarray, place: np.ndarray) -> Units:
-    """Find the rows that some sentences use.
+    """Find the rows of some sentences.
 
     The buffer `place` numbers rows [row of the table], int32; it holds -1 everywhere, before and after.
     """
@@ -137,7 +137,7 @@ def _drift(
 
 @compiled()
 def catch_up(table: Table, rows: np.ndarray, step: int, decay: Decay) -> None:
-    """Apply to rows [row] of a table the steps of Adam that they missed, in closed form (see `Schedule`)."""
+    """Apply the missed steps of Adam to rows [row] of a table, in closed form (see `Schedule`)."""
     for row in rows:
         last = table.last[row]
         if last == 0 or last == step:
@@ -165,7 +165,7 @@ def average(
     vectors: np.ndarray,
     column: int,
 ) -> None:
-    """Add the mean row of each chosen sentence to its vector [chosen, all dimensions], from a column on.
+    """Add the mean row of each chosen sentence to its vector [chosen, all dimensions], starting at a column.
 
     `rows` has the row of each unit [unit], sentence after sentence, and `offsets` the bounds [sentence + 1].
     """
@@ -193,7 +193,7 @@ def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
 def _pass_back(
     gradient: np.ndarray, own: np.ndarray, one: np.ndarray, alpha: np.float32, other: np.ndarray, beta: np.float32
 ) -> None:
-    """Turn the gradient of a direction, alpha times one vector plus beta times another, into that of `own`."""
+    """Convert the gradient of a direction, alpha times one vector plus beta times another, to that of `own`."""
     length = np.sqrt(_dot(own, own))
     share = ONE / max(length, SHORTEST)
     # The part along the vector itself changes its length alone, which the cosine does not see.
@@ -275,7 +275,7 @@ def _adagrad(weight: np.ndarray, squares: np.ndarray, gradient: np.ndarray, size
 def _sum_over_sentences(
     total: np.ndarray, users: np.ndarray, gradient: np.ndarray, moves: np.ndarray, lengths: np.ndarray, column: int
 ) -> None:
-    """Write the gradient of a row that some sentences use into `total` [dimension]."""
+    """Sum the gradient of a row over its sentences into `total` [dimension]."""
     total[:] = ZERO
     for sentence in users:
         if moves[sentence]:
@@ -290,7 +290,7 @@ def _pull_back(total: np.ndarray, strength: np.float32, row: np.ndarray, initial
 
 @compiled(error_model="numpy")
 def squared_norm(table: Table, units: Units, slopes: Slopes) -> float:
-    """Compute the squared norm of the gradient of a table; arguments as of `update`."""
+    """Compute the squared norm of the gradient of a table; arguments as in `update`."""
     total, squares = np.empty(table.weight.shape[1], np.float32), 0.0
     gradient, moves, lengths, column = slopes.gradient, slopes.moves, slopes.lengths, slopes.column
     for index, row in enumerate(units.rows):
@@ -315,7 +315,7 @@ def update(
     size: np.float32,
     floor: np.float32,
 ) -> None:
-    """Make a step of Adam (Kingma & Ba 2015, algorithm 1) or AdaGrad (Duchi et al. 2011) on rows that are up to date.
+    """Step of Adam (Kingma & Ba 2015, algorithm 1) or AdaGrad (Duchi et al. 2011) on rows that are up to date.
 
     The gradient is multiplied by a factor, below 1 where it is clipped; `floor` is what Adam adds to the root of the
     second moment.

@@ -50,7 +50,7 @@ class TeacherVectors:
         return self._vectors.shape[1]
 
     def directions(self, keys: np.ndarray) -> np.ndarray:
-        """Add up the directions of the sentences of each item [item, sentence]: [item, dimension], float16."""
+        """Sum the normalised vectors of the sentences of each item [item, sentence]: [item, dimension], float16."""
         sums = np.empty((len(keys), self.dimension), np.float16)
         for start in range(0, len(keys), PART_SENTENCES):
             part = slice(start, start + PART_SENTENCES)
@@ -88,7 +88,7 @@ class JoinedTeachers(TeacherVectors):
         self._roots = np.sqrt(weights / weights.sum()).tolist()
 
     def of(self, keys: np.ndarray) -> torch.Tensor:
-        """As of `TeacherVectors`; [sentence, sum of the dimensions]."""
+        """See `TeacherVectors.of`; [sentence, sum of the dimensions]."""
         pairs = zip(self._teachers, self._roots, strict=True)
         return torch.cat([root * normalize(teacher.of(keys), dim=1) for teacher, root in pairs], dim=1)
 
@@ -99,7 +99,7 @@ class JoinedTeachers(TeacherVectors):
 
 
 def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str = "") -> TeacherVectors:
-    """Let a teacher encode every distinct sentence that is not in a folder of vectors.
+    """Encode every distinct sentence that is missing in a folder of vectors with a teacher.
 
     Args:
         sentences: Columns of sentences with their keys.
@@ -147,7 +147,7 @@ def _distinct(sentences: Iterable[Keyed]) -> tuple[np.ndarray, list[str]]:
 
 
 def teach_all(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
-    """Let the teachers of a run encode every sentence of its pairs, whose keys are in the folder of tokens.
+    """Encode every sentence of the pairs with the teachers of a run; the keys are in the folder of tokens.
 
     The folder of vectors has a folder for each teacher, named by its checksum.
     """
@@ -173,7 +173,7 @@ def _teach(run: TrainingRun, name: Model, keys: np.ndarray, folder: Path) -> Tea
 
 
 def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array | pa.ChunkedArray]]:
-    """Read the sentences with their keys [pair, side], which were computed with the tokens."""
+    """Read the sentences with their keys [pair, side], computed with the tokens."""
     start = 0
     for table in run.pairs.batches():
         for side, name in enumerate(SIDES):

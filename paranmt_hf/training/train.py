@@ -158,7 +158,7 @@ def _train_recipe(
     selection: PairSelection | None,
     others: Mapping[str, Any],
 ) -> Trained:
-    """Train an encoder as a recipe says; arguments as of `train`.
+    """Train an encoder from a recipe; arguments as in `train`.
 
     Settings that are given replace those of the first step. The encoders of two steps stay in `<out>.steps`, and the
     result is their mean.
@@ -195,14 +195,14 @@ def _train_recipe(
 
 
 def _barrier(inputs: TrainingRun) -> None:
-    """Wait until rank 0 has put the encoder into place."""
+    """Wait until rank 0 has renamed the encoder."""
     from paranmt_hf.training.distributed import barrier
 
     barrier(inputs.config.device)
 
 
 def _train(inputs: TrainingRun, work: Path, folder: Path, name: str) -> TrainingRecord:
-    """Prepare and train; rank 0 writes the encoder with its card and its picture."""
+    """Prepare and train; rank 0 writes the encoder with its card and its figure."""
     from paranmt_hf.encoders.saving import save
     from paranmt_hf.training.distributed import join_started
     from paranmt_hf.training.prepare import prepare_training
@@ -255,7 +255,7 @@ def fit_encoder(
     teacher: TeacherVectors | None = None,
     processes: Processes | None = None,
 ) -> History:
-    """Train a model on stored pairs: an engine trains averaging models, the trainer everything else.
+    """Train a model on stored pairs: averaging models with an engine, all others with the trainer.
 
     The model, from `trainable`, holds the final weights afterwards. `work` gets checkpoints; `held_out` is the
     development set. Of several processes that train together in the engine for GPUs, rank 0 gets the final weights.
@@ -297,7 +297,7 @@ def fit_encoder(
 
 
 def _check_device(config: TrainConfig) -> None:
-    """Refuse a missing GPU before the data is read."""
+    """Reject a missing GPU before the data are read."""
     if config.device != "cuda":
         return
     import torch

@@ -1,4 +1,4 @@
-"""Training through `SentenceTransformerTrainer`: LSTM models, GPUs, several processes under `accelerate launch`."""
+"""Training with `SentenceTransformerTrainer`: LSTM models, GPUs, several processes under `accelerate launch`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tenso
 def encoder_features(
     parts: Sequence[Part], bags: Sequence[Bags], device: torch.device = CPU
 ) -> dict[str, torch.Tensor]:
-    """Make the features of some sentences from the rows that each part of an encoder reads.
+    """Create the features of some sentences from the rows of each part of an encoder.
 
     In a combination the names of features end with the index of their part.
     """
@@ -55,7 +55,7 @@ def encoder_features(
 
 @dataclass
 class _Mega:
-    """The current mega-batch: pairs among which negatives are mined, and those that this process trains on [pair]."""
+    """The current mega-batch: pairs for mining negatives, and those that this process trains on [pair]."""
 
     epoch: int
     index: int
@@ -66,7 +66,7 @@ class _Mega:
 
 
 class MegaBatchTrainer(SentenceTransformerTrainer):
-    """A trainer that mines negatives once per mega-batch and then makes one step for each mini-batch.
+    """A trainer that mines negatives once per mega-batch and then performs one step for each mini-batch.
 
     Under `accelerate launch` every process takes mega-batches of its own and mines there, or, with `mine_over` "all",
     among the mega-batches of all processes.
@@ -93,7 +93,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
     @cached_property
     def plan(self) -> list[tuple[int, int]]:
-        """Mega-batch and mini-batch of each step of an epoch of one process."""
+        """Mega-batch and mini-batch of each step in an epoch of one process."""
         config, world = self._config, self.args.world_size
         whole, rest = divmod(self._store.pairs, config.mega_pairs)
         sizes = [config.mega_batch] * (whole // world)
@@ -108,7 +108,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         return [(mega, mini) for mega, minis in enumerate(sizes) for mini in range(minis)]
 
     def get_train_dataloader(self) -> DataLoader:
-        """Count the steps; `compute_loss` finds the pairs of each when the step is made."""
+        """Yield step numbers only; `compute_loss` finds the pairs of each step."""
         steps: list[dict[str, int]] = [{"step": step} for step in range(len(self.plan))]
         return DataLoader(steps, batch_size=1)  # type: ignore[arg-type]
 
@@ -141,12 +141,12 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         return f"{self.state.global_step + 1} (mega-batch {index + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
 
     def _save_checkpoint(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
-        """Write a checkpoint; an error about the trainer's own files names the path."""
+        """Write a checkpoint; errors about the trainer's own files name the path."""
         with writing(Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"):
             super()._save_checkpoint(*arguments, **options)
 
     def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        """Write the weights of a checkpoint, in full precision whatever the model is released in."""
+        """Write the weights of a checkpoint in full precision, whatever the precision of the release."""
         # transformers 5 calls this in every process.
         if not self.args.should_save:
             return
@@ -163,11 +163,11 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
         self.model.load_state_dict(found[0])
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: float | None = None) -> float | None:
-        """Log no norm: torch does not compute it for the sparse gradients of tables."""
+        """Return no norm, because torch cannot compute it for the sparse gradients of tables."""
         return grad_norm
 
     def _mine(self, epoch: int, index: int) -> _Mega:
-        """Read a mega-batch of each process, and choose the negatives of this one."""
+        """Read a mega-batch for each process, and choose the negatives for this one."""
         config, world, rank = self._config, self.args.world_size, self.args.process_index
         if self._stream is None or self._stream[0] != (epoch, index):
             size = config.mega_pairs * world
@@ -205,7 +205,7 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
     @torch.no_grad()
     def _encode_all(self, mega: _Mega, *, gather: bool) -> torch.Tensor:
-        """Encode the pairs of this process, sorted by length, and collect those of all if asked to."""
+        """Encode the pairs of this process, sorted by length, and collect those of all processes if requested."""
         own = np.concatenate([mega.own, mega.own + mega.batch.pairs])
         order = np.argsort(-np.diff(mega.scrambled[0].offsets)[own], kind="stable")
         with self.compute_loss_context_manager():

@@ -1,4 +1,4 @@
-"""A run through the trainer: scores, history, checkpoints between mega-batches, progress."""
+"""A run with the trainer: scores, history, checkpoints between mega-batches, progress."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class HistoryCallback(TrainerCallback):
 
 
 def forget_cut_off(folder: Path) -> None:
-    """Remove incomplete checkpoints, which would otherwise push out complete ones."""
+    """Remove incomplete checkpoints, which would otherwise displace complete ones."""
     for path in folder.glob("checkpoint-*"):
         if not (path / COMPLETE).exists():
             shutil.rmtree(path)
@@ -113,7 +113,7 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 
 def check_reporting(name: str) -> None:
-    """Refuse a service to report to that does not exist or is not installed."""
+    """Reject a reporting service that does not exist or is not installed."""
     try:
         for callback in get_reporting_integration_callbacks([name]):
             callback()
@@ -124,7 +124,7 @@ def check_reporting(name: str) -> None:
 
 @contextmanager
 def _without_frozen(tables: Sequence[torch.Tensor]) -> Iterator[None]:
-    """Do not train some tables inside a `with` block."""
+    """Freeze some tables inside a `with` block."""
     for table in tables:
         table.requires_grad_(False)
     try:
@@ -135,7 +135,7 @@ def _without_frozen(tables: Sequence[torch.Tensor]) -> Iterator[None]:
 
 
 def _pulls(parts: Sequence[Part], config: TrainConfig, store: PairStore) -> list[Pull]:
-    """What is regularised (arXiv:1511.08198, equation 1); rows of a table that no pair has never move."""
+    """The regularised weights (arXiv:1511.08198, equation 1); table rows without a pair never change."""
     pulls: list[Pull] = []
     for part in parts:
         table = part.table.weight

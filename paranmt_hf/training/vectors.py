@@ -43,7 +43,7 @@ CHECKPOINT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class VectorsSettings:
-    """What determines distilled vectors.
+    """Everything that determines distilled vectors.
 
     Attributes:
         models: Commits or checksums of the encoders.
@@ -59,7 +59,7 @@ class VectorsSettings:
 
     @property
     def of_states(self) -> dict[str, Any]:
-        """What determines the states of words in sentences, which take long; the rest is fast."""
+        """What determines the states of words in sentences, the expensive part."""
         config = self.config
         return {"models": self.models, "words": self.words, "text": self.text} | {
             "contexts": config.contexts,
@@ -69,7 +69,7 @@ class VectorsSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorsRecord(FileRecord):
-    """What is known about a file of distilled vectors.
+    """The record of a file of distilled vectors.
 
     Attributes:
         settings: What determines them.
@@ -109,7 +109,7 @@ def distill_vectors(
     exclude: str | Path | None = None,
     config: DistillConfig | None = None,
 ) -> DistilledVectors:
-    """Distill word vectors from SentenceTransformers, which read words alone or in sentences.
+    """Distill word vectors from SentenceTransformers, which encode words alone or in sentences.
 
     With `contexts`, states of words are kept in `<out>.work`; after an interruption the same command continues with
     them, and the result has the same bytes.
@@ -180,7 +180,7 @@ def distill_vectors(
 
 
 def _encoders(models: Sequence[Model], words: list[str], config: DistillConfig) -> list[SentenceEncoder]:
-    """Load the encoders, and refuse before hours of work what does not fit them."""
+    """Load the encoders, and reject incompatible ones before hours of work."""
     from paranmt_hf.encoders.contexts import check_reads_words
     from paranmt_hf.encoders.loading import load
 
@@ -194,20 +194,20 @@ def _encoders(models: Sequence[Model], words: list[str], config: DistillConfig) 
 
 
 class _States:
-    """The states of words under one encoder so far, in a file of the work folder."""
+    """The states of words in one encoder so far, in a file of the work folder."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._saved = path, time.monotonic()
 
     def read(self) -> dict[str, torch.Tensor] | None:
-        """Give what was kept last; None if nothing was."""
+        """Read the last stored state; None if there is none."""
         from paranmt_hf.training.checkpoint import read_checkpoint
 
         found = read_checkpoint(self._path)
         return None if found is None else found[0]
 
     def offer(self, state: Callable[[], dict[str, torch.Tensor]]) -> None:
-        """Keep a state, unless one was kept a short time ago."""
+        """Store a state, unless one was stored recently."""
         if time.monotonic() - self._saved >= CHECKPOINT_SECONDS:
             from paranmt_hf.training.checkpoint import write_checkpoint
 
@@ -243,7 +243,7 @@ def _in_context(
     config: DistillConfig,
     work: Path,
 ) -> WordVectors:
-    """Word vectors out of the states that words have in sentences."""
+    """Word vectors from the states of words in sentences."""
     import torch
     from torch.nn.functional import embedding_bag
 

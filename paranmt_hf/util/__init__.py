@@ -1,1 +1,1 @@
-"""What every layer needs: files, work in progress, settings, progress, optional packages."""
+"""Base of all layers: files, work in progress, settings, progress, optional packages."""

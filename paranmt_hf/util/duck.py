@@ -21,7 +21,7 @@ MEMORY_BYTES = 2_000_000_000
 def database(
     *, memory: int = MEMORY_BYTES, spill: Path | None = None, threads: int | None = None, extra: str = "select"
 ) -> Iterator[DuckDBPyConnection]:
-    """Open a database in memory that spills to disk, and fetches nothing from anywhere.
+    """Open a database in memory that spills to disk, and downloads nothing.
 
     Args:
         memory: Bytes that DuckDB may take; its buffers for reading come on top.
@@ -47,7 +47,7 @@ def database(
 
 
 def parquet(files: Iterable[Path]) -> str:
-    """Name Parquet files as a table in a query: `read_parquet([...])`, with their own columns only."""
+    """Format Parquet files as a table in a query: `read_parquet([...])`, with their own columns only."""
     # Else `*` and `[` would name other files too, and a folder `origin=news` would take the place of a column.
     names = ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in files)
     return f"read_parquet([{names}], hive_partitioning = false)"

@@ -1,4 +1,4 @@
-"""Atomic files and folders, places that a result may be written to, and checksums."""
+"""Atomic files and folders, checks of output paths, and checksums."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_ACCESS = "check the path and its permissions, or choose another place"
 
 @contextmanager
 def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bool = True) -> Iterator[Path]:
-    """Let a `with` block write a file atomically; until the block ends, the former file stays.
+    """Write a file atomically in a `with` block; the former file stays until the block ends.
 
     Each call writes in a place of its own, so that processes that write one file at once do not mix; the last one to
     finish wins.
@@ -70,7 +70,7 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bo
 
 @contextmanager
 def new_folder(path: Path, *, advice: str = AGAIN) -> Iterator[Path]:
-    """Let a `with` block fill a hidden folder, which is renamed to `path` (missing or empty) when the block ends."""
+    """Fill a hidden folder in a `with` block, which is renamed to `path` (missing or empty) at its end."""
     aside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     with writing(path, advice=advice):
         sweep_killed(path)
@@ -85,7 +85,7 @@ def new_folder(path: Path, *, advice: str = AGAIN) -> Iterator[Path]:
 
 
 def make_once(folder: Path, make: Callable[[Path], None], *, advice: str = AGAIN) -> Path:
-    """Find a folder of a cache, or make it: one process at a time makes it, others wait and find it.
+    """Find or create a folder of a cache: one process creates it, others wait and find it.
 
     Args:
         folder: The folder, which appears under its name when it is complete.
@@ -103,14 +103,14 @@ def make_once(folder: Path, make: Callable[[Path], None], *, advice: str = AGAIN
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Rename a finished folder, to a path where nothing or an empty folder is."""
+    """Rename a finished folder to a path that is missing or an empty folder."""
     if path.exists():
         path.rmdir()
     made.rename(path)
 
 
 def sweep_killed(path: Path) -> None:
-    """Delete what killed processes left next to a file or folder that they wrote."""
+    """Delete temporary files of killed processes next to a file or folder that they wrote."""
     with suppress(OSError):
         for aside in path.parent.glob(f".{glob.escape(path.name)}.*-*.tmp"):
             process = aside.name.removeprefix(f".{path.name}.").split("-")[0]
@@ -122,7 +122,7 @@ def sweep_killed(path: Path) -> None:
 
 
 def _is_another(process: int) -> bool:
-    """Tell whether another process of this number is running."""
+    """Whether another process with this id is running."""
     if process == os.getpid():
         return False
     try:
@@ -136,7 +136,7 @@ def _is_another(process: int) -> bool:
 
 @contextmanager
 def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
-    """Turn errors of a `with` block that writes a path, or into it, into a `WriteError` with that path."""
+    """Convert errors of a `with` block that writes a path, or into it, to a `WriteError` with that path."""
     try:
         yield
     except Exception as error:
@@ -146,7 +146,7 @@ def writing(path: Path, *, advice: str = AGAIN) -> Iterator[None]:
 
 
 def write_failure(error: BaseException) -> str | None:
-    """Why something could not be written, in a few words; None for an error of another kind."""
+    """Describe in a few words why writing failed; None for an error of another kind."""
     if isinstance(error, RuntimeError) and any(words in str(error) for words in TORCH_WRITING):
         return "torch failed writing a file"
     # Tokenizers raise errors of no class of their own.
@@ -157,14 +157,14 @@ def write_failure(error: BaseException) -> str | None:
 
 
 def disk_full(error: BaseException) -> bool:
-    """Whether something could not be written because there was no room."""
+    """Whether writing failed because the disk is full."""
     if isinstance(error, RuntimeError):
         return write_failure(error) is not None
     return write_failure(error) is not None and _error_number(error) in DISK_FULL
 
 
 def advise(error: BaseException, advice: str) -> str:
-    """What to do about an error of writing: the advice if there may be no room, otherwise to check the path."""
+    """Advice for an error of writing: the given one if the disk may be full, otherwise to check the path."""
     number = _error_number(error)
     return advice if number is None or number in DISK_FULL else NO_ACCESS
 
@@ -176,7 +176,7 @@ def _error_number(error: BaseException) -> int | None:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a pipe, a socket or a device, which may never end; a missing file is not refused."""
+    """Reject a pipe, a socket or a device, which may never end; missing files are accepted."""
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputError(f"{path} is a pipe, a socket or a device; expected a file: write what it gives into one")
 
@@ -206,7 +206,7 @@ def checksum(path: Path) -> str:
 
 
 class ChecksummedFile:
-    """A file that is being written, and the SHA-256 of what was written; a former file is replaced."""
+    """Writes a file and computes its SHA-256; a former file is replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._digest = path, hashlib.sha256()
@@ -227,7 +227,7 @@ class ChecksummedFile:
 
 
 def share_weights(folder: Path) -> None:
-    """Give weights the permissions of their folder; some versions of safetensors let only their owner read them."""
+    """Return weights the permissions of their folder; some versions of safetensors let only their owner read them."""
     for path in folder.rglob("*.safetensors"):
         path.chmod(path.parent.stat().st_mode & 0o666)
 
@@ -239,7 +239,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def shown_path(path: Path) -> str:
-    """A path as a person would type it: relative to the working directory, if it is below."""
+    """Format a path as a person would type it: relative to the working directory, if it is below."""
     try:
         return str(path.relative_to(Path.cwd()))
     except ValueError:
@@ -249,7 +249,7 @@ def shown_path(path: Path) -> str:
 def result_file(
     out: str | Path, suffixes: Sequence[str] = (), *, sources: Iterable[str | Path] = (), option: str = "out"
 ) -> Path:
-    """Resolve the file of a result, before the work for it, and refuse one that cannot be written.
+    """Resolve the path of a result before the work, and reject one that cannot be written.
 
     Args:
         out: The file.
@@ -275,7 +275,7 @@ def result_file(
 
 
 def _is_record(file: Path) -> bool:
-    """Tell whether a file is the record of a result; one that is next to its result has its name."""
+    """Whether a file is the record of a result; one next to its result is named after it."""
     if file.suffix != ".json" or not file.is_file():
         return False
     with suppress(OSError, ValueError, RecursionError):
@@ -285,7 +285,7 @@ def _is_record(file: Path) -> bool:
 
 
 def refuse_inside(out: Path, sources: Iterable[str | Path]) -> None:
-    """Refuse a resolved place inside a folder that a result is made from."""
+    """Reject a resolved path inside a folder that is an input of the result."""
     for source in (Path(source).expanduser() for source in sources):
         if source.is_dir() and source.resolve() in out.parents:
             raise InputError(
@@ -294,7 +294,7 @@ def refuse_inside(out: Path, sources: Iterable[str | Path]) -> None:
 
 
 def write_result(path: Path, text: str) -> None:
-    """Write a text that a user asked for: a file atomically, a terminal or a pipe directly."""
+    """Write a requested text: to a file atomically, to a terminal or a pipe directly."""
     if path.exists() and not path.is_file():
         # Next to a terminal or a pipe, such as /dev/stdout, nothing can be written.
         with writing(path):
@@ -306,7 +306,7 @@ def write_result(path: Path, text: str) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file a second name: a link, or a copy if the system has no links."""
+    """Link a file to a second path, or copy it if the system has no links."""
     try:
         target.symlink_to(source.resolve())
     except OSError:
@@ -314,7 +314,7 @@ def link(source: Path, target: Path) -> None:
 
 
 def source_name(source: str | Path) -> str:
-    """Name a file or folder without its parents; anything that does not exist, such as an id on the Hub, in full."""
+    """Name a file or folder without its parents; other names, such as Hub ids, are unchanged."""
     path = Path(source).expanduser()
     if not path.exists():
         return str(source)

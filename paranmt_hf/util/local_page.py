@@ -1,4 +1,4 @@
-"""A page for the person at this computer: served on loopback, behind a token in its address."""
+"""A page for the person at this computer: served on loopback, protected by a token in its address."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def new_token() -> str:
-    """Make a token that nobody can guess: 32 characters."""
+    """Generate a secret token of 32 characters."""
     return secrets.token_urlsafe(24)
 
 
 def listen(port: int) -> socket.socket:
-    """Open a port on loopback; 0 is any that is free."""
+    """Open a port on loopback; 0 is any free port."""
     if not 0 <= port <= 65535:
         raise InputError(f"port must be from 0 to 65535, was {port}; 0 is any that is free", option="port")
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -61,12 +61,12 @@ def listen(port: int) -> socket.socket:
 
 
 def address(listening: socket.socket, token: str, **parameters: str) -> str:
-    """The address of the page, with the token that opens it."""
+    """The address of the page, including its token."""
     return f"http://{HOST}:{listening.getsockname()[1]}/?{urlencode({'token': token, **parameters})}"
 
 
 def serve(app: App, listening: socket.socket, token: str) -> None:
-    """Serve an ASGI application until Ctrl-C, to browsers that know the token and to nobody else."""
+    """Serve an ASGI application until Ctrl-C, only to browsers that know the token."""
     uvicorn = require("uvicorn", "annotate")
     port = listening.getsockname()[1]
     config = uvicorn.Config(
@@ -76,7 +76,7 @@ def serve(app: App, listening: socket.socket, token: str) -> None:
 
 
 def guarded(app: App, token: str, port: int) -> App:
-    """Answer only requests that hold the token, in the address or in the cookie that the first answer sets.
+    """Answer only requests with the token, in the address or in the cookie that the first answer sets.
 
     A request must also name this very host: a page of another site whose name leads to 127.0.0.1 is refused. So is a
     request of another page that would change something: to cookies, another port of this computer is the same site;

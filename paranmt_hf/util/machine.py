@@ -1,4 +1,4 @@
-"""What a process may use of its machine: cores, threads, memory, space on disks; and compiled inner loops."""
+"""Resources of this process: cores, threads, memory, disk space; and compiled inner loops."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def total_memory() -> float:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let torch compute on one thread in a `with` block, so that results do not depend on the number of threads."""
+    """Run torch on one thread in a `with` block, so that results do not depend on the number of threads."""
     import torch
 
     threads = torch.get_num_threads()
@@ -47,7 +47,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def threads_kept() -> Iterator[None]:
-    """Restore the number of threads of torch after a `with` block; torch is not imported for that."""
+    """Restore the number of torch threads after a `with` block, without importing torch."""
     before = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else None
     try:
         yield
@@ -62,12 +62,12 @@ def core_limit(root: Path = CGROUP, own: Path = OWN_GROUPS) -> float | None:
 
 
 def memory_limit(root: Path = CGROUP, own: Path = OWN_GROUPS) -> int | None:
-    """Bytes of memory that the control groups leave; None without a limit. Arguments as of `core_limit`."""
+    """Bytes of memory that the control groups allow; None without a limit. Arguments as in `core_limit`."""
     return min(filter(None, map(_memory_limit, _groups("memory", root, own))), default=None)
 
 
 def _groups(controller: str, root: Path, own: Path) -> Iterator[Path]:
-    """Folders of a process's own groups and of those around them, whose limits hold too.
+    """Folders of a process's control groups and their parents, whose limits apply too.
 
     A line of the file is `number:controllers:/path`. Version 2 has one line, without controllers, and its paths begin
     at the root; version 1 has a folder for each controller. Within a container the root may be the group itself, while
@@ -115,7 +115,7 @@ def _read(path: Path) -> str | None:
 
 
 def free_space(path: Path) -> int | None:
-    """Bytes that are free where a path is, or will be; None if unknown."""
+    """Free bytes on the disk of a path, which need not exist; None if unknown."""
     for folder in (path, *path.parents):
         try:
             return shutil.disk_usage(folder).free
@@ -125,7 +125,7 @@ def free_space(path: Path) -> int | None:
 
 
 def folder_size(folder: Path, seconds: float) -> tuple[int, bool]:
-    """Add up the files of a folder in bytes, links not followed; and whether the time was enough for all."""
+    """Size of the files of a folder in bytes, without following links; and whether all were counted in time."""
     total, end = 0, time.monotonic() + seconds
     for size in _sizes(folder):
         total += size

@@ -23,7 +23,7 @@ def require(package: str, extra: str) -> ModuleType:
 
 
 def check_installed(package: str, extra: str) -> None:
-    """Check that an optional package is installed, without importing it; arguments as of `require`."""
+    """Check that an optional package is installed, without importing it; arguments as in `require`."""
     if not available(package):
         raise InputError(
             f"this needs the package {package!r}, which is not installed: pip install 'paranmt-hf[{extra}]'"

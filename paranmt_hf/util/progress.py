@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, otherwise a line in the log from time to time."""
+"""Progress of long work: a bar on a terminal, otherwise regular lines in the log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class Progress:
-    """Counts rows and shows the rate, the share that is done, and the time left.
+    """Counts rows and shows the rate, the finished share, and the remaining time.
 
     The rate counts from the last report of zero rows, because processes start and models load before.
 
@@ -59,7 +59,7 @@ class Progress:
             bar.refresh()
 
     def advance_to(self, rows: int, note: str = "") -> None:
-        """Set the number of rows that are done, including those of earlier runs, and a note to show with it."""
+        """Set the number of finished rows, including those of earlier runs, and a note to show with it."""
         self._note = note
         if rows == self.initial:
             self._started = time.monotonic()

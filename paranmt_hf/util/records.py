@@ -1,4 +1,4 @@
-"""Records: what is written down as JSON next to a result, and read back into dataclasses.
+"""Records: JSON files about results, which are read back into dataclasses.
 
 `from_json` builds a dataclass of plain values, lists, dictionaries, tuples and other dataclasses from parsed JSON by
 the types of its fields.
@@ -39,13 +39,13 @@ class MadeWith(TypedDict):
 
 
 def made_with(*packages: str) -> MadeWith:
-    """Give the fields of a `Record` about this computer, with the versions of some packages, those installed."""
+    """Return the fields of a `Record` about this computer, with the versions of some installed packages."""
     return {"versions": versions(packages), "machine": platform.machine(), "paranmt_hf": __version__}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What a result says about itself, a JSON file in its folder; subclasses add fields.
+    """The record of a result, a JSON file in its folder; subclasses add fields.
 
     Attributes:
         FILE: Name of the file.
@@ -66,7 +66,7 @@ class Record:
 
     @property
     def identity(self) -> Identity:
-        """What a request must agree with to get this result."""
+        """What a request must have in common with this result to reuse it."""
         return as_json(self.settings)
 
     @classmethod
@@ -89,18 +89,18 @@ class Record:
         return record
 
     def to_json(self) -> dict[str, Any]:
-        """Give the record as JSON values."""
+        """Return the record as JSON values."""
         return as_json(self)
 
     def write(self, folder: Path) -> Self:
-        """Write the record into the folder of a result; returns what was written."""
+        """Write the record into the folder of a result; returns the written bytes."""
         write_bytes(folder / self.FILE, f"{json.dumps(self.to_json(), indent=1)}\n".encode())
         return self
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileRecord(Record):
-    """What a result of one file says about itself, in `OUT.json` next to `OUT`.
+    """The record of a result of one file, in `OUT.json` next to `OUT`.
 
     Attributes:
         sha256: Checksum of the file.
@@ -112,26 +112,26 @@ class FileRecord(Record):
 
     @classmethod
     def path(cls, out: Path) -> Path:
-        """Name the file of the record of a result."""
+        """Path of the record of a result."""
         return out.with_name(f"{out.name}{cls.FILE}")
 
     @classmethod
     def read(cls, out: str | Path) -> Self:
-        """Read the record of a result, the file `out`."""
+        """Read the record of the result file `out`."""
         path = cls.path(Path(out))
         if not path.is_file():
             raise InputError(f"there is no {path}, which says what {out} is; expected {cls.KIND}", path=path)
         return cls.from_json(read_json(path, f"the record of {cls.KIND}"), path)
 
     def write(self, out: Path) -> Self:
-        """Write the record of the file `out` next to it; returns what was written."""
+        """Write the record of the file `out` next to it; returns the written bytes."""
         record = dataclasses.replace(self, sha256=checksum(out))
         write_bytes(self.path(out), f"{json.dumps(record.to_json(), indent=1, ensure_ascii=False)}\n".encode())
         return record
 
 
 def as_json(values: object) -> Identity:
-    """Turn a dataclass or a mapping into JSON values, as reading them back gives them.
+    """Convert a dataclass or a mapping to JSON values, as reading them back returns them.
 
     Settings that do not change a result (`RunOnly`) are left out.
     """
@@ -149,7 +149,7 @@ def _plain(values: object) -> object:
 
 
 def describe_differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Say where two nested identities differ: `name: was X, now Y; ...`, the first few; empty if they are equal."""
+    """Differences of two nested identities: `name: was X, now Y; ...`, the first few; empty if they are equal."""
     differences = _differences(found, wanted)
     more = len(differences) - DIFFERENCES_NAMED
     return "; ".join(differences[:DIFFERENCES_NAMED]) + (f"; and {more} more" if more > 0 else "")
@@ -170,14 +170,14 @@ def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: st
 
 
 def _brief(value: object) -> str:
-    """Write a value, with checksums and long lists shortened."""
+    """Format a value, with checksums and long lists shortened."""
     digits = rf"\b([0-9a-f]{{{CHECKSUM_DIGITS}}})[0-9a-f]{{{64 - CHECKSUM_DIGITS}}}\b"
     text = re.sub(digits, r"\1", repr(value))
     return text if len(text) <= VALUE_CHARACTERS else f"{text[:VALUE_CHARACTERS]}..."
 
 
 def _unknown(found: object, known: object, prefix: str = "") -> Iterator[str]:
-    """Name the keys of nested JSON objects that others do not have."""
+    """Names of the unknown keys in nested JSON objects."""
     if isinstance(found, dict) and isinstance(known, dict):
         for name, value in found.items():
             if name in known:
@@ -187,7 +187,7 @@ def _unknown(found: object, known: object, prefix: str = "") -> Iterator[str]:
 
 
 def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is there
-    """Parse a JSON file; `expected` says in errors what it should hold."""
+    """Parse a JSON file; `expected` describes its content in errors."""
     try:
         return json.loads(read_text(path))
     except InputError:
@@ -200,7 +200,7 @@ def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is t
 
 
 def from_json(kind: type[T], values: Any, where: Path | str) -> T:  # noqa: ANN401
-    """Build a dataclass from parsed JSON; unknown keys are left out, and `where` is the file, for errors.
+    """Build a dataclass from parsed JSON; unknown keys are ignored, and `where` is the file, for errors.
 
     Raises:
         InputError: A value is missing or of another type: `FILE is damaged: expected text under 'name', found 3`.
@@ -213,7 +213,7 @@ def from_json(kind: type[T], values: Any, where: Path | str) -> T:  # noqa: ANN4
 
 
 def to_json(record: Any) -> Any:  # noqa: ANN401 - a dataclass
-    """Turn a record into JSON values, as reading them back would give them."""
+    """Convert a record to JSON values, as reading them back returns them."""
     return json.loads(json.dumps(dataclasses.asdict(record)))
 
 

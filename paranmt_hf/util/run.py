@@ -1,4 +1,4 @@
-"""The frame of long work: find a finished result, or lock, resume, make it, and put it into place.
+"""The frame of long work: find a finished result, or lock, resume, make it, and rename it when complete.
 
 Work in progress for the result `OUT` lies in `OUT.work`, which one process at a time locks. The file `run.json` there
 names the command that it belongs to and what determines the result. A result gets its name when it is complete, and
@@ -65,7 +65,7 @@ class Result(Generic[R]):
 def result_folder(
     out: str | Path, kind: type[Record] | None = None, *, sources: Iterable[str | Path] = (), option: str = "out"
 ) -> Path:
-    """Resolve the folder of a result, before the work for it, and refuse one that cannot be written.
+    """Resolve the folder of a result before the work, and reject one that cannot be written.
 
     Args:
         out: The folder: new, empty, or with a result.
@@ -91,14 +91,14 @@ def result_folder(
 
 
 def work_folder(out: Path) -> Path:
-    """Name the folder of the work in progress for a result."""
+    """Path of the folder for the work in progress of a result."""
     if not out.name:
         raise InputError(f"{out} is the root of the file system; choose another place", path=out)
     return out.with_name(f"{out.name}.work")
 
 
 def is_free(out: Path) -> bool:
-    """Tell whether nothing or an empty folder is at a path."""
+    """Whether a path is missing or an empty folder."""
     return not out.exists() or (out.is_dir() and not any(out.iterdir()))
 
 
@@ -118,7 +118,7 @@ def run(
     rank: int = 0,
     barrier: Callable[[], None] = lambda: None,
 ) -> T:
-    """Find a finished result, or make it: locked, resumed after a kill, and put into place when it is complete.
+    """Find a finished result, or make it: locked, resumed after a kill, and renamed when it is complete.
 
     If `make` refuses its input, nothing is left, unless the work folder holds what took long. A full disk or a lost
     process keeps the work folder.
@@ -166,7 +166,7 @@ def run(
 
 
 def _made(work: Path, out: Path, kind: type[Record]) -> Path:
-    """Name the folder or the file of the result in a work folder."""
+    """Path of the result in a work folder."""
     return work / RESULT / out.name if issubclass(kind, FileRecord) else work / RESULT
 
 
@@ -186,7 +186,7 @@ def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R],
 
 
 def _write(work: Path, made: Path, make: Callable[[Path, Path], R]) -> R:
-    """Make a result and its record in a work folder."""
+    """Create a result and its record in a work folder."""
     try:
         (work / RESULT).mkdir(exist_ok=True)
         return make(work, made).write(made)
@@ -206,7 +206,7 @@ def replace_result(
     command: str,
     holds: Holds,
 ) -> T:
-    """Replace a finished result by one that is made from it; the old one stays until the new one is complete.
+    """Replace a finished result by one made from it; the old one stays until the new one is complete.
 
     Call `finish_replacing` first, before the old result is read. Arguments as of `run`.
     """
@@ -231,7 +231,7 @@ def finish_replacing(out: Path, command: str) -> None:
 
 
 def _swap(out: Path, work: Path) -> None:
-    """Give the new result its name; the old one, which says that it is complete, is removed after that."""
+    """Rename the new result to the path of the old one; the old one is removed last."""
     with writing(out):
         if not out.exists():
             (work / RESULT).rename(out)
@@ -239,7 +239,7 @@ def _swap(out: Path, work: Path) -> None:
 
 
 def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R] | None = None) -> R | None:
-    """Read the record of a finished result; None if nothing is there. A result of other settings is refused."""
+    """Read the record of a finished result; None if there is none. A result of other settings is rejected."""
     if is_free(out):
         # A record alone is what a kill left; anything else there is somebody's.
         if issubclass(kind, FileRecord) and kind.path(out).exists():
@@ -266,7 +266,7 @@ def _read(out: Path, read: Callable[[Path], R], option: str = "out") -> R:
 
 @contextmanager
 def locked(work: Path, command: str, identity: Identity, holds: Holds | None) -> Iterator[None]:
-    """Lock a work folder, which is made if it is missing, for one process; a killed process frees it.
+    """Lock a work folder, created if missing, for one process; the lock of a killed process is released.
 
     Args:
         work: The folder.
@@ -305,7 +305,7 @@ def _lock(work: Path) -> Iterator[None]:
 
 @contextmanager
 def working(out: Path, command: str, identity: object, holds: Holds) -> Iterator[Path]:
-    """Lock the work folder of a result for further work on it, and remove it at the end; arguments as of `run`."""
+    """Lock the work folder of a result for further work on it, and remove it at the end; arguments as in `run`."""
     work = work_folder(out)
     with locked(work, command, as_json(identity), holds):
         yield work
@@ -313,14 +313,14 @@ def working(out: Path, command: str, identity: object, holds: Holds) -> Iterator
 
 
 def _is_unused(work: Path) -> bool:
-    """Tell whether a folder holds at most what a kill at the very beginning leaves: a lock, half a file."""
+    """Whether a folder holds at most the remains of a kill at the very beginning: a lock, an incomplete file."""
     return work.is_dir() and all(
         path.name == LOCK or (path.name.startswith(f".{STATE}.") and path.suffix == ".tmp") for path in work.iterdir()
     )
 
 
 def _refuse_others(work: Path, known: dict[str, Any] | None, state: dict[str, Any], holds: Holds | None) -> None:
-    """Refuse a work folder whose state says that it is another command's, or long work with other settings."""
+    """Reject a work folder of another command, or of long work with other settings."""
     if known is None or known == state or not known["resumable"]:
         return
     if known["command"] != state["command"]:
@@ -339,7 +339,7 @@ def _refuse_others(work: Path, known: dict[str, Any] | None, state: dict[str, An
 
 
 def _begin(work: Path, known: dict[str, Any] | None, state: dict[str, Any]) -> None:
-    """Write down whose a locked folder is and what it is for, without what it holds of other work."""
+    """Write the owner and purpose of a locked folder, and remove the remains of other work."""
     if known is not None:
         # So that a kill in the middle of the next line does not leave half of what these settings determine.
         _write_state(work, {**state, "identity": {"cleared": True}})
@@ -371,7 +371,7 @@ def clear(work: Path) -> None:
 
 
 def remove(work: Path) -> None:
-    """Remove a work folder, renamed first, so that a kill meanwhile leaves nothing that looks like work."""
+    """Remove a work folder; it is renamed first, so that a kill leaves nothing that looks like work."""
     _sweep_removed(work)
     gone = _gone(work)
     work.rename(gone)
@@ -383,12 +383,12 @@ def _gone(work: Path) -> Path:
 
 
 def _sweep_removed(work: Path) -> None:
-    """Delete what a kill in the middle of `remove` left."""
+    """Delete the remains of a kill during `remove`."""
     shutil.rmtree(_gone(work), ignore_errors=True)
 
 
 def remove_leftover(out: Path, command: str) -> None:
-    """Remove the work folder of a finished result, unless it is another command's or a process works in it."""
+    """Remove the work folder of a finished result, unless another command or a running process owns it."""
     work = work_folder(out)
     _sweep_removed(work)
     with suppress(InputError):

@@ -1,4 +1,4 @@
-"""Settings as frozen dataclasses: the type, range and default of each value are written once, with its field.
+"""Settings as frozen dataclasses: type, range and default of each value are declared once, at its field.
 
     @dataclass(frozen=True)
     class TrainConfig:
@@ -76,11 +76,11 @@ class PythonOnly:
 
 
 class RunOnly:
-    """Marks a setting that changes how a command runs, but not its result; records and `paranmt.yaml` leave it out."""
+    """Marks a setting that changes how a command runs, but not its result; records and `paranmt.yaml` omit it."""
 
 
 class ByContent:
-    """Marks a path whose content determines the result, not its name; records leave it out, `paranmt.yaml` has it."""
+    """Marks a path whose content determines the result, not its name; records omit it, `paranmt.yaml` has it."""
 
 
 class Prefixed:
@@ -92,7 +92,7 @@ class Prefixed:
 
 @dataclass(frozen=True)
 class Group:
-    """Marks settings that are given together, as one option: `--search beams=8,top_p=0.9`, or a YAML file with them.
+    """Marks settings that are given together as one option: `--search beams=8,top_p=0.9`, or a YAML file with them.
 
     A field is marked with a name and a help text, `Annotated[Count, SEARCH]`. A parameter that is a settings class is
     marked with `Group()`: all its fields, under the name of the parameter and the first paragraph of the class.
@@ -108,7 +108,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Expands:
-    """Marks a parameter whose value is a name for values of other options, such as that of a recipe.
+    """Marks a parameter whose value is the name of values of other options, such as a recipe.
 
     Attributes:
         values: Gives the options and their values; those of a file and of the command line replace them.
@@ -124,7 +124,7 @@ Share = Annotated[float, Range(at_least=0, at_most=1)]
 
 @dataclass(frozen=True)
 class Expected:
-    """The values that a field or parameter takes, as its annotation says.
+    """The values that a field or parameter accepts, from its annotation.
 
     Attributes:
         kind: Type of a value: `int`, `float`, `bool`, `str`, `Path`, a `Literal`, `dict`; of several values, of each.
@@ -187,7 +187,7 @@ def _of_union(parts: Sequence[Any]) -> Any:  # noqa: ANN401
 
 @cache
 def expected_fields(kind: type) -> dict[str, Expected]:
-    """The values that each field of a settings class takes; cached, because evaluating annotations is slow."""
+    """The values that each field of a settings class accepts; cached, because evaluating annotations is slow."""
     hints = typing.get_type_hints(kind, include_extras=True)
     return {entry.name: expected_of(hints[entry.name]) for entry in fields(kind)}
 
@@ -256,7 +256,7 @@ def values_for(
 
 
 def parsed(value: Any, expected: Expected) -> Any:  # noqa: ANN401
-    """Convert text to the type that is expected; what does not fit is left as it is, for `checked` to report."""
+    """Convert text to the expected type; invalid text is returned unchanged, and `checked` reports it."""
     text = expected.kind in (str, Path)
     if isinstance(value, str) and expected.optional and not text and value.lower() in ("none", "null"):
         return None
@@ -285,7 +285,7 @@ def _parsed(value: Any, expected: Expected) -> Any:  # noqa: ANN401
 
 
 def _plain(kind: Any, value: Any) -> Any:  # noqa: ANN401
-    """Convert a value to the form that JSON has; a value of another type is left for `_wrong` to report."""
+    """Convert a value to its JSON form; a value of another type is unchanged, and `_wrong` reports it."""
     if kind is str and isinstance(value, os.PathLike):
         return os.fspath(value)
     if kind is Path and isinstance(value, str):
@@ -300,7 +300,7 @@ def _plain(kind: Any, value: Any) -> Any:  # noqa: ANN401
 
 
 def _wrong(expected: Expected, value: Any) -> str | None:  # noqa: ANN401
-    """Say what a value must be, if it is not that."""
+    """Describe what a value must be; None if it is valid."""
     if not expected.several:
         return _wrong_item(expected, value)
     if not isinstance(value, list | tuple):
@@ -332,13 +332,13 @@ _NAMES = {bool: "true or false", str: "text", Path: "a path", dict: "NAME=VALUE,
 
 
 def _after(range: Range) -> str:
-    """The range after a noun: `a whole number of at least 1`, but `a whole number above 1`."""
+    """Format the range after a noun: `a whole number of at least 1`, but `a whole number above 1`."""
     text = str(range)
     return f" {'of ' if text.startswith('at ') else ''}{text}" if text else ""
 
 
 def brief(value: object) -> str:
-    """Write a value for an error, with at most 60 characters."""
+    """Format a value for an error, with at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
 
@@ -355,7 +355,7 @@ def is_given(settings: object, name: str) -> bool:
 
 
 def option_words(given: Any, usual: Any) -> list[str]:  # noqa: ANN401 - settings
-    """Write the settings that differ from the usual ones as words of a command, those of a group together."""
+    """Format the settings that differ from the defaults as command-line words, with groups as one option."""
     words: list[str] = []
     groups: dict[str, list[str]] = {}
     kind: type = type(given)

@@ -1,4 +1,4 @@
-"""Text from elsewhere in Markdown, where it stays text; and tables of figures, in Markdown or for a terminal."""
+"""Escaping of external text in Markdown, and tables of scores in Markdown or for a terminal."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ MARKUP = "\\|<>`*_[]#&~$"
 
 
 def escape(text: object) -> str:
-    """Escape text so that it is neither markup nor ends its line or table cell."""
+    """Escape text, so that it is not markup and cannot end its line or table cell."""
     plain = " ".join(str(text).split())
     return "".join(f"\\{character}" if character in MARKUP else character for character in plain)
 
 
 def code(value: object) -> str:
-    """Write a value as code in a line; a backtick would end it, and a bar would end a table cell."""
+    """Format a value as inline code, without backticks and bars that would end it or a table cell."""
     return "`" + " ".join(str(value).replace("`", "'").replace("|", "/").split()) + "`"
 
 
 def quoted(text: object) -> str:
-    """Write text as a string of Python, in double quotes and on one line."""
+    """Format text as a Python string, in double quotes and on one line."""
     return json.dumps(str(text), ensure_ascii=False)
 
 
 def percent(value: float | None) -> str:
-    """Write a figure times 100, as papers do; empty for None."""
+    """Format a score times 100, as in papers; empty for None."""
     return "" if value is None else f"{100 * value:.1f}"
 
 
@@ -43,7 +43,7 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: Collection[int] = (0,)) -> str:
-    """Write a table in columns for a terminal; the columns `left` are aligned to the left, the others to the right."""
+    """Format a table in columns for a terminal; the columns `left` are left-aligned, the others right-aligned."""
     lines = [header, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return "\n".join(

@@ -23,7 +23,7 @@ S = TypeVar("S")
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2 values, without references, through which a small file can mean a huge one, and with each key once.
+    """YAML 1.2 loader without aliases, which let small files expand to huge ones, and without duplicate keys.
 
     PyYAML follows YAML 1.1, where `010` is 8, `1:30` is 90, `no` is false and `1e-3` is text.
     """
@@ -46,7 +46,7 @@ class _Loader(yaml.SafeLoader):
 
 
 class _TextLoader(_Loader):
-    """The same, with every value but null as text, as it is written."""
+    """The same loader, but every value except null is text as written."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
@@ -92,7 +92,7 @@ def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - wh
 
 
 def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, Any]:
-    """Read a YAML file with one mapping; `expected` says in errors what it should hold."""
+    """Read a YAML file with one mapping; `expected` describes its content in errors."""
     check_regular(path)
     try:
         with path.open("rb") as file:
@@ -125,7 +125,7 @@ def card_header(path: Path) -> dict[str, Any]:
 
 
 def as_yaml(values: dict[str, Any]) -> str:
-    """Write a mapping of plain values, in its order."""
+    """Format a mapping of plain values, in its order."""
     text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000)
     return text
 
@@ -135,7 +135,7 @@ def _kind(value: object) -> str:
 
 
 def settings_of(kind: type[S], given: str | Path | S, what: str) -> S:
-    """Make the settings of a model from its name or a YAML file; `what` is its kind, for errors."""
+    """Read the settings of a model from its name or a YAML file; `what` is its kind, for errors."""
     if not isinstance(given, str | Path):
         return given
     path = Path(given)

@@ -113,7 +113,7 @@ def agreement(
 
 
 def _resampled(cells: Sequence[np.ndarray], labels: Sequence[int], resamples: int, seed: int) -> np.ndarray:
-    """Quadratic kappa [resample, couple], where each resample draws as many items as there are, with replacement."""
+    """Quadratic kappa [resample, couple]; each resample draws, with replacement, as many items as there are."""
     generator, items = np.random.default_rng(seed), len(cells[0])
     found = np.empty((resamples, len(cells)))
     for start in range(0, resamples, BLOCK):
@@ -130,7 +130,7 @@ def _table(counts: np.ndarray, labels: Sequence[int]) -> np.ndarray:
 
 
 def _cells(first: np.ndarray, second: np.ndarray, labels: Sequence[int]) -> np.ndarray:
-    """Which cell [item, label * label] of the table of counts each item that both labelled adds to."""
+    """Index of the cell in the table of counts [item, label * label] for each item that both annotators labelled."""
     both = np.flatnonzero((first >= 0) & (second >= 0))
     cells = np.zeros((len(first), len(labels) ** 2))
     cells[both, (first[both] - labels[0]) * len(labels) + second[both] - labels[0]] = 1
@@ -150,7 +150,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _interval(kappas: np.ndarray) -> tuple[float, float] | None:
-    """Bounds of 95 % of the means over couples; None if kappa is undefined in all resamples."""
+    """95 % interval of the means over couples; None if kappa is undefined in all resamples."""
     defined = kappas[~np.isnan(kappas).all(axis=1)]
     if not len(defined):
         return None

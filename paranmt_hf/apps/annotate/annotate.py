@@ -51,7 +51,7 @@ KEYS = {"annotator", "strength", "fluency", "skipped", "note", "revision"}
 
 
 class SampledPairs(Result[AnnotationSample]):
-    """A sample for human evaluation; answers to it will be in its folder too."""
+    """A sample for human evaluation; its folder also receives the answers."""
 
     def summary(self) -> str:
         """Numbers of pairs by range."""
@@ -91,7 +91,7 @@ def sample_for_annotation(
 
 
 def _located(release: str) -> tuple[str, list[Path], dict[str, Any]]:
-    """Name of a release, its files, and what identifies it."""
+    """Name of a release, its files, and its identity."""
     path = Path(release).expanduser()
     if path.exists() or not is_id(split_revision(release)[0]):
         folder = path.resolve()
@@ -106,12 +106,12 @@ def _located(release: str) -> tuple[str, list[Path], dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Annotators:
-    """How far each annotator of a sample is."""
+    """Progress of each annotator of a sample."""
 
     progress: dict[str, AnnotatorProgress]
 
     def summary(self) -> str:
-        """Numbers of pairs that are rated."""
+        """Number of rated pairs of each annotator."""
         return "\n".join(
             f"{name}: {found.rated} of {found.pairs} rated, {found.skipped} skipped"
             for name, found in self.progress.items()
@@ -125,7 +125,7 @@ def serve_annotation(
     port: int = 0,
     announce: Callable[[str], None] = logger.info,
 ) -> Annotators:
-    """Serve the page on which people rate, on this computer only, until Ctrl-C.
+    """Serve the rating page on this computer only, until Ctrl-C.
 
     Answers are stored at once; the same command continues later.
 
@@ -224,7 +224,7 @@ def import_annotation(folder: str | Path, file: str | Path, *, replace: bool = F
 
 
 def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]]:
-    """The order of the pairs for an annotator: index of each item, and whether its translation is shown first."""
+    """Order of the pairs for an annotator: index of each item, and whether its translation is shown first."""
     digest = hashlib.sha256(f"{sample.checksum}\0{annotator.casefold()}".encode()).digest()
     numbers = np.arange(len(sample.items))
     order = np.argsort(lottery(numbers, int.from_bytes(digest[:8])), kind="stable")
@@ -233,7 +233,7 @@ def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]
 
 
 def annotation_app(sample: AnnotationSample, store: AnswerStore, names: Sequence[str] = ()) -> Starlette:
-    """Make the application; `names` are the people who may rate, empty for anybody."""
+    """Create the application; `names` are the people who may rate, or empty to allow anybody."""
     require("starlette", "annotate")
     from starlette.applications import Starlette
     from starlette.routing import Route
@@ -251,7 +251,7 @@ def annotation_app(sample: AnnotationSample, store: AnswerStore, names: Sequence
 
 
 class _Pages:
-    """What the addresses answer."""
+    """Request handlers of the page."""
 
     def __init__(self, sample: AnnotationSample, store: AnswerStore, names: Sequence[str]) -> None:
         self.sample, self.store, self.names = sample, store, names

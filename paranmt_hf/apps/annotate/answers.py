@@ -43,7 +43,7 @@ FIELDS = ("strength", "fluency", "skipped", "note", "revision", "changed")
 
 
 class Outdated(Exception):
-    """An answer was changed in the meantime, in another window or by an import; `stored` is the present one."""
+    """An answer was changed in the meantime, in another window or by an import; `stored` is the current one."""
 
     def __init__(self, stored: Rating) -> None:
         super().__init__("the answer was changed elsewhere meanwhile")
@@ -115,7 +115,7 @@ class AnswerStore:
         return found
 
     def name(self, name: object) -> str:
-        """Find the annotator of a name as it was written first; upper and lower case do not matter."""
+        """Find the first spelling of an annotator's name; case is ignored."""
         asked = annotator_name(name)
         with self._explained():
             known = [row[0] for row in self._connection.execute("SELECT DISTINCT annotator FROM answers")]
@@ -134,7 +134,7 @@ class AnswerStore:
             return self._put(annotator, item, answer)
 
     def put_all(self, answers: Sequence[tuple[str, int, Rating]]) -> None:
-        """Store answers, all of them or none; each as of `put`."""
+        """Store several answers, all or none; see `put`."""
         with self._explained(), self._transaction():
             for annotator, item, answer in answers:
                 self._put(annotator, item, answer)
@@ -170,7 +170,7 @@ class AnswerStore:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say in a sentence why SQLite did not do what it was asked for."""
+        """Explain an SQLite error in one sentence."""
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -209,7 +209,7 @@ NOTE_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class Rating:
-    """What one person says of one pair.
+    """The rating of one pair by one person.
 
     Attributes:
         strength: Class of the paraphrase, from 0 to 5; None while not given.
@@ -246,12 +246,12 @@ class Rating:
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to say: both labels are given, or the pair is skipped."""
+        """Whether the rating is complete: both labels are given, or the pair is skipped."""
         return self.skipped or (self.strength is not None and self.fluency is not None)
 
     @property
     def said(self) -> tuple[int | None, int | None, bool, str]:
-        """What the person said, without when."""
+        """The rating without its time."""
         return self.strength, self.fluency, self.skipped, self.note
 
 
@@ -272,5 +272,5 @@ def _check_label(name: str, value: object, allowed: tuple[int, ...]) -> None:
 
 
 def _has_controls(text: str) -> bool:
-    """Whether there are characters that no text file keeps: half of a surrogate pair, a null."""
+    """Whether there are characters that text files cannot hold: lone surrogates or null characters."""
     return any(unicodedata.category(character) in ("Cc", "Cs") and character not in "\n\t" for character in text)

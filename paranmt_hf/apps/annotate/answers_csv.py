@@ -1,4 +1,4 @@
-"""Answers as CSV: for a spreadsheet, and to bring together what people answered on several computers."""
+"""Answers as CSV: for a spreadsheet, and to merge answers from several computers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOTHING = Rating().said
 
 
 def sample_mark(sample: AnnotationSample) -> str:
-    """The mark of a sample in the lines of its answers: a letter first, so that spreadsheets do not see a number."""
+    """Identifier of a sample in its answers; it starts with a letter, so that spreadsheets do not read a number."""
     return f"s{sample.checksum[:DIGITS]}"
 
 
@@ -166,7 +166,7 @@ class _Line:
 def add_answers(
     store: AnswerStore, answers: list[tuple[str, int, Rating]], path: Path, *, replace_others: bool
 ) -> Imported:
-    """Add the answers of a file to those that are stored, all or none; others are replaced only on request."""
+    """Add the answers of a file to the stored ones, all or none; different answers are replaced only on request."""
     known = store.answers()
     spelt = {name.casefold(): name for name in known}
     new: list[tuple[str, int, Rating]] = []

@@ -17,21 +17,21 @@ MAX_QUANTILES = 20
 
 @dataclass(frozen=True)
 class ScoreRange:
-    """Scores above `low` and up to `high`; None is no bound. Bounds are numbers of float32, as the column is."""
+    """Scores above `low` and up to `high` (None: unbounded); both are float32, the type of the column."""
 
     low: float | None
     high: float | None
 
     @property
     def label(self) -> str:
-        """How a table names it: `(0.2, 0.4]`."""
+        """Label of the range in tables: `(0.2, 0.4]`."""
         if self.low is None:
             return "all" if self.high is None else f"up to {_shown(self.high)}"
         return f"above {_shown(self.low)}" if self.high is None else f"({_shown(self.low)}, {_shown(self.high)}]"
 
 
 def _shortest(bound: float) -> float:
-    """Write a number of float32 with as few digits as tell it from its neighbours: 0.2."""
+    """Format a float32 number with the fewest digits that identify it: 0.2."""
     return float(str(np.float32(bound)))
 
 
@@ -41,7 +41,7 @@ def _shown(bound: float) -> str:
 
 
 def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
-    """Make a range between each two neighbours of ascending scores."""
+    """Create a range for each two neighbouring scores."""
     rounded = [_shortest(edge) for edge in edges]
     neighbours = list(zip(rounded, rounded[1:], strict=False))
     if not neighbours or any(low >= high for low, high in neighbours) or not -1 <= rounded[0] <= rounded[-1] <= 1:
@@ -54,7 +54,7 @@ def given_ranges(edges: Sequence[float]) -> list[ScoreRange]:
 
 
 def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
-    """Index of the range of each score, both [row]; -1 for NaN and for a score in none of the ascending ranges."""
+    """Index of the range of each score, both [row]; -1 for NaN and for scores outside the ascending ranges."""
     low = -np.inf if ranges[0].low is None else ranges[0].low
     edges = np.array([low, *(np.inf if part.high is None else part.high for part in ranges)], np.float32)
     # A score equal to an edge belongs to the lower range.
@@ -66,7 +66,7 @@ def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
 
 
 def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> list[ScoreRange]:
-    """Make ranges that hold equally many scores, exactly and in memory that does not grow with the scores.
+    """Split scores into ranges of equal size, exactly and in memory that does not grow with the scores.
 
     The scores are read twice: floats are ordered as their bits are, so that counts of the upper half of the bits say
     which upper half an edge has, and counts of the lower halves below that one the rest.
@@ -109,7 +109,7 @@ def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> lis
 
 
 def _keys(scores: np.ndarray) -> np.ndarray:
-    """Whole numbers [row] that are ordered as the scores are."""
+    """Integers [row] in the same order as the scores."""
     # One zero, not two.
     bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32)
     return np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(1 << 31))

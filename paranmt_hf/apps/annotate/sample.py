@@ -1,4 +1,4 @@
-"""A sample for human evaluation: pairs from each range of the paraphrase score, and what the ranges hold.
+"""A sample for human evaluation: pairs from each range of the paraphrase score, and statistics of the ranges.
 
 Table 3 of ParaNMT-50M (Wieting & Gimpel 2018). A corpus of any size is read in little memory: its scores once, the
 text only where sampled pairs are.
@@ -84,7 +84,7 @@ class RangeSummary(ScoreRange):
 
 @dataclass(frozen=True)
 class AnnotationItem:
-    """A pair that was drawn; `id` is that of the corpus, `range` the index of its range."""
+    """A sampled pair; `id` is that of the corpus, `range` the index of its range."""
 
     id: int
     range: int
@@ -169,7 +169,7 @@ def draw_sample(
 
 
 def check_columns(files: Sequence[Path]) -> None:
-    """Refuse files without the columns of a sample; unreadable files are reported by their reader."""
+    """Reject files without the columns of a sample; unreadable files are reported by their reader."""
     for path in files:
         try:
             names = pq.read_schema(path).names
@@ -193,7 +193,7 @@ def _numbers(table: pa.Table, name: str) -> np.ndarray:
 
 
 class _Counts:
-    """Counts over the corpus, and of each range the pairs with the smallest numbers in the lottery."""
+    """Counts over the corpus, and the pairs with the smallest lottery numbers in each range."""
 
     def __init__(self, ranges: Sequence[ScoreRange], config: AnnotationConfig) -> None:
         self.ranges, self.config = ranges, config

@@ -1,4 +1,4 @@
-"""Table 3 of ParaNMT-50M (Wieting & Gimpel 2018): what people say of each range of the score, and their agreement."""
+"""Table 3 of ParaNMT-50M (Wieting & Gimpel 2018): ratings for each range of the score, and agreement of annotators."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class LabelCounts:
 
 @dataclass(frozen=True)
 class AnnotatorProgress:
-    """How far an annotator is: pairs of the sample that are rated, skipped, and how many there are."""
+    """Progress of an annotator: numbers of rated, skipped and all pairs of the sample."""
 
     rated: int
     skipped: int
@@ -84,7 +84,7 @@ class AnnotationTable:
     agreement: dict[str, RangeAgreement]
 
     def to_json(self) -> dict[str, Any]:
-        """Give everything as JSON values; each range has its label."""
+        """Return everything as JSON values; each range has its label."""
         values: dict[str, Any] = to_json(self)
         values["ranges"] = [
             {"range": part.label, **found} for part, found in zip(self.ranges, values["ranges"], strict=True)
@@ -132,7 +132,7 @@ class AnnotationTable:
         return parts if len(self.each) == 2 else [*parts, _table(self._rows_of_two())]
 
     def _rows_of_two(self) -> list[list[str]]:
-        """Each two annotators: somebody who understands the guidelines otherwise is seen here."""
+        """A row for each two annotators, which reveals those who interpret the guidelines differently."""
         rows = [["quadratic kappa of", *(cell for question in QUESTIONS for cell in ("pairs", question))]]
         for both in zip(*(self.agreement[question].all.pairs for question in QUESTIONS), strict=True):
             cells = [cell for found in both for cell in (str(found.items), _figure(found.quadratic))]
@@ -163,7 +163,7 @@ def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int
 
 
 def progress_of(answers: Mapping[int, Rating], pairs: int) -> AnnotatorProgress:
-    """How far an annotator is, from the answers by item."""
+    """Progress of an annotator, from the answers by item."""
     skipped = sum(answer.skipped for answer in answers.values())
     return AnnotatorProgress(sum(answer.done for answer in answers.values()) - skipped, skipped, pairs)
 
@@ -228,7 +228,7 @@ def _figure(value: float | None) -> str:
 
 
 def _said(name: str, found: Agreement) -> str:
-    """Write the agreement over all ranges in a line."""
+    """Describe the agreement over all ranges in one line."""
     if found.quadratic is None:
         return f"- {name}: kappa is undefined"
     interval = ""

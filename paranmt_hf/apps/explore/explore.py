@@ -91,19 +91,19 @@ def _index_neighbours(folder: str | Path) -> Neighbours:
 
 
 def page_file(name: str) -> str:
-    """Read a file of the page."""
+    """Read a file of the page by its name."""
     return (resources.files("paranmt_hf") / "assets" / "explore" / name).read_text(encoding="utf8")
 
 
 def summary_of(explorer: Explorer, folder: str | Path) -> dict[str, Any]:
-    """What the page shows of a release before anything is asked."""
+    """What the page shows of a release before any query."""
     columns = described_columns(explorer.record)
     command = f"paranmt select {shlex.quote(str(folder))} --out selected" if explorer.config == "default" else None
     return {**explorer.summary(), "columns": columns, "command": command}
 
 
 def explore_app(explorer: Explorer, *, folder: str | Path, neighbours: Neighbours | None = None) -> Starlette:
-    """Make the application behind the page; `folder` is the release as the page names it in a command."""
+    """Create the application behind the page; `folder` is how the page names the release in commands."""
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
@@ -168,7 +168,7 @@ def _whole(query: Mapping[str, str], name: str, largest: int) -> int:
 
 @dataclass(frozen=True)
 class WrittenReport:
-    """A report of a release: its file, and the number of rows that it carries."""
+    """A report of a release: its file, and the number of its rows."""
 
     file: Path
     rows: int
@@ -220,7 +220,7 @@ def write_report(
 
 
 def _report_neighbours(sentences: Sequence[str], encoder: Encoder) -> dict[str, list[tuple[int, float]]]:
-    """For each sentence the indices of the nearest other ones, with their cosines."""
+    """Indices of the nearest other sentences of each sentence, with their cosines."""
     distinct = list(dict.fromkeys(sentences))
     index_of = {sentence: index for index, sentence in reversed(list(enumerate(sentences)))}
     vectors = np.asarray(encoder.encode(distinct), np.float32)
@@ -237,7 +237,7 @@ def _report_neighbours(sentences: Sequence[str], encoder: Encoder) -> dict[str, 
 
 
 def _page(found: dict[str, Any]) -> str:
-    """Put the page's files and the rows into one file."""
+    """Merge the page's files and the rows into one HTML file."""
     # A sentence must not end the element that holds it, whatever it contains.
     values = json.dumps(found, ensure_ascii=False, separators=(",", ":"), sort_keys=False).replace("<", "\\u003c")
     page = page_file("page.html").replace(

@@ -1,4 +1,4 @@
-"""Answers to what the page asks about a release: rows, histograms, examples. DuckDB over its Parquet files.
+"""Queries of the page about a release: rows, histograms, examples. Uses DuckDB over the Parquet files.
 
 Numeric columns are read from the files each time, which takes hundredths of a second for a million rows. The text is
 kept in lower case if it fits into memory, which makes a search five times as fast, and the ids of the rows that
@@ -32,7 +32,7 @@ MAX_TEXT = 1000
 
 @dataclass(frozen=True)
 class View:
-    """Rows that are looked at.
+    """Filter of the rows that are shown.
 
     Attributes:
         ranges: Smallest and largest value of columns, both included; None is no bound. A null is outside.
@@ -48,7 +48,7 @@ class View:
 
     @classmethod
     def parse(cls, items: Iterable[tuple[str, str]], columns: Collection[str]) -> View:
-        """Read a view from the parameters of an address, such as `min.para_score=0.4`; other names are skipped."""
+        """Read a view from URL parameters such as `min.para_score=0.4`; other names are ignored."""
         ranges: dict[str, list[float | None]] = {}
         text, side, origin = "", "either", None
         for name, value in items:
@@ -72,7 +72,7 @@ class View:
         return cls({name: (low, high) for name, (low, high) in ranges.items()}, text, side, origin)  # type: ignore[arg-type]
 
     def condition(self) -> tuple[str, list[float | str]]:
-        """The view without its text as a condition of a query with `?`, and the values for these."""
+        """The view without its text as an SQL condition with `?`, and the values of its placeholders."""
         parts: list[str] = ["true"]
         values: list[float | str] = []
         for column, bounds in self.ranges.items():
@@ -87,7 +87,7 @@ class View:
         return " AND ".join(parts), values
 
     def sides(self) -> tuple[str, ...]:
-        """The columns that the text is looked for in."""
+        """The columns that are searched for the text."""
         return ("reference", "translation") if self.side == "either" else (self.side,)
 
 
@@ -166,7 +166,7 @@ NUMERIC = frozenset(
 
 
 class Explorer:
-    """A release that answers questions. A context manager; questions of several threads wait for each other.
+    """Queries of a release. A context manager; queries of several threads run one after the other.
 
     Args:
         folder: The release.
@@ -219,7 +219,7 @@ class Explorer:
         return bins_of(lowest, highest, usual, whole=whole)
 
     def _condition(self, view: View) -> tuple[str, list[Any]]:
-        """Write a view as a condition; the rows that contain its text are looked up, or found now."""
+        """Convert a view to an SQL condition; rows that contain its text are searched once and remembered."""
         condition, values = view.condition()
         if view.origin is not None and "origin" not in self._shown:
             raise InputError("this release has no column 'origin'")
@@ -314,7 +314,7 @@ class Explorer:
             ]
 
     def origins(self) -> dict[str, int]:
-        """Count the rows of each origin, most frequent first; empty where the release has no such column."""
+        """Count the rows of each origin, most frequent first; empty if the release has no such column."""
         if "origin" not in self._shown:
             return {}
         with self._lock:
@@ -325,7 +325,7 @@ class Explorer:
             return dict(self._connection.execute(query).fetchall())
 
     def summary(self) -> Mapping[str, Any]:
-        """What is known of the release without a question: its record, bins, and origins."""
+        """What is known of the release without a query: its record, bins, and origins."""
         return {
             "record": self.record.to_json(),
             "config": self.config,

@@ -24,7 +24,7 @@ _COMPOSABLE = 0xCC
 
 
 def normalise(column: pa.Array) -> pa.Array:
-    """Bring text into the form in which the corpus keeps it.
+    """Normalise text to the form that the corpus stores.
 
     Unicode NFC; every run of white space and control characters (categories Z* and Cc, NUL included) becomes one
     blank; none remains at either end. Nothing else changes: quotes, case, soft hyphens and zero-width joiners stay.
@@ -55,7 +55,7 @@ def decode(column: pa.Array) -> pa.Array:
 
 
 def read_numbers(column: pa.Array, name: str, where: str, first: int, *, optional: bool = False) -> pa.Array:
-    """Read numbers, or bytes that spell them, as float32; if `optional`, a missing number is null.
+    """Convert numbers, or bytes that spell them, to float32; if `optional`, missing numbers are null.
 
     An error names the column `name` and its place: `where`, followed by the number of the row, counted from `first`.
     """
@@ -87,7 +87,7 @@ def _decoded(value: bytes | None) -> str | None:
 
 
 def composed(column: pa.Array) -> pa.Array:
-    """Bring text [sentence] into the form NFC: a letter and its accent are one character where there is one."""
+    """Normalise text [sentence] to NFC: a letter and its accent become one character if possible."""
     return _rewrite(column, _rows_with(column, lambda text: text >= _COMPOSABLE), _compose)
 
 
@@ -101,7 +101,7 @@ def _compose(column: pa.Array) -> pa.Array:
 
 
 def _may_be_untidy(text: np.ndarray) -> np.ndarray:
-    """Tell which bytes [byte] may belong to what `_UNTIDY` finds inside a row; all that do are among them."""
+    """Mark the bytes [byte] that may belong to a match of `_UNTIDY` within a row; no match is missed."""
     found = (text < ord(" ")) | (text == 0x7F)
     for lead in _LEADS:
         found |= text == lead
@@ -111,7 +111,7 @@ def _may_be_untidy(text: np.ndarray) -> np.ndarray:
 
 
 def _rows_with(column: pa.Array, find: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Tell which rows [row] have a byte of those that `find` marks; null has none."""
+    """Mark the rows [row] with a byte that `find` marks; nulls have none."""
     rows = np.zeros(len(column), bool)
     _, offsets, values = column.buffers()
     if not len(column) or values is None:
@@ -141,7 +141,7 @@ _TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.larg
 
 
 def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list[str]:
-    """Find a column by its name or a dotted path into structs; returns the names of column and fields on the way."""
+    """Find a column by its name or a dotted path into structs; returns the names along the path."""
     steps: list[str] = []
     level, rest = fields, path
     while level.get_field_index(rest) < 0:
@@ -155,7 +155,7 @@ def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list
 
 
 def read_column(batch: pa.RecordBatch, path: str, name: str, *, number: bool) -> pa.Array:
-    """Take a column, by its name or dotted path, out of a batch of the dataset `name`.
+    """Return a column of a batch of the dataset `name`, by its name or dotted path.
 
     Text is returned as bytes, because Parquet readers do not check that it is UTF-8; numbers keep their type.
     """
@@ -175,7 +175,7 @@ def read_column(batch: pa.RecordBatch, path: str, name: str, *, number: bool) ->
 
 
 def rebatch(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Cut batches again: all but the last have `rows` rows, and none is empty."""
+    """Regroup batches: all but the last have `rows` rows, and none is empty."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:

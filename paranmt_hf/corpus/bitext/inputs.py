@@ -1,4 +1,4 @@
-"""Where text comes from: two aligned files, files with columns, or a dataset on the Hub or in a folder."""
+"""Sources of text: two aligned files, files with columns, or a dataset on the Hub or in a folder."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class TextInput:
 
 
 def split_dataset(text: str) -> tuple[str, str | None, str]:
-    """Split `ID:CONFIG:SPLIT` into the three; an existing path, and the drive of a path of Windows, stay whole."""
+    """Split `ID:CONFIG:SPLIT` into its parts; existing paths and Windows drive letters stay whole."""
     if Path(text).expanduser().exists():
         return text, None, "train"
     drive = text[:2] if re.match(r"[A-Za-z]:[\\/]", text) else ""
@@ -96,7 +96,7 @@ def open_table(files: list[Path], columns: Mapping[str, str], options: TextOptio
 
 
 def _is_table(files: Collection[str | Path], suffix: str) -> bool:
-    """Tell whether files have a suffix; either all or none."""
+    """Whether files have a suffix; either all or none must."""
     found = {Path(file).suffix == suffix for file in files}
     if len(found) > 1:
         raise InputError("give either Parquet files or TSV files, not both at once")
@@ -104,7 +104,7 @@ def _is_table(files: Collection[str | Path], suffix: str) -> bool:
 
 
 def check_names(columns: Collection[str], known: Collection[str]) -> None:
-    """Refuse unknown names of columns."""
+    """Reject unknown names of columns."""
     if unknown := set(columns) - set(known):
         raise InputError(f"`columns` can name {', '.join(known)}, not {', '.join(sorted(unknown))}", option="columns")
 
@@ -133,7 +133,7 @@ class HubDataset(TableReader):
         self._resolved: str | None = None
 
     def source(self) -> dict[str, object]:
-        """Name the commit on the Hub, or hash the files of a folder."""
+        """Return the commit on the Hub, or the hashes of the files of a folder."""
         chosen = {"config": self.config, "split": self.split, "columns": self.paths}
         if self._local:
             return {"kind": "folder", "files": [file_identity(path) for path in self._local_files()], **chosen}

@@ -98,7 +98,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
 
 
 def _without_mark(start: bytes, path: Path) -> bytes:
-    """Take the byte order mark from the start of a file, or refuse that of another encoding than UTF-8."""
+    """Remove the byte order mark from the start of a file; reject those of encodings other than UTF-8."""
     for mark, encoding in OTHER_MARKS.items():
         # Read as UTF-8, English in UTF-16 is letters with a zero byte between them, and no error.
         if start.startswith(mark):
@@ -115,7 +115,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def _read(path: Path) -> Iterator[bytes | Exception]:
-    """Give the bytes of a file as they come, and at the end the error that stopped it, if any."""
+    """Yield the bytes of a file and, at the end, the error that stopped reading, if any."""
     try:
         with opened(path) as file:
             while block := file.read(BLOCK_BYTES):
@@ -125,7 +125,7 @@ def _read(path: Path) -> Iterator[bytes | Exception]:
 
 
 def cut(block: bytes, starts: np.ndarray, ends: np.ndarray) -> pa.Array:
-    """Cut pieces [piece], binary, out of less than 2 GiB of bytes, by their ascending `starts` and `ends`."""
+    """Slice less than 2 GiB of bytes into pieces [piece], binary, by their ascending `starts` and `ends`."""
     # An array of bytes has no gaps, so the gaps are made its odd elements.
     offsets = np.empty(2 * len(starts), np.int32)
     offsets[0::2], offsets[1::2] = starts, ends
@@ -135,7 +135,7 @@ def cut(block: bytes, starts: np.ndarray, ends: np.ndarray) -> pa.Array:
 
 
 def split_lines(block: bytes) -> pa.Array:
-    """Cut a block of whole lines into them (binary, without their ends)."""
+    """Split a block of whole lines into lines (binary, without their ends)."""
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
     return cut(block, np.append(0, ends[:-1] + 1), ends)
 
@@ -164,7 +164,7 @@ def find_fields(block: bytes, width: int, path: Path, first: int) -> tuple[np.nd
 
 
 class Side:
-    """One of several files that are read in step."""
+    """One of several files that are read in parallel."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -181,7 +181,7 @@ class Side:
         return len(self._held)
 
     def take(self, lines: int) -> pa.Array:
-        """Take buffered lines (binary)."""
+        """Return buffered lines (binary)."""
         taken, self._held = self._held[:lines], self._held[lines:]
         self._taken += lines
         return taken

@@ -30,7 +30,7 @@ class Lines:
     first: int
 
     def refuse(self, wrong: np.ndarray | pa.Array, expected: str, found: pa.Array | None = None) -> None:
-        """Refuse the first `wrong` line [line], which should hold what is `expected` and holds `found` [line]."""
+        """Reject the first `wrong` line [line]; errors name what is `expected` and `found` [line]."""
         lines = np.flatnonzero(np.asarray(wrong))
         if lines.size:
             line = int(lines[0])
@@ -105,7 +105,7 @@ def _is_number(text: str) -> bool:
 
 
 def has_gaps(phrases: pa.Array) -> np.ndarray:
-    """Tell which phrases [phrase] are patterns of a syntactic rule, with gaps such as `[NN,1]`."""
+    """Find which phrases [phrase] are patterns of a syntactic rule, with gaps such as `[NN,1]`."""
     return np.asarray(pc.fill_null(pc.match_substring_regex(phrases, NON_TERMINAL), False))
 
 
@@ -117,7 +117,7 @@ _END = re.compile(r"""\w ?[.!?]["')\u2019\u201d]*$""")
 
 
 def parse_listed(lines: Lines) -> list[pa.Array]:
-    """Pair each word with each of its paraphrases, both string [pair]. Only blanks separate words."""
+    """Pair each word with each of its paraphrases, both string [pair]; words are separated by blanks."""
     lines.refuse(pc.match_substring(lines.text, BAR), f"{LISTED}, as on the first line, and not {FORM}")
     lines.refuse(pc.match_substring(lines.text, "\t"), f"{LISTED}, and no tab (`paranmt import` reads TSV files)")
     parts = pc.split_pattern(lines.text, " ")
@@ -182,7 +182,7 @@ class PhraseFiles(Reader):
             _parse(Lines(pa.array([first]), path, 1), score, rules=is_rule(first))
 
     def source(self) -> dict[str, object]:
-        """Name and hash the files."""
+        """Return names and hashes of the files."""
         return {"kind": "phrases", "files": [file_identity(path) for path in self.files], "score": self.score}
 
     def pieces(self) -> Iterator[Piece]:
@@ -212,12 +212,12 @@ def first_line(path: Path) -> str:
 
 
 def is_rule(line: str) -> bool:
-    """Tell whether a line is one of PPDB, and not of a list of words."""
+    """Whether a line is a PPDB rule, not an entry of a word list."""
     return BAR in line
 
 
 def holds_sentences(path: Path) -> bool:
-    """Tell from its first lines whether a text file holds single sentences, and no list of words."""
+    """Whether the first lines of a text file are single sentences, not a word list."""
     lines = next(read_text_lines(path)).text[:FIRST_LINES].to_pylist()
     return not is_rule(lines[0]) and "\t" not in lines[0] and looks_like_sentences(lines)
 

@@ -1,4 +1,4 @@
-"""Files of known datasets as pairs; of sets of paraphrases every two sentences are a pair."""
+"""Files of known datasets as pairs; for sets of paraphrases, every two sentences of a set form a pair."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Sentences(NamedTuple):
 
 
 def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Make a pair of every two sentences of a set, the earlier one as its first side.
+    """Pair every two sentences of a set, the earlier one first.
 
     The sentences of a set are consecutive. One set and one block are in memory at a time; `label` is for errors.
 
@@ -54,7 +54,7 @@ def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.
 
 
 def _starts(sets: pa.Array) -> np.ndarray:
-    """Where each set begins."""
+    """Index where each set begins."""
     codes = sets.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     return np.append(0, np.flatnonzero(codes[1:] != codes[:-1]) + 1)
 
@@ -113,7 +113,7 @@ class PresetFiles(Reader):
         self.label = ", ".join(map(str, self.files))
 
     def source(self) -> dict[str, object]:
-        """Name and hash the files."""
+        """Return names and hashes of the files."""
         found: dict[str, object] = {
             "kind": "preset",
             "preset": self.preset.name,
@@ -186,7 +186,7 @@ def _common_layout(preset: Preset, files: Sequence[Path]) -> Layout:
 
 
 def read_labels(column: pa.Array, labels: Mapping[float, int]) -> pa.Array:
-    """Map labels [pair], bytes or numbers, to 1 (a paraphrase), 0 (none) or null (neither, or no number), float32."""
+    """Map labels [pair], bytes or numbers, to 1 (paraphrase), 0 (no paraphrase) or null (undecided), float32."""
     if pa.types.is_binary(column.type):
         text = pc.utf8_trim_whitespace(decode(column))
         number = pc.match_substring_regex(text, r"^-?[0-9]{1,9}(\.[0-9]{1,9})?$")

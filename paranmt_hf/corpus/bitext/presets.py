@@ -1,4 +1,4 @@
-"""Presets: the layouts of the files of known datasets, and the statements of their authors."""
+"""Presets: file layouts of known datasets, and their authors' statements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Form = Literal["tab", "quoted tab", "comma", "parquet", "phrases"]
 
 @dataclass(frozen=True)
 class Layout:
-    """One layout of the files of a data set.
+    """One layout of the files of a dataset.
 
     Attributes:
         files: Which files have it, for people.
@@ -53,12 +53,12 @@ class Layout:
     hidden_labels: bool = False
 
     def position(self, column: str) -> int:
-        """Index of the field that a column is, from 0."""
+        """Index of the field of a column, from 0."""
         return list(self.fields).index(self.columns[column])
 
     @property
     def in_sets(self) -> bool:
-        """Whether sentences come in sets."""
+        """Whether sentences are grouped in sets."""
         return "set" in self.columns
 
     @property
@@ -69,7 +69,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Preset:
-    """A data set of paraphrases.
+    """A dataset of paraphrases.
 
     Attributes:
         name: Its name on the command line.
@@ -103,7 +103,7 @@ class Preset:
 
     @property
     def of_phrases(self) -> bool:
-        """Whether it holds phrases, which `corpus/phrases/` reads."""
+        """Whether it holds phrases rather than sentences."""
         return self.layouts[0].form == "phrases"
 
 
@@ -146,7 +146,7 @@ def find_layout(preset: Preset, path: Path) -> Layout:
 
 
 def spoken_in(layout: Layout, path: Path) -> str | None:
-    """Code of the language of a file, if its first field names it."""
+    """Language code of a file, if its first field names it."""
     if layout.first_field is None or "(?P<language>" not in layout.first_field:
         return None
     line = next(read_blocks(path)).partition(b"\n")[0].removesuffix(b"\r")
@@ -155,7 +155,7 @@ def spoken_in(layout: Layout, path: Path) -> str | None:
 
 
 def _found(layout: Layout, path: Path, line: bytes) -> list[str]:
-    """The fields of the first line, or the columns of a file of Parquet."""
+    """Fields of the first line, or columns of a Parquet file."""
     if layout.form == "parquet":
         try:
             return list(pq.read_schema(path).names)

@@ -29,7 +29,7 @@ BLOCK_ROWS = 10_000
 
 @dataclass
 class Report:
-    """What became of the rows that were read.
+    """Counts of the rows that were read, kept and dropped.
 
     Attributes:
         read: Rows read so far.
@@ -42,18 +42,18 @@ class Report:
     dropped: dict[str, int] = field(default_factory=dict)
 
     def describe(self) -> str:
-        """Say it in one line: `read 4 rows, kept 3, dropped 1 (1 empty)`."""
+        """Describe the counts in one line: `read 4 rows, kept 3, dropped 1 (1 empty)`."""
         line = f"read {self.read:,} rows, kept {self.kept:,}, dropped {self.read - self.kept:,}"
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.dropped.items()))
         return f"{line} ({reasons})" if reasons else line
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the counts as plain values, for JSON."""
+        """Return the counts as plain values for JSON."""
         return {"read": self.read, "kept": self.kept, "dropped": dict(sorted(self.dropped.items()))}
 
 
 class AlignedText(Protocol):
-    """Rows of sentences that belong together, such as the two sides of a bitext."""
+    """Aligned rows of sentences, such as the two sides of a bitext."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ class AlignedText(Protocol):
 
     @property
     def identity(self) -> dict[str, object]:
-        """What determines the rows, as JSON values; files are hashed each time that it is asked for."""
+        """Everything that determines the rows, as JSON values; files are hashed at each call."""
 
 
 class TextOptions(TypedDict, total=False):
@@ -101,7 +101,7 @@ class Piece(NamedTuple):
 
 
 class Reader(ABC):
-    """Base of all readers, which differ in where the pieces come from; `label` says what is read, for errors."""
+    """Base class of readers, which differ in the source of their pieces; `label` describes the source in errors."""
 
     label: str
 
@@ -122,17 +122,17 @@ class Reader(ABC):
 
     @property
     def identity(self) -> dict[str, object]:
-        """What determines the rows, folders of this machine left out; see `AlignedText`."""
+        """Everything that determines the rows, without local folders; see `AlignedText`."""
         settings = {"numbers": sorted(self.numbers), "optional": sorted(self.optional)}
         return {**self.source(), **settings, "max_characters": self.max_characters}
 
     @abstractmethod
     def source(self) -> dict[str, object]:
-        """What the rows come from, as JSON values."""
+        """Source of the rows, as JSON values."""
 
     @abstractmethod
     def pieces(self) -> Iterator[Piece]:
-        """Read the rows as they are."""
+        """Read the rows before normalisation."""
 
     def _kept(self, report: Report) -> Iterator[pa.RecordBatch]:
         first = 0
@@ -186,11 +186,11 @@ class LineFiles(Reader):
         self.label = " and ".join(map(str, self.files.values()))
 
     def source(self) -> dict[str, object]:
-        """Name and hash the files."""
+        """Return names and hashes of the files."""
         return {"kind": "lines", "files": {column: file_identity(path) for column, path in self.files.items()}}
 
     def pieces(self) -> Iterator[Piece]:
-        """Read the lines of all files in step."""
+        """Read the lines of all files in parallel."""
         sides = [Side(path) for path in self.files.values()]
         while rows := min([side.fill() for side in sides]):
             yield Piece([side.take(rows) for side in sides], "line ", 1)
@@ -215,7 +215,7 @@ class TabFile(Reader):
         self.label = ", ".join(map(str, self.files))
 
     def source(self) -> dict[str, object]:
-        """Name and hash the files."""
+        """Return names and hashes of the files."""
         return {
             "kind": "tab-separated",
             "files": [file_identity(path) for path in self.files],
@@ -239,14 +239,14 @@ class TabFile(Reader):
 
 
 class TableReader(Reader):
-    """Parquet or a dataset: rows that have columns with names."""
+    """Parquet or a dataset: rows with named columns."""
 
     def __init__(self, columns: Mapping[str, str], **options: Unpack[TextOptions]) -> None:
         super().__init__(columns, **options)
         self.paths = dict(columns)
 
     def piece(self, batch: pa.RecordBatch, name: str, first: int) -> Piece:
-        """Take the columns out of a batch whose first row has this number."""
+        """Extract the columns of a batch; `first` is the number of its first row."""
         columns = [
             read_column(batch, path, name, number=column in self.numbers) for column, path in self.paths.items()
         ]
@@ -265,7 +265,7 @@ class ParquetFiles(TableReader):
         self.label = ", ".join(map(str, self.files))
 
     def source(self) -> dict[str, object]:
-        """Name and hash the files."""
+        """Return names and hashes of the files."""
         return {"kind": "parquet", "files": [file_identity(path) for path in self.files], "columns": self.paths}
 
     def pieces(self) -> Iterator[Piece]:

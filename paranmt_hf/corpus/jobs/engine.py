@@ -1,4 +1,4 @@
-"""Where shard jobs run: worker processes of this machine, or a Ray cluster."""
+"""Engines of shard jobs: worker processes of this machine, or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class EngineConfig:
         check(self)
 
     def resolved(self) -> EngineConfig:
-        """Replace every 0 by what suits this machine."""
+        """Replace every 0 by the default for this machine."""
         gpus = count_gpus()
         cores = visible_cores()
         if self.kind == "local" and self.gpus > gpus:
@@ -60,7 +60,7 @@ def count_gpus() -> int:
 
 
 def has_driver() -> bool:
-    """Tell whether there may be a GPU driver; without one, torch, whose import takes over a second, is not asked."""
+    """Whether there may be a GPU driver; if not, the import of torch, which takes over a second, is avoided."""
     if sys.platform != "linux" or any(map(os.path.exists, DRIVERS)):
         return True
     try:

@@ -23,7 +23,7 @@ RAY_RETRIES = 10
 
 
 def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) -> Manifest:
-    """Run a stage over every shard of `source`, continuing `folder`; returns the complete manifest there."""
+    """Run a stage over every shard of `source`, continuing the work in `folder`; returns its complete manifest."""
     manifest = Manifest.open(folder, {**stage.identity, "input": source.checksum})
     sweep(folder)
     manifest.forget_damaged()
@@ -66,7 +66,7 @@ def _run(stage: Stage, tasks: Sequence[Task], config: EngineConfig, report: Task
 
 
 def run_on_ray(stage: Stage, tasks: Sequence[Task], config: EngineConfig, done: Done) -> None:
-    """Run shards as Ray tasks; Ray gives a shard to another node when a worker or a node is lost.
+    """Run shards as Ray tasks; Ray reassigns a shard if a worker or a node is lost.
 
     All nodes must see the folders under the same paths, and have this package installed. The cluster is the one that
     `RAY_ADDRESS` names, else a new one on this machine.

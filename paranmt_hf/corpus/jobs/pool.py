@@ -31,7 +31,7 @@ class _Worker:
 
 @dataclass
 class Pool:
-    """Worker processes, one pipe each. A worker that dies is replaced, and its shard is given out again.
+    """Worker processes, one pipe each. A worker that dies is replaced, and its shard is assigned again.
 
     `report` is called with the rows done so far of a shard, `done` with the record of a shard that is written.
     """
@@ -81,7 +81,7 @@ class Pool:
             pass  # It has died; the next round buries it.
 
     def _receive(self, worker: _Worker) -> bool:
-        """Take one message of a worker; False when its pipe has closed."""
+        """Receive one message of a worker; False if its pipe is closed."""
         try:
             kind, value = worker.connection.recv()
         except (EOFError, OSError):
@@ -99,7 +99,7 @@ class Pool:
         return True
 
     def _bury(self, worker: _Worker, waiting: list[Task]) -> None:
-        """Clear up after a dead worker: take what it had sent, then give its shard out again."""
+        """Clean up after a dead worker: read its last messages, then assign its shard again."""
         worker.process.join()
         while worker.connection.poll() and self._receive(worker):
             pass
@@ -124,7 +124,7 @@ class Pool:
 
 
 def _worker_environment(index: int, config: EngineConfig) -> dict[str, str]:
-    """What the numerical libraries read when a worker imports them: its share of the cores, and its GPUs."""
+    """Environment variables of a worker for numerical libraries: its share of the cores, and its GPUs."""
     environment = {"OMP_NUM_THREADS": str(config.threads)}
     if config.gpus:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -149,7 +149,7 @@ def _environment(changes: dict[str, str]) -> Iterator[None]:
 
 
 def _serve(stage: Stage, connection: Connection, parent: int) -> None:
-    """Body of a worker process: take shards from the pipe until it closes."""
+    """Body of a worker process: process shards from the pipe until it closes."""
     # Ctrl-C reaches the whole group; the parent decides what follows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
@@ -176,7 +176,7 @@ def _serve(stage: Stage, connection: Connection, parent: int) -> None:
 
 
 def _send(connection: Connection, message: tuple[str, Any]) -> None:
-    """Send to the parent; a worker whose parent is gone has nobody to tell and ends."""
+    """Send to the parent process; exit if the parent is gone."""
     try:
         connection.send(message)
     except OSError:
@@ -184,7 +184,7 @@ def _send(connection: Connection, message: tuple[str, Any]) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """End this process when its parent is gone, however the parent ended."""
+    """End this process when its parent ends, for whatever reason."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

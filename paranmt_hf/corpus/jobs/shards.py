@@ -32,7 +32,7 @@ Work = Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]
 
 
 class Stage(Protocol):
-    """What a job does to a shard. A stage is a small value that can be sent to a worker, and hashable."""
+    """What a job does to a shard. A stage is a small, hashable value that can be sent to a worker."""
 
     @property
     def label(self) -> str:
@@ -41,7 +41,7 @@ class Stage(Protocol):
 
     @property
     def unit(self) -> str:
-        """What a row is called where rows are counted."""
+        """Name of a row in messages that count rows."""
         ...
 
     @property
@@ -70,7 +70,7 @@ class Task:
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """A shard that is done.
+    """The record of a finished shard.
 
     Attributes:
         rows: Rows of it.
@@ -99,7 +99,7 @@ class _ManifestFile:
 
 @dataclass
 class Manifest:
-    """What a folder of shards was made from, and which shards are done.
+    """The inputs of a folder of shards, and its finished shards.
 
     Attributes:
         folder: The folder; the manifest is its `manifest.json`.
@@ -117,7 +117,7 @@ class Manifest:
 
     @classmethod
     def open(cls, folder: Path, identity: Mapping[str, Any], *, restart: bool = False) -> Manifest:
-        """Open or start the manifest of a folder; with `restart`, an incomplete one starts again with any identity."""
+        """Open or create the manifest of a folder; with `restart`, an incomplete one restarts with any identity."""
         wanted = as_json(identity)
         path = folder / "manifest.json"
         if not path.exists():
@@ -139,7 +139,7 @@ class Manifest:
 
     @classmethod
     def of_input(cls, folder: Path, identity: Mapping[str, Any]) -> Manifest:
-        """Open the manifest of a job's input: complete, or empty, in which case the input is to be cut.
+        """Open the manifest of a job's input: complete, or empty if the input must still be cut into shards.
 
         Cutting is quick, so an interrupted cut starts again, also with other settings: a corrected file or a changed
         column is not refused.
@@ -154,7 +154,7 @@ class Manifest:
         return manifest
 
     def save(self) -> None:
-        """Write the manifest, so that at every moment either the old or the new one is there."""
+        """Write the manifest atomically."""
         content = {
             "settings": self.identity,
             "complete": self.complete,
@@ -189,7 +189,7 @@ class Manifest:
         return [self.folder / name for name in sorted(self.shards)]
 
     def forget_damaged(self) -> None:
-        """Drop entries whose file is missing or is not the one that was written; those shards are done again."""
+        """Drop entries whose file is missing or changed, so that those shards are processed again."""
         for name, shard in list(self.shards.items()):
             path = self.folder / name
             if not path.exists() or checksum(path) != shard.sha256:
@@ -251,7 +251,7 @@ _loaded: dict[tuple[Stage, str], Work] = {}
 
 
 def run_shard(stage: Stage, task: Task, report: Report) -> ShardRecord:
-    """Process one shard; a worker process loads the stage with its first one."""
+    """Process one shard; a worker process loads the stage at its first shard."""
     # The identity holds checksums: a model that has changed under the same name is loaded again.
     key = (stage, json.dumps(stage.identity, sort_keys=True))
     if key not in _loaded:

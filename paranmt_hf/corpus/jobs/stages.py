@@ -1,4 +1,4 @@
-"""The stages that a shard passes: pivot, translate, score, and add columns."""
+"""The stages of a shard: pivot, translate, score, and add columns."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class PivotStage:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the sentences in between."""
+        """Everything that determines the pivot sentences."""
         return {"pivot": self.translate.identity["translator"]}
 
     def load(self) -> Work:
@@ -119,7 +119,7 @@ class Scorer(Protocol):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the scores, as JSON values."""
+        """Everything that determines the scores, as JSON values."""
         ...
 
     def load(self) -> Encoder:
@@ -143,7 +143,7 @@ class ScoreStage:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the scores."""
+        """Everything that determines the scores."""
         stated = {} if self.language == ENGLISH else {"language": self.language}
         return {"scorer": {**(self.config.identity if self.config else {"name": "as imported"}), **stated}}
 
@@ -170,7 +170,7 @@ class ScoreStage:
 
 
 def check_imported(table: pa.Table) -> pa.ChunkedArray:
-    """Take over a paraphrase score that came with the pairs, rounding errors beyond [-1, 1] cut off."""
+    """Use an imported paraphrase score, clipped to [-1, 1] to remove rounding errors."""
     scores = table["para_score"]
     wrong = pc.greater(pc.abs(scores), 1 + ROUNDING)
     if pc.any(wrong).as_py():
@@ -183,20 +183,20 @@ def check_imported(table: pa.Table) -> pa.ChunkedArray:
 
 
 def windows(table: pa.Table, rows: int) -> Iterator[pa.Table]:
-    """Cut a table into pieces of at most `rows` rows; one without rows is one piece."""
+    """Split a table into pieces of at most `rows` rows; an empty table is one piece."""
     for start in range(0, max(1, table.num_rows), rows):
         yield table.slice(start, rows)
 
 
 def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
-    """Set columns of a table and bring all into the order and types of the schema; unknown columns go."""
+    """Set columns of a table, and cast all to the order and types of the schema; unknown columns are dropped."""
     available = {name: table[name] for name in table.column_names} | columns
     fields = [column for column in COLUMNS if column.name in available]
     return pa.table({column.name: pc.cast(available[column.name], column.type) for column in fields})
 
 
 def added_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """Bring names of columns that can be added into the order of the schema."""
+    """Sort names of optional columns by the order of the schema."""
     if unknown := [name for name in names if name not in ADDED]:
         raise InputError(f"the columns that can be added are {', '.join(ADDED)}, not {unknown[0]!r}")
     return tuple(name for name in ADDED if name in names)
@@ -209,7 +209,7 @@ def column_stages(names: Sequence[str], language: str = ENGLISH) -> list[ColumnS
 
 @dataclass(frozen=True)
 class ColumnStage:
-    """Shards of pairs get columns.
+    """Adds optional columns to shards of pairs.
 
     Attributes:
         names: Which columns of `schema.ADDED`.
@@ -227,7 +227,7 @@ class ColumnStage:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the columns."""
+        """Everything that determines the columns."""
         classifier = {"classifier": "hashed words and neighbours, logistic regression", **vars(self.authorship)}
         if self.language != ENGLISH:
             classifier["language"] = self.language
@@ -239,7 +239,7 @@ class ColumnStage:
         }
 
     def ready(self, manifest: Manifest, work: Path) -> ColumnStage:
-        """Train the classifier of `human_score` on the pairs, if it is needed; it is kept in the work folder."""
+        """Train the classifier of `human_score` on the pairs, if it is needed, and keep it in the work folder."""
         if HUMAN_SCORE not in self.names:
             return self
         # Named by data and settings: a stopped command may continue with other settings.

@@ -57,7 +57,7 @@ class Answer:
 
 
 class KeptAnswers:
-    """A file of answers. Each is kept once `add` has returned, even if the process is killed.
+    """A file of answers. Each is on disk once `add` has returned, even if the process is killed.
 
     Args:
         path: The file, which is made if it is missing.
@@ -86,7 +86,7 @@ class KeptAnswers:
         return hashlib.sha256(self._request + sentence.encode("utf8", "surrogatepass")).digest()[:16]
 
     def find(self, sentences: Sequence[str]) -> dict[str, Answer]:
-        """Find the answers of sentences; those without one are left out."""
+        """Find the stored answers of sentences; those without one are left out."""
         found: dict[str, Answer] = {}
         query = "SELECT text, finish, score, input_tokens, output_tokens FROM answers WHERE key = ?"
         with self._explained():
@@ -96,14 +96,14 @@ class KeptAnswers:
         return found
 
     def add(self, sentence: str, answer: Answer) -> None:
-        """Keep an answer."""
+        """Store an answer."""
         with self._explained():
             self._connection.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", (self._key(sentence), *astuple(answer))
             )
 
     def tokens(self) -> tuple[int, int, int]:
-        """Count the answers that are kept, and the tokens of their requests and of themselves."""
+        """Count the stored answers, and the tokens of their requests and of the answers."""
         with self._explained():
             row = self._connection.execute(
                 "SELECT count(*), coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0) FROM answers"
@@ -152,7 +152,7 @@ MARKUP = ("```", "**", "\\boxed")
 
 
 class Judge:
-    """Finds the sentence in each answer, or the reason why it is not usable."""
+    """Extracts the sentence from each answer, or the reason why it is not usable."""
 
     def __init__(self, config: LanguageModelConfig, task: ModelTask) -> None:
         require("py3langid", "llm")
@@ -162,7 +162,7 @@ class Judge:
 
     @staticmethod
     def identity(config: LanguageModelConfig) -> dict[str, Any]:
-        """What determines the judgements, as JSON values."""
+        """Everything that determines the judgements, as JSON values."""
         package = versions(["py3langid"]).get("py3langid", "missing")
         return {
             "checks": DEFINITION,
@@ -174,7 +174,7 @@ class Judge:
     def judge(
         self, sentences: Sequence[str], references: Sequence[str], answers: Sequence[Answer]
     ) -> tuple[list[str | None], list[str | None]]:
-        """Judge answers.
+        """Extract the sentences of answers.
 
         Args:
             sentences: What was to be translated or paraphrased.
@@ -200,7 +200,7 @@ class Judge:
         return texts, reasons
 
     def _reason(self, sentence: str, reference: str, answer: Answer, text: str) -> str | None:
-        """Why an answer is not usable, apart from its language; the first reason counts."""
+        """Why an answer is not usable, apart from its language; the first reason applies."""
         if answer.finish == "context":
             return "sentence too long for the model"
         if answer.finish in ("refusal", "content_filter"):
@@ -231,7 +231,7 @@ def unquoted(text: str, sentence: str) -> str:
 
 
 def says_more(raw: str, text: str, sentences: Sequence[str]) -> bool:
-    """Whether an answer, as it came and on one line without reasoning, holds more than the translation of a sentence.
+    """Whether an answer, in one line and without reasoning, contains more than the translation of a sentence.
 
     Several lines are several answers, because each sentence was one line. Marks that the sentence or its reference has
     too, such as a colon, are ignored.

@@ -26,14 +26,14 @@ PLACES = ("sentence", "source_language", "target_language")
 
 
 def language_name(code: str) -> str:
-    """English name of a language, by its ISO 639-1 code; answers in it must be detectable."""
+    """English name of a language by its ISO 639-1 code; answers in it must be detectable."""
     if code not in DETECTABLE:
         raise InputError(f"languages of a language model are two-letter codes ({', '.join(DETECTABLE)}), was {code!r}")
     return LANGUAGES[code]
 
 
 def make_template(prompt: str | None, task: ModelTask, source: str | None, target: str) -> str:
-    """Fill everything into a prompt except `{sentence}`.
+    """Fill in a prompt except for `{sentence}`.
 
     Args:
         prompt: Text with `{sentence}`, and perhaps `{source_language}` and `{target_language}`; None takes the default
@@ -75,7 +75,7 @@ HOSTED = "https://api.openai.com/v1"
 
 @dataclass(frozen=True)
 class LanguageModelConfig:
-    """Which language model answers, what it is asked, and how fast.
+    """Which language model answers, with which prompt, and how fast.
 
     The key of the server is not a setting: it is read from the environment, `OPENAI_API_KEY`, and written nowhere.
 
@@ -136,7 +136,7 @@ class LanguageModelConfig:
 
     @property
     def address(self) -> str:
-        """Address of the server; `/v1` is added if it has no path."""
+        """Address of the server, with `/v1` if it has no path."""
         return _checked_address(self.base_url or os.environ.get(ADDRESS) or HOSTED)
 
     def answering_in(self, language: str) -> LanguageModelConfig:
@@ -153,11 +153,11 @@ class LanguageModelConfig:
             check_installed(package, "llm")
 
     def template(self, task: ModelTask) -> str:
-        """The prompt of a task, with everything filled in except `{sentence}`."""
+        """The prompt of a task, filled in except for `{sentence}`."""
         return make_template(self.prompt, task, self.source_language, self.language)
 
     def request_identity(self, task: ModelTask) -> dict[str, Any]:
-        """What determines an answer, as JSON values; not the address of the server, which may move."""
+        """Everything that determines an answer, as JSON values; the server's address is not part of it."""
         return {
             "model": f"{PREFIX}{self.name}",
             "prompt": self.template(task),

@@ -1,4 +1,4 @@
-"""Requests to a language model: what they cost, limits per minute, concurrency and retries."""
+"""Requests to a language model: cost, limits per minute, concurrency and retries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Cost:
     price: float | None
 
     def summary(self) -> str:
-        """Say it in one line."""
+        """Describe the cost in one line."""
         line = (
             f"{self.requests:,} requests, about {self.input_tokens:,} tokens of requests and "
             f"{self.output_tokens:,} of answers"
@@ -47,19 +47,19 @@ class Cost:
 
 
 def money(amount: float) -> str:
-    """Write an amount: with four digits behind the point where it is less than 0.1."""
+    """Format an amount of money, with four decimals if it is below 0.1."""
     return f"{amount:,.2f}" if amount >= 0.1 else f"{amount:.4f}"
 
 
 def price(config: LanguageModelConfig, input_tokens: int, output_tokens: int) -> float | None:
-    """Price of tokens; None where the settings name no prices."""
+    """Price of tokens; None if the settings have no prices."""
     if config.price_input is None or config.price_output is None:
         return None
     return (input_tokens * config.price_input + output_tokens * config.price_output) / 1e6
 
 
 def cost_of(config: LanguageModelConfig, task: ModelTask, tables: Iterable[pa.Table | pa.RecordBatch]) -> Cost:
-    """Estimate the cost of a corpus: a paraphrase is about as long as its sentence, a translation as the reference."""
+    """Estimate the cost of a corpus: a paraphrase is as long as its sentence, a translation as the reference."""
     rows, asked, answered = 0, 0, 0
     for table in tables:
         rows += table.num_rows
@@ -79,7 +79,7 @@ WINDOW = 61.0
 
 
 class MinuteLimits:
-    """Lets requests begin so that no minute has more of them, or of their tokens, than allowed.
+    """Limits the requests and tokens of each minute.
 
     Args:
         requests: Most requests in any 60 seconds; None for any number.
@@ -98,7 +98,7 @@ class MinuteLimits:
         self._paused = 0.0
 
     def begin(self, tokens: int) -> float:
-        """Count a request, given an estimate of its tokens, and return 0; or return the seconds to wait for it."""
+        """Count a request with its estimated tokens and return 0; or return the seconds to wait."""
         with self._lock:
             now = self._clock()
             if now < self._paused:
@@ -113,13 +113,13 @@ class MinuteLimits:
             return 0.0
 
     def correct(self, tokens: int) -> None:
-        """Add tokens that the estimate of a request lacked; a negative number is ignored."""
+        """Add the tokens by which the estimate of a request was too low; negative numbers are ignored."""
         if tokens > 0:
             with self._lock:
                 self._add(self._clock(), 0, tokens)
 
     def pause(self, seconds: float) -> None:
-        """Let no request begin for some seconds, as the server asks."""
+        """Delay all requests for some seconds, as the server asks."""
         with self._lock:
             self._paused = max(self._paused, self._clock() + seconds)
 
@@ -144,11 +144,11 @@ LONGEST_OBEYED = 3600.0
 
 
 class _Stopped(Exception):
-    """The answer is not needed any more."""
+    """The answer is no longer needed."""
 
 
 class Asker:
-    """Asks for a batch of answers with several threads, which end with the process even while they wait.
+    """Requests a batch of answers with several threads, which end with the process even while they wait.
 
     Args:
         server: The server.
@@ -219,7 +219,7 @@ class Asker:
     def _under_way(
         self, threads: Sequence[threading.Thread], results: SimpleQueue[tuple[int, Answer | Exception]]
     ) -> Iterator[tuple[int, Answer]]:
-        """Yield the answers to requests in progress, which may have cost something."""
+        """Yield the answers to requests in progress, which may have been paid for."""
         for thread in threads:
             thread.join()
         while not results.empty():
@@ -228,7 +228,7 @@ class Asker:
                 yield index, result
 
     def _answer(self, prompt: str) -> Answer:
-        """Ask until there is an answer."""
+        """Repeat a request until there is an answer."""
         stop = self._stop
         for attempt in range(self._config.retries + 1):
             tokens = tokens_of(prompt) + tokens_of(prompt.rpartition("\n")[2])

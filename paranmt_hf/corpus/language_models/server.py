@@ -36,7 +36,7 @@ LISTED = 8
 
 
 class PassingError(Exception):
-    """A request failed for a reason that may pass.
+    """A request failed for a reason that may be temporary.
 
     Args:
         reason: What happened, as the beginning of a sentence.
@@ -68,7 +68,7 @@ class Server:
         self._limit = "max_tokens"
 
     def check(self) -> None:
-        """Ask for the list of models, which costs nothing, so that a wrong address or key shows at once."""
+        """Request the list of models, which is free, so that a wrong address or key shows at once."""
         openai = self._openai
         try:
             self._client.models.list()
@@ -84,7 +84,7 @@ class Server:
             logger.debug("no list of models at %s", self.address)
 
     def ask(self, prompt: str) -> Answer:
-        """Ask once; a `PassingError` is a failure that may pass."""
+        """Send one request; raises `PassingError` if the failure may be temporary."""
         openai = self._openai
         while True:
             request = self._request(prompt)
@@ -120,7 +120,7 @@ class Server:
         }
 
     def _adapted(self, error: Any, request: dict[str, Any]) -> bool:  # noqa: ANN401 - an error of openai
-        """Leave out what the server does not take, if it says so and the request can do without."""
+        """Drop parameters that the server rejects, if the request works without them."""
         said = f"{error.param or ''} {error.message}"
         if "max_tokens" in request and "max_completion_tokens" in said and not _over_context(error):
             self._limit = "max_completion_tokens"
@@ -148,7 +148,7 @@ class Server:
         return Answer(said, finish, score, input_tokens, output_tokens)
 
     def _failure(self, error: Any) -> Exception:  # noqa: ANN401 - an error of openai
-        """Say what a status means: another try, or the end."""
+        """Convert an HTTP status to an error: temporary or final."""
         status, said = error.status_code, self._said(error)
         if status in (401, 403):
             return InputError(self._refused(error))
@@ -185,7 +185,7 @@ class Server:
         )
 
     def _said(self, error: BaseException) -> str:
-        """What an error says, on one line and without the key."""
+        """Message of an error, on one line and without the key."""
         cause = error.__cause__ if type(error).__name__ == "APIConnectionError" else None
         body = getattr(error, "body", None)
         text = body.get("message") if isinstance(body, dict) else None
@@ -210,7 +210,7 @@ def _over_context(error: Any) -> bool:  # noqa: ANN401 - an error of openai
 
 
 def _mean(logprobs: Any) -> float | None:  # noqa: ANN401 - of openai
-    """Mean log-probability of the tokens of an answer; None where there are none, or no numbers."""
+    """Mean log-probability of the tokens of an answer; None if the server gave none."""
     tokens = getattr(logprobs, "content", None) or []
     values: list[Any] = [getattr(token, "logprob", None) for token in tokens]
     if not values or not all(isinstance(value, int | float) and math.isfinite(value) for value in values):

@@ -54,12 +54,12 @@ class AskStage:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What determines the rows; the server's address is not among it, because servers move."""
+        """Everything that determines the rows; the server's address is not part of it, because servers move."""
         part = "translator" if self.task == "translate" else "paraphraser"
         return {part: {**self.config.request_identity(self.task), **Judge.identity(self.config)}}
 
     def ready(self, manifest: Manifest, work: Path) -> AskStage:
-        """Log what the requests will cost; returns the stage with the file of answers in the work folder."""
+        """Log the estimated cost; returns the stage with the file of answers in the work folder."""
         done = work / f"1-{self.label}"
         left = [path for path in manifest.paths() if not (done / path.name).exists()]
         if left:
@@ -72,7 +72,7 @@ class AskStage:
         return replace(self, answers=work / ANSWERS_FILE, begun=begun)
 
     def tell_use(self) -> None:
-        """Log the number of tokens that the server has counted for all kept answers."""
+        """Log the number of tokens that the server counted for all stored answers."""
         if self.answers is None or not self.answers.exists():
             return
         with closing(KeptAnswers(self.answers, {})) as kept:
@@ -85,14 +85,14 @@ class AskStage:
             )
 
     def load(self) -> Work:
-        """Reach the server."""
+        """Connect to the server."""
         server = Server(self.config)
         server.check()
         return _AskWork(self, server)
 
 
 class _AskWork:
-    """Asks for the answers that are not kept yet, shard by shard."""
+    """Requests the missing answers, shard by shard."""
 
     def __init__(self, stage: AskStage, server: Server) -> None:
         if stage.answers is None:
@@ -123,7 +123,7 @@ class _AskWork:
     def _answered(
         self, table: pa.Table, kept: KeptAnswers, report: Callable[[int], None]
     ) -> tuple[pa.Table, dict[str, int]]:
-        """Give a table its translations, as `translate_table` does, and count the rows left out, by reason."""
+        """Add translations to a table, as `translate_table` does, and count the dropped rows by reason."""
         references = table["reference"].to_pylist()
         sentences = table["source"].to_pylist() if self._task == "translate" else references
         answers = self._answers(sentences, kept, report)
@@ -138,7 +138,7 @@ class _AskWork:
         return usable, dict(Counter(reason for reason in reasons if reason))
 
     def _answers(self, sentences: list[str], kept: KeptAnswers, report: Callable[[int], None]) -> list[Answer]:
-        """Find the answer of each sentence, or ask for it; equal sentences are asked for once."""
+        """Find the answer of each sentence, or request it; equal sentences are requested once."""
         distinct = list(dict.fromkeys(sentences))
         found = kept.find(distinct)
         missing = [sentence for sentence in distinct if sentence not in found]
@@ -152,7 +152,7 @@ class _AskWork:
         return [found[sentence] for sentence in sentences]
 
     def _check_useful(self) -> None:
-        """Stop before many answers are paid for if none of the first is usable."""
+        """Stop if none of the first answers is usable, before many are paid for."""
         if self._seen >= FIRST and not self._good:
             counts = ", ".join(f"{count:,} {reason}" for reason, count in self._reasons.most_common())
             raise InputError(
@@ -162,7 +162,7 @@ class _AskWork:
 
 
 def holds_answers(work: Path) -> bool:
-    """Whether a work folder holds answers of a server, which may have cost something."""
+    """Whether a work folder holds answers of a server, which may have been paid for."""
     return (work / ANSWERS_FILE).exists()
 
 
@@ -171,7 +171,7 @@ def _ahead(report: Report, before: int, count: int) -> None:
 
 
 def _windows(table: pa.Table, first: int) -> Iterator[pa.Table]:
-    """Cut a table, the first piece perhaps shorter; one without rows is one piece."""
+    """Split a table; the first piece may be shorter, and an empty table is one piece."""
     start, size = 0, first or WINDOW
     while start < max(1, table.num_rows):
         yield table.slice(start, size)

@@ -1,1 +1,1 @@
-"""Errors of meaning that can be seen without a model: numbers, negations and names that only one sentence has."""
+"""Errors of meaning that are found without a model: numbers, negations and names in only one sentence of a pair."""

@@ -59,7 +59,7 @@ NUMBER_AHEAD = re.compile(r"^\W*[0-9]")
 
 
 def negation_bits(chunk: str, words: list[str]) -> int:
-    """Flags of a chunk between blanks and its words, runs of letters, for negations.
+    """Flags for negations of a chunk between blanks and its words (runs of letters).
 
     Returns:
         The bits `NEGATES` (a negation), `CONFIRMS` (any kind of it), `IS_NOT`, `IS_NO` and `IS_OR` (those words),
@@ -80,7 +80,7 @@ def negation_bits(chunk: str, words: list[str]) -> int:
 
 @dataclass(frozen=True)
 class Chunks:
-    """Sentences cut at blanks.
+    """Sentences split at blanks.
 
     Attributes:
         texts: The chunks [chunk], sentence after sentence, as a dictionary column.
@@ -95,7 +95,7 @@ class Chunks:
     keys: Lists
 
     def has(self, *bits: int) -> np.ndarray:
-        """Mark the chunks [chunk] that have one of some bits."""
+        """Mark the chunks [chunk] with any of some flags."""
         return self.flags & sum(bits) != 0
 
     @property
@@ -123,7 +123,7 @@ class Chunks:
         return sums[self.bounds[1:]] - sums[self.bounds[:-1]]
 
     def runs(self, inside: np.ndarray, breaks: np.ndarray, special: np.ndarray) -> tuple[pa.Array, np.ndarray]:
-        """Join neighbouring chunks.
+        """Join neighbouring chunks into runs.
 
         Args:
             inside: Which chunks are in a run [chunk].

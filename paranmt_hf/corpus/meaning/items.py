@@ -48,11 +48,11 @@ class Lists:
     lengths: np.ndarray
 
     def take(self, rows: np.ndarray) -> Lists:
-        """Choose rows [chosen], in that order; the values stay where they are."""
+        """Select rows [chosen], in that order; the values are not copied."""
         return Lists(self.values, self.starts[rows], self.lengths[rows])
 
     def flat(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lists end to end [value], and their bounds in it [row + 1]."""
+        """The concatenated lists [value], and their offsets [row + 1]."""
         return expand(self.values, self.starts, self.lengths)
 
     def joined(self, bounds: np.ndarray) -> Lists:
@@ -63,25 +63,25 @@ class Lists:
 
 
 class GrowingLists:
-    """Lists of integers that are added to."""
+    """Lists of integers that grow."""
 
     def __init__(self) -> None:
         # They begin with a filler because an empty buffer is no array.
         self._values, self._bounds = array("i", [0]), array("q", [1])
 
     def add(self, lists: Sequence[Sequence[int]]) -> None:
-        """Add lists at the end."""
+        """Append lists."""
         self._values.extend(chain.from_iterable(lists))
         self._bounds.extend(islice(accumulate(map(len, lists), initial=self._bounds[-1]), 1, None))
 
     def take(self, rows: np.ndarray) -> Lists:
-        """Choose rows [chosen]; nothing can be added while the result is in use."""
+        """Select rows [chosen]; nothing can be added while the result is in use."""
         values, bounds = np.frombuffer(self._values, np.int32), np.frombuffer(self._bounds, np.int64)
         return Lists(values, bounds[rows], bounds[rows + 1] - bounds[rows])
 
 
 class Numbering(dict[str, int]):
-    """Numbers keys in the order in which they are first asked for."""
+    """Numbers keys in the order of their first use."""
 
     def __missing__(self, key: str) -> int:
         number = self[key] = len(self)
@@ -104,7 +104,7 @@ class Claims:
 
 
 class Memory:
-    """Remembers the lists of integers, a fixed number of them, that `read` gives for each distinct text."""
+    """Cache of the lists of integers that `read` returns for each distinct text."""
 
     def __init__(self, read: Callable[[str], Sequence[Sequence[int]]], lists: int) -> None:
         self._read = read
@@ -131,7 +131,7 @@ class Memory:
 
 
 def count_unconfirmed(claims: Lists, keys: Lists | GrowingLists, *evidence: Lists) -> np.ndarray:
-    """Count the claims of sentences that the other sentences do not confirm: each different claim once.
+    """Count the distinct claims of sentences that the other sentences do not confirm.
 
     Args:
         claims: Numbers of the claims of each sentence [pair].

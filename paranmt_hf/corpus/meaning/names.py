@@ -87,7 +87,7 @@ ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}s?")
 
 
 def name_bits(chunk: str, words: list[str]) -> int:
-    """Flags of a chunk between blanks and its words, runs of letters, for names.
+    """Flags for names of a chunk between blanks and its words (runs of letters).
 
     Returns:
         The bits `CAPITAL` (a name unless it begins a sentence), `LETTERS` (it counts when capitals are counted),
@@ -109,12 +109,12 @@ def name_bits(chunk: str, words: list[str]) -> int:
 
 
 def _is_name(first: str, core: str) -> bool:
-    """Whether a chunk is a name unless it begins a sentence, by its first word and all of it."""
+    """Whether a chunk is a name if it does not begin a sentence, by its first word and its text."""
     return first[0].isupper() and (len(first) > 1 or "." in core) and core.lower().removesuffix("'s") not in NOT_NAMES
 
 
 def folded(word: str) -> str:
-    """Write a word in small letters without accents."""
+    """Convert a word to lower case without accents."""
     if word.isascii():
         return word.lower()
     return "".join(
@@ -137,7 +137,7 @@ def _keys(word: str) -> list[str]:
 
 
 def _acronym(chunk: str) -> list[str]:
-    """Keys of an acronym; none for another chunk."""
+    """Keys of an acronym; none for other chunks."""
     if not chunk[1:2].isupper() and "." not in chunk:
         return []
     text = chunk.strip("\"'()[],;:!?-").removesuffix("'s")

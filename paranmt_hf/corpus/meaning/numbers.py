@@ -100,7 +100,7 @@ DIGIT = re.compile(r"[0-9]")
 
 
 def number_bits(chunk: str, words: list[str]) -> int:
-    """Flags of a chunk between blanks and its words, runs of letters, for numbers.
+    """Flags for numbers of a chunk between blanks and its words (runs of letters).
 
     Returns:
         The bits `NUMBER` (a number or part of one), `SCALE` (hundred, thousand, which `and` may follow), `AND`,
@@ -143,7 +143,7 @@ LARGEST = 10**DIGITS
 
 
 def numbers_in(run: str) -> Statement:
-    """Read a run of chunks that have to do with numbers.
+    """Read a run of chunks that belong to numbers.
 
     >>> numbers_in("two hundred and five per cent").claims
     (('205',), ('%',))
@@ -156,7 +156,7 @@ def numbers_in(run: str) -> Statement:
 
 
 class _Reader:
-    """Reads the parts of a run one after the other.
+    """Reads the parts of a run in order.
 
     The current number is in `_digits`, as (value times 10 ** places, places, other keys), or, if it is of words, in
     `_small`, the part below the next thousand, and `_large`.
@@ -234,7 +234,7 @@ class _Reader:
         self._number(whole, fraction, match, *others)
 
     def on_inside(self, match: re.Match[str]) -> None:
-        """Digits behind a letter, as in CO2 and km2, are part of a name or a unit."""
+        """Treat digits after a letter, as in CO2 and km2, as part of a name or a unit."""
         self.flush()
         self.evidence += re.findall("[0-9]+", match.group())
 
@@ -274,7 +274,7 @@ class _Reader:
         self._last = lower
 
     def _add(self, word: str) -> bool:
-        """Add a word to the current number, or begin one; False if it is not a number word."""
+        """Add a word to the current number, or begin a number; False if it is not a number word."""
         scale = SCALES.get(word)
         if self._small >= LARGEST:
             self.flush()
@@ -341,7 +341,7 @@ def _european(text: str) -> tuple[str, str, str]:
 
 
 def _clock(hour: int, minute: int) -> str:
-    """Key of a time of day, the same in both halves of the day, because texts name these in too many ways."""
+    """Key of a time of day, the same for both halves of the day, because texts write these in many ways."""
     return f"t{hour % 12}:{minute:02d}"
 
 

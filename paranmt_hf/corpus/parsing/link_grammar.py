@@ -1,4 +1,4 @@
-"""The link grammar parser (Sleator & Temperley 1991), a program without models to download."""
+"""The link grammar parser (Sleator & Temperley 1991), a program that needs no model files."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class _Process:
             return None
 
     def _ask(self, text: str, seconds: float) -> list[str] | None:
-        """Send a line and read the answer; None after a timeout or the end of the program."""
+        """Send a line and read the answer; None after a timeout or if the program ended."""
         try:
             self._input.write(text + MARK)
             self._input.flush()

@@ -54,7 +54,7 @@ MAX_WORKERS = 8
 
 @dataclass(frozen=True)
 class ParseStage:
-    """Shards of pairs get the columns of `PARSES`: linearised trees, null for a sentence without one."""
+    """Adds the columns of `PARSES` to shards of pairs: linearised trees, null for a sentence without one."""
 
     source: TreeSource
     label: str = "parse"
@@ -62,7 +62,7 @@ class ParseStage:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the trees."""
+        """Everything that determines the trees."""
         return {"parser": self.source.identity}
 
     def load(self) -> Work:
@@ -72,13 +72,13 @@ class ParseStage:
 
 
 def distinct_sentences(table: pa.Table) -> pa.DictionaryArray:
-    """Encode the sentences of pairs, all references, then all translations [2 x pair], normalised."""
+    """Dictionary-encode the sentences of pairs, all references, then all translations [2 x pair], normalised."""
     sides = [normalise(table[side].combine_chunks()) for side in PARSES]
     return pa.concat_arrays(sides).dictionary_encode()
 
 
 def parse_table(table: pa.Table, source: SentenceTrees, report: Report) -> pa.Table:
-    """Append the columns of `PARSES` to pairs; each distinct sentence is parsed once, null has no tree."""
+    """Append the columns of `PARSES` to pairs; each distinct sentence is parsed once, and null has no tree."""
     encoded = distinct_sentences(table)
     sentences = encoded.dictionary.to_pylist()
     trees: list[str | None] = []
@@ -149,7 +149,7 @@ def parse_pairs(
 
 
 def _resolved(engine: EngineConfig, parser: str | Path | Parser) -> EngineConfig:
-    """Take a process for each core, unless the parser is stanza, which computes on GPUs."""
+    """Default to one process per core, except for stanza, which computes on GPUs."""
     if engine.kind == "local" and not engine.workers and str(parser) != "stanza":
         engine = replace(engine, workers=min(visible_cores(), MAX_WORKERS))
     return engine.resolved()
@@ -160,7 +160,7 @@ def _holds_shards(work: Path) -> bool:
 
 
 def _tables(pairs: Pairs) -> Iterator[pa.Table]:
-    """Read the chosen pairs with all columns but trees of an earlier parser."""
+    """Read the selected pairs with all columns except trees of an earlier parser."""
     first: dict[str, pa.DataType] | None = None
     for table in pairs.batches():
         # A new table, because metadata of a file would not be true of the result.

@@ -42,7 +42,7 @@ class Parser(Protocol):
 def open_parser(
     parser: str | Path | Parser, *, text: Path | None = None, processes: int = 1, languages: Collection[str] = ()
 ) -> Parser:
-    """Find a parser: `link-grammar`, `stanza`, a file of trees, or a parser.
+    """Open a parser: `link-grammar`, `stanza`, a file of trees, or a parser object.
 
     Args:
         parser: The parser; those with a name parse English.
@@ -76,7 +76,7 @@ class SentenceTrees:
     parser: Parser
 
     def trees(self, sentences: list[str]) -> list[str | None]:
-        """Give the linearised tree of each sentence; None for a sentence without one."""
+        """Return the linearised tree of each sentence; None for a sentence without one."""
         step = self.parser.at_once or max(1, len(sentences))
         found: list[str | None] = []
         for start in range(0, len(sentences), step):
@@ -85,7 +85,7 @@ class SentenceTrees:
         return found
 
     def template(self, text: str) -> str:
-        """Read a template that a person wrote."""
+        """Normalise a template."""
         return read_template(text)
 
 
@@ -105,7 +105,7 @@ class TreeSource:
 
     @classmethod
     def of(cls, parser: str | Path | Parser, index: Path, *, languages: Collection[str] = ()) -> TreeSource:
-        """Find a parser (see `open_parser`) before the work; a file of trees will have its index in `index`."""
+        """Describe the source of a parser (see `open_parser`); a file of trees gets its index in `index`."""
         opened = open_parser(parser, languages=languages)
         if isinstance(opened, TreeFile):
             return cls(index, opened.name, checksum(opened.path))
@@ -118,7 +118,7 @@ class TreeSource:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What determines the trees, as JSON values."""
+        """Everything that determines the trees, as JSON values."""
         return {"name": self.name, **({"sha256": self.checksum} if self.checksum else {})}
 
     def load(self) -> SentenceTrees:

@@ -32,7 +32,7 @@ MAX_WAITING_COUNTS = 500_000
 
 @dataclass(frozen=True)
 class ParseSettings:
-    """What determines parsed pairs: the pairs and the parser."""
+    """Everything that determines parsed pairs: the pairs and the parser."""
 
     data: dict[str, Any]
     parser: dict[str, Any]
@@ -110,7 +110,7 @@ class TemplateCounter:
 
 
 def _summed(table: pa.Table) -> pa.Table:
-    """Sum the counts of equal templates; their first example stays."""
+    """Sum the counts of equal templates; the first example is kept."""
     encoded = table["template"].combine_chunks().dictionary_encode()
     indices = encoded.indices.to_numpy()
     counts = np.zeros(len(encoded.dictionary), np.int64)

@@ -35,7 +35,7 @@ def _labels(tree: Tree) -> str:
 
 
 def template_of(linearised: str) -> str:
-    """Cut a linearised tree to its root and the level immediately below: `(S(NP)(VP))`."""
+    """Reduce a linearised tree to its root and the level immediately below: `(S(NP)(VP))`."""
     kept, depth = [], 0
     for token in _TOKEN.findall(linearised):
         depth += token != CLOSING
@@ -46,7 +46,7 @@ def template_of(linearised: str) -> str:
 
 
 def templates_of(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Cut linearised trees [sentence] to templates [sentence], as `template_of`; nulls stay null."""
+    """Reduce linearised trees [sentence] to templates [sentence], as `template_of`; nulls stay null."""
     parts = list(map(_cut, _blocks(column)))
     return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
 
@@ -59,7 +59,7 @@ def are_trees(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 def _balanced(column: pa.LargeStringArray) -> np.ndarray:
-    """Mark the texts [sentence] whose brackets close for the first time at the end."""
+    """Mark the texts [sentence] whose first bracket closes at the very end."""
     text, offsets = text_bytes(column)
     depth = np.cumsum((text == _OPENS).astype(np.int8) - (text == _CLOSES), dtype=np.int64)
     before = np.concatenate([[0], depth])[offsets[:-1]]
@@ -72,7 +72,7 @@ def _balanced(column: pa.LargeStringArray) -> np.ndarray:
 
 
 def _blocks(column: pa.Array | pa.ChunkedArray) -> Iterator[pa.LargeStringArray]:
-    """Cut a column of text into pieces of about `BLOCK_BYTES`."""
+    """Split a column of text into pieces of about `BLOCK_BYTES`."""
     text = pc.cast(column, pa.large_string())
     for chunk in filter(len, text.chunks if isinstance(text, pa.ChunkedArray) else [text]):
         _, offsets = text_bytes(chunk)
@@ -95,7 +95,7 @@ def _cut(column: pa.LargeStringArray) -> pa.Array:
 
 
 def read_template(text: str) -> str:
-    """Read a template that a person wrote, such as `(S (NP) (VP))`, and write it as `template_of` does."""
+    """Normalise a template such as `(S (NP) (VP))` to the form of `template_of`."""
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"expected a template of at most {MAX_CHARACTERS:,} characters, got {len(text):,}")
     try:
@@ -111,7 +111,7 @@ def read_template(text: str) -> str:
 
 
 def _check(text: str, levels: int) -> None:
-    """Refuse words, nodes without a label and nodes below the given number of levels."""
+    """Reject words, nodes without a label, and nodes below the given number of levels."""
     depth, opened = 0, -1
     for found in PIECES.finditer(text):
         piece, at = found[0], found.start() + 1

@@ -48,7 +48,7 @@ class TreeFile:
             )
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read the file: `id` (the line, from 0), `sentence` and `tree`, null or empty where there is none."""
+        """Read the file: `id` (the line, from 0), `sentence` and `tree`, null or empty if missing."""
         return iter(self._reader.batches(Report()))
 
     def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
@@ -92,7 +92,7 @@ def write_index(file: TreeFile, folder: Path) -> None:
 
 
 class TreeIndex:
-    """A parser that looks up trees in an index; `name` is that of the file of trees."""
+    """A parser that looks up trees in an index; `name` is the file name of the trees."""
 
     at_once: int | None = 10_000
 
@@ -117,7 +117,7 @@ class TreeIndex:
 
 
 class IndexedFile:
-    """A parser that looks up trees in a file, which is read once, by an index in a temporary folder."""
+    """A parser that looks up trees in a file, which is indexed once in a temporary folder."""
 
     def __init__(self, file: TreeFile) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="paranmt-trees-")

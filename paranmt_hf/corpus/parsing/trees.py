@@ -1,4 +1,4 @@
-"""Bracketed constituency trees, `(S (NP (DT The) (NN dog)) (VP (VBZ barks)))`, and the top levels of one."""
+"""Bracketed constituency trees, `(S (NP (DT The) (NN dog)) (VP (VBZ barks)))`, and their top levels."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def without_wrapper(tree: Tree) -> Tree:
 
 
 def top_levels(tree: Tree, reading: Reading = "two-levels") -> str:
-    """Cut a tree to its top levels.
+    """Reduce a tree to its top levels.
 
     ParaNMT-50M (Wieting & Gimpel 2018), table 1, has the entropy of "the top two levels" of each tree, and elsewhere
     describes such a template as the root and the level immediately below: `two-levels`. If the root does not count,

@@ -1,4 +1,4 @@
-"""Which sentences are also in an evaluation set: the whole sentence, or a long run of its words.
+"""Sentences that are also in an evaluation set: the whole sentence, or a long run of its words.
 
 Sentences are compared by their word tokens with a letter or a digit: case, white space, punctuation and the kind of
 apostrophe do not count. Hashes find candidates; the words decide.
@@ -30,7 +30,7 @@ _NO_WORD = -1
 
 
 class EvaluationText:
-    """The sentences of evaluation sets, which are looked for in other text.
+    """The sentences of evaluation sets, which are searched for in other text.
 
     Args:
         sentences: All of them, as written.
@@ -104,7 +104,7 @@ class EvaluationText:
 
 
 class NotInEvaluation(Filter):
-    """Drops rows of which a side is in an evaluation set, whole or by a run of words."""
+    """Drops rows with a side in an evaluation set, whole or by a run of words."""
 
     def __init__(self, text: EvaluationText, checksum: str) -> None:
         self._text = text
@@ -123,7 +123,7 @@ def _is_word(token: str) -> bool:
 
 
 class _RunHashes:
-    """Hashes of any runs of numbered words, at three operations each: sums of words times powers of a base."""
+    """Rolling hashes of any runs of numbered words, in constant time each."""
 
     def __init__(self, words: np.ndarray) -> None:
         self.words = words
@@ -145,7 +145,7 @@ def _powers(base: int, count: int) -> np.ndarray:
 
 
 class _RunTable:
-    """Runs of words, given by their bounds [run], which are found by hash."""
+    """Runs of words, given by their bounds [run], in a hash table."""
 
     def __init__(self, words: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
         hashes = _RunHashes(words).of(starts, ends)

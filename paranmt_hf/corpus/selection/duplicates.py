@@ -39,7 +39,7 @@ class FirstIsKept(TwoPassFilter):
 
     @abstractmethod
     def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield places of rows that repeat another, ascending [repeat], and ids of the rows they repeat [repeat]."""
+        """Yield positions of rows that repeat another, ascending [repeat], and ids of the repeated rows [repeat]."""
 
     def prepare(self, rows: Rows, work: Path) -> None:
         """Find the rows that repeat another."""
@@ -62,7 +62,7 @@ class FirstIsKept(TwoPassFilter):
 
 
 class _Spill:
-    """Rows of unsigned integers of 64 bits, distributed over numbered files."""
+    """Rows of 64-bit unsigned integers, distributed over numbered files."""
 
     def __init__(self, folder: Path, label: str, width: int) -> None:
         self._folder, self._label, self._width = folder, label, width
@@ -81,14 +81,14 @@ class _Spill:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the buffered records."""
         for part, blocks in self._waiting.items():
             with (self._folder / f"{self._label}-{part:06d}").open("ab") as file:
                 file.writelines(block.tobytes() for block in blocks)
         self._waiting, self._bytes = {}, 0
 
     def take(self, part: int) -> np.ndarray:
-        """Read the records of a file [record, field] in the order in which they came, and remove it."""
+        """Read the records of a file [record, field] in the order of writing, and delete it."""
         path = self._folder / f"{self._label}-{part:06d}"
         records = np.fromfile(path, np.uint64) if path.exists() else np.empty(0, np.uint64)
         path.unlink(missing_ok=True)
@@ -108,7 +108,7 @@ class FirstCopies(FirstIsKept):
         super().__init__("copies", reason, SIDES[compared], "id of the first", of=compared)
 
     def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Hash all rows and find the hashes that occur several times."""
+        """Hash all rows and find the repeated hashes."""
         hashed, repeated = _Spill(work, "hashed", 4), _Spill(work, "repeated", 2)
         seen = 0
         for one, other, ids in self._hashes(rows):
@@ -139,7 +139,7 @@ class FirstCopies(FirstIsKept):
 
 
 def repeated_records(records: np.ndarray) -> np.ndarray:
-    """Find what repeats.
+    """Find the repeated records.
 
     Args:
         records: Two hashes, the row's place and its id [row, field], in order of the places.
@@ -160,7 +160,7 @@ def repeated_records(records: np.ndarray) -> np.ndarray:
 
 
 class FirstOfLike(FirstIsKept):
-    """Drops a row whose pair, reference or translation is like that of an earlier row that is kept."""
+    """Drops a row whose pair, reference or translation is similar to that of an earlier row that is kept."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class FirstOfLike(FirstIsKept):
         super().__init__("near-duplicates", reason, SIDES[compared], "id of the kept row", **settings)
 
     def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Find what is like an earlier row."""
+        """Find the rows that are similar to an earlier one."""
         encoder = self._encoder.load() if self._encoder else None
         search = NearDuplicateSearch(work, self._likeness, self._language, encoder)
         ids = ColumnFile(work / "ids", np.int64)

@@ -37,7 +37,7 @@ class Verdict:
 
 
 class Filter(ABC):
-    """Decides of each row whether it is kept, from that row alone.
+    """Decides for each row whether it is kept, from that row alone.
 
     Attributes:
         reason: Why it drops rows, in words that follow a count: `1,204 with identical sides`.
@@ -56,7 +56,7 @@ class Filter(ABC):
 
 
 class TwoPassFilter(Filter):
-    """Decides of each row whether it is kept after a look at all of them, in memory independent of their number.
+    """Decides for each row whether it is kept after reading all of them, in memory independent of their number.
 
     `judge` gets the same rows in the same order as `prepare`, each once, but tables may be cut at other places; so a
     filter may count rows to recognise them.
@@ -64,7 +64,7 @@ class TwoPassFilter(Filter):
 
     @abstractmethod
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Look at all rows before any is judged.
+        """Read all rows before any is judged.
 
         Args:
             rows: Reads them, as often as it is called.
@@ -84,7 +84,7 @@ class HasValue(Filter):
 
 
 class InRange(Filter):
-    """Drops rows whose value in a column lies outside a range, both ends of which are inside.
+    """Drops rows whose value in a column is outside a range; both ends are inside.
 
     A bound of a column of 32-bit numbers is rounded to these, so that a bound of 0.7 includes rows that show 0.7.
     """
@@ -110,7 +110,7 @@ class InRange(Filter):
 
 
 class FromOrigins(Filter):
-    """Drops rows that come from elsewhere than the named origins."""
+    """Drops rows that are not from the named origins."""
 
     def __init__(self, origins: Collection[str]) -> None:
         self.origins = sorted(set(origins))
@@ -123,7 +123,7 @@ class FromOrigins(Filter):
 
 
 class LengthLimit(Filter):
-    """Drops rows of which a side has too few or too many word tokens (ParaNMT-50M, section 5.4: at most 30)."""
+    """Drops rows with a side of too few or too many word tokens (ParaNMT-50M, section 5.4: at most 30)."""
 
     def __init__(self, least: int | None, most: int | None) -> None:
         self.least, self.most = least, most
@@ -144,7 +144,7 @@ class LengthLimit(Filter):
 
 
 class DifferentSides(Filter):
-    """Drops rows whose sides have the same letters and digits in the same order: case and all else aside.
+    """Drops rows whose sides have the same letters and digits in the same order, ignoring case and all else.
 
     Two sides without any letter or digit are the same.
     """
@@ -178,13 +178,13 @@ _COUNTS = bytes(
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """Make one array of the pieces of a column."""
+    """Combine the chunks of a column into one array."""
     whole = column.combine_chunks()
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Sums [text] that are equal if letters and digits are; and which texts [text] have non-ASCII characters."""
+    """Sums [text] that are equal if letters and digits are, and a mask of texts [text] with non-ASCII characters."""
     content, offsets = text_bytes(texts)
     if not len(content):
         return np.zeros(len(texts), np.uint32), np.zeros(len(texts), bool)
@@ -224,7 +224,7 @@ class OneHypothesis(TwoPassFilter):
         super().__init__("one hypothesis", reason, columns, columns[min(1, len(columns) - 1)], keep=keep)
 
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Write the number of the row of each id that is kept."""
+        """Write the row number of each kept id."""
         path = work / "stay"
         held: list[np.ndarray] = []
         with writing(work), path.open("wb") as file:
@@ -240,7 +240,7 @@ class OneHypothesis(TwoPassFilter):
         self._stay = mapped(path)
 
     def _records(self, table: pa.Table) -> list[np.ndarray]:
-        """Ids, row numbers, and what decides [row], each so that the smallest value wins."""
+        """Ids, row numbers, and sort keys [row], in which the smallest value wins."""
         columns = [table["id"].to_numpy(), row_numbers(table)]
         for name, smallest in ORDERS[self.keep]:
             values, known = numbers(table[name])
@@ -261,7 +261,7 @@ def mapped(path: Path) -> np.ndarray:
 
 
 def _firsts(records: list[np.ndarray]) -> np.ndarray:
-    """Number of the row of each id that is kept, ascending, int64."""
+    """Row number of each kept id, ascending, int64."""
     ids, rows, *decide = records
     order = np.lexsort((rows, *reversed(decide), ids))
     first = np.flatnonzero(np.diff(ids[order], prepend=-1))

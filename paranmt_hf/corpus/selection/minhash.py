@@ -52,7 +52,7 @@ class Shingler:
         self._tokenizer, self._hashes = word_tokenizer_for(language), TokenHashes()
 
     def sets(self, columns: Sequence[pa.Array]) -> Sets:
-        """Cut one or two columns of at most `BATCH` sentences [document]."""
+        """Split one or two columns of at most `BATCH` sentences into shingles [document]."""
         if len(columns[0]) > BATCH:
             raise ValueError(f"at most {BATCH} documents at once, not {len(columns[0])}")
         keys = np.concatenate([self._keys(column, side) for side, column in enumerate(columns)])
@@ -140,7 +140,7 @@ class MinHash:
 
 
 class ColumnFile:
-    """A column of numbers, or of vectors, in a file, whose content is replaced."""
+    """A column of numbers or vectors in a file, which is overwritten."""
 
     def __init__(self, path: Path, kind: type[np.generic], width: int = 1) -> None:
         self.path, self.kind, self.width, self.rows = path, np.dtype(kind), width, 0
@@ -171,7 +171,7 @@ class ColumnFile:
         return taken
 
     def blocks(self, size: int) -> list[tuple[int, int]]:
-        """Cut the rows into blocks: their bounds."""
+        """Yield the bounds of blocks of rows."""
         return [(start, min(start + size, self.rows)) for start in range(0, self.rows, size)]
 
     def read(self, start: int, stop: int) -> np.ndarray:
@@ -237,7 +237,7 @@ class DocumentStore:
 
 
 def _ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of ranges laid end to end, and the bounds of each."""
+    """Positions of concatenated ranges, and the bounds of each."""
     bounds = np.concatenate([[0], np.cumsum(counts)])
     return np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1]), bounds
 
@@ -304,7 +304,7 @@ def _pairs_of(packed: np.ndarray, number_bits: int, first: int) -> Iterator[tupl
 
 
 class CandidateFiles:
-    """Pairs of documents on disk, in a file for each block of later documents."""
+    """Pairs of documents on disk, in one file for each block of later documents."""
 
     def __init__(self, folder: Path, documents: int) -> None:
         self._paths = [folder / f"pairs-{block:05d}" for block in range(-(-documents // BLOCK))]

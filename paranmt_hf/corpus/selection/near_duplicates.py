@@ -1,4 +1,4 @@
-"""The search for near-duplicates: which documents are like an earlier one that is kept."""
+"""The search for near-duplicates: documents that are similar to an earlier one that is kept."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Likeness:
 
 
 class NearDuplicateSearch:
-    """Takes documents in batches, then finds which of them are near-duplicates of an earlier one.
+    """Collects documents in batches, then finds which of them are near-duplicates of an earlier one.
 
     A document is one sentence or a pair of sentences. Two are alike if their Jaccard similarity reaches the threshold;
     with an encoder, if their cosine does (vectors are stored as float16, so only three digits of it are exact).
@@ -95,7 +95,7 @@ class NearDuplicateSearch:
         return len(self._store)
 
     def add(self, columns: Sequence[pa.Array]) -> None:
-        """Take the next documents: one or two columns of strings without nulls [document]."""
+        """Add documents: one or two columns of strings without nulls [document]."""
         for start in range(0, len(columns[0]), BATCH):
             self._add([column.slice(start, BATCH) for column in columns])
 
@@ -124,7 +124,7 @@ class NearDuplicateSearch:
         return unit_vectors(np.concatenate(parts, axis=1))
 
     def repeats(self, progress: Callable[[int, int], None] | None = None) -> np.ndarray:
-        """Find the near-duplicates among the documents taken; call it once.
+        """Find the near-duplicates among the added documents; can only be called once.
 
         Args:
             progress: Called with the number of steps done and their total.
@@ -217,7 +217,7 @@ def _cut(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, n
 
 
 def _cut_between(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Cut pairs that are in the order of their later documents, and never between two of the same one."""
+    """Split pairs that are sorted by their later documents, never between two of the same one."""
     start = 0
     while start < len(later):
         stop = int(np.searchsorted(later, later[min(start + _COMPARED, len(later)) - 1], "right"))
@@ -226,7 +226,7 @@ def _cut_between(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.nd
 
 
 def decide_pairs(earlier: np.ndarray, later: np.ndarray, repeats: np.ndarray) -> None:
-    """Decide which of the later documents of pairs of like documents are dropped, in the order of the documents.
+    """Decide which later documents of similar pairs are dropped, in the order of the documents.
 
     A document is dropped if and only if it is like an earlier one that is kept. So each dropped one is like a kept
     one, and no two that are kept are a pair.

@@ -1,4 +1,4 @@
-"""Exact ranks of all rows by a column, and an exact sample, in memory that does not depend on the number of rows.
+"""Exact ranks of all rows by a column, and an exact sample, in memory independent of the number of rows.
 
 Rows are ranked by value, and equal values by id, so every row has its own rank. The row at a cut between two ranks is
 found digit by digit: a pass over the column counts how many values begin with each 16 bits, the next one counts the
@@ -29,7 +29,7 @@ Keys = Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]
 
 @dataclass(frozen=True)
 class Cut:
-    """A place between two ranks, given by the first row above it.
+    """A boundary between two ranks, given by the first row above it.
 
     Attributes:
         key: Key of that row, as `sortable` gives it; None if no row lies above.
@@ -130,7 +130,7 @@ def _find_ids(read: Keys, tied: set[tuple[int, int]]) -> dict[tuple[int, int], i
 
 
 def parse_parts(text: str, parts: int = 10) -> list[int]:
-    """Read a choice of parts such as `9-10` or `1,3,5-6`: ascending numbers from 1 to `parts`."""
+    """Parse a choice of parts such as `9-10` or `1,3,5-6`: ascending numbers from 1 to `parts`."""
     chosen: set[int] = set()
     for word in text.split(","):
         first, dash, last = (part.strip() for part in word.partition("-"))
@@ -187,7 +187,7 @@ class Tenths(TwoPassFilter):
 
 
 class ExactSample(TwoPassFilter):
-    """Keeps an exact number of rows, sampled at random: those with the smallest numbers in the lottery of their ids.
+    """Keeps an exact number of rows, sampled at random: those whose ids have the smallest lottery numbers.
 
     The sample depends on the ids of the rows and on the seed alone, not on files or order.
     """

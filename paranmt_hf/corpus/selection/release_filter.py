@@ -1,4 +1,4 @@
-"""Which rows `paranmt select` keeps: the settings, and their filters in the order in which they are applied."""
+"""Which rows `paranmt select` keeps: the settings, and their filters in the order of application."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ class ReleaseFilter:
 
     @property
     def ranges(self) -> dict[str, Interval]:
-        """Smallest and largest value of columns, both inside; None is not a bound."""
+        """Minimum and maximum of columns, both included; None is unbounded."""
         low, high = self.min or {}, self.max or {}
         return {name: (low.get(name), high.get(name)) for name in {**low, **high}}
 
     def filters(self, schema: pa.Schema, language: str = ENGLISH) -> list[Filter]:
-        """Make the filters for a schema and a language (ISO 639-1 code), in the order in which they are applied."""
+        """Create the filters for a schema and a language (ISO 639-1 code), in the order in which they are applied."""
         filters: list[Filter] = []
 
         def need(column: str) -> None:

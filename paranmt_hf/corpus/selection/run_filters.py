@@ -1,4 +1,4 @@
-"""Filters over a whole release, out of core; and the file of the rows that they dropped."""
+"""Filters over a whole release, out of core, and the file of dropped rows."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ReleaseRows:
 
 
 class Verdicts:
-    """Which filter dropped each row, and the number that decided, in two files, which later runs continue."""
+    """Which filter dropped each row, and the value that decided, in two files that later runs continue."""
 
     def __init__(self, folder: Path, rows: int) -> None:
         self.rows = rows
@@ -90,7 +90,7 @@ class Verdicts:
         return np.frombuffer(os.pread(self._codes, count, place), np.uint8)
 
     def numbers(self, place: int, count: int) -> np.ndarray:
-        """Number that decided about each of some rows [row], float64; NaN or 0 if there is none."""
+        """Value that decided about each of some rows [row], float64; NaN or 0 if there is none."""
         return np.frombuffer(os.pread(self._numbers, 8 * count, 8 * place), np.float64)
 
     def write(self, place: int, codes: np.ndarray, numbers: np.ndarray) -> None:
@@ -100,7 +100,7 @@ class Verdicts:
             os.pwrite(self._numbers, numbers.tobytes(), 8 * place)
 
     def forget(self, code: int, place: int = 0) -> None:
-        """Restore the rows, from a place on, that filters after the one with this code dropped."""
+        """Restore the rows, from a position on, that filters after the one with this code dropped."""
         for start in range(place, self.rows, BLOCK_ROWS):
             codes = self.codes(start, min(BLOCK_ROWS, self.rows - start))
             if (codes > code).any():
@@ -142,7 +142,7 @@ class _SelectionState:
 
 
 class Judging:
-    """Sends the rows of a release through filters.
+    """Runs the rows of a release through filters.
 
     Args:
         source: The rows.
@@ -167,7 +167,7 @@ class Judging:
             self._save(verdicts, group[-1] + 1)
 
     def _groups(self, done: int) -> Iterator[list[int]]:
-        """Group the filters that are not done by passes over the rows."""
+        """Group the unfinished filters by passes over the rows."""
         group: list[int] = []
         for index in range(done, len(self.filters)):
             alone = isinstance(self.filters[index], TwoPassFilter)
@@ -179,7 +179,7 @@ class Judging:
             yield group
 
     def _judge(self, verdicts: Verdicts, group: Sequence[int], rows: int) -> None:
-        """Let filters judge in one pass, from a row on."""
+        """Apply filters in one pass, starting at a row."""
         filters = [self.filters[index] for index in group]
         label = f"rows {filters[0].reason}" + (f" and {len(filters) - 1} other reasons" if len(filters) > 1 else "")
         spill = self.work / "spill"
@@ -232,7 +232,7 @@ class Judging:
                 progress.advance_to(place + table.num_rows)
 
     def _known(self) -> tuple[int, int]:
-        """Number of filters that an earlier run has finished, and of rows that the next pass has judged."""
+        """Number of filters that an earlier run finished, and of rows judged in the current pass."""
         path = self.work / STATE
         if not path.exists():
             return 0, 0
@@ -262,7 +262,7 @@ class Judging:
 
 
 def took_long(work: Path) -> bool:
-    """Whether a work folder holds verdicts that took long."""
+    """Whether a work folder holds expensive verdicts."""
     try:
         return bool(json.loads((work / STATE).read_bytes())["seconds"] > LONG_SECONDS)
     except (OSError, ValueError, KeyError, TypeError):

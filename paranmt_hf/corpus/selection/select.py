@@ -1,4 +1,4 @@
-"""`paranmt select`: some rows of a release become a release of their own. ParaNMT-50M, section 5.4.
+"""`paranmt select`: select rows of a release as a new release. ParaNMT-50M, section 5.4.
 
 Filters decide in this order: tenths of all rows, ranges of columns, origin, length, identical sides, copies of a pair,
 language, evaluation sets, copies of one side, near-duplicates, one hypothesis of a sentence, and last the sample.
@@ -52,7 +52,7 @@ class Selected(Built):
 
     @property
     def selection(self) -> SelectionRecord:
-        """What it was selected from, and what each filter dropped, in the order in which they decided."""
+        """The source of the selection, and the number of rows that each filter dropped, in order of application."""
         found = self.record.selection
         if found is None:
             raise ValueError(f"{self.folder} was not selected")
@@ -160,7 +160,7 @@ class _Selection:
         return found
 
     def _check_columns(self) -> None:
-        """Refuse columns that are missing, and text if numbers are needed."""
+        """Reject columns that are missing, and text if numbers are needed."""
         schema = self.rows.schema
         commands = {column.name: column.command for column in COLUMNS}
         for one in self.filters:
@@ -182,7 +182,7 @@ class _Selection:
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """What determines the result: all that determined the release it is selected from, and the recipe."""
+        """Everything that determines the result: the settings of the source release, and the recipe."""
         settings = dict(self.record.settings)
         # The title is that of the whole.
         settings["release"] = {name: value for name, value in settings["release"].items() if name != "title"}

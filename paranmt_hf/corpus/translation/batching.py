@@ -1,4 +1,4 @@
-"""What both engines share: limits, batches of sentences of similar length, a guard for memory, and order."""
+"""What both engines share: limits, batches of sentences of similar length, a memory guard, and order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 def token_batches(lengths: np.ndarray | Sequence[int], budget: int) -> list[np.ndarray]:
-    """Cut sentences into batches of similar length.
+    """Split sentences into batches of similar length.
 
     Args:
         lengths: Shape [sentence], pieces of each.
@@ -51,7 +51,7 @@ class MemoryGuard:
     def run(
         self, batch: np.ndarray, lengths: np.ndarray, work: Callable[[np.ndarray], Result]
     ) -> list[tuple[np.ndarray, Result]]:
-        """Run `work` on a batch, in as many parts as memory asks for.
+        """Run `work` on a batch, in as many parts as memory requires.
 
         Args:
             batch: Shape [sentence], indices into `lengths`.
@@ -86,7 +86,7 @@ class MemoryGuard:
 
 
 def _out_of_memory(error: Exception) -> bool:
-    """Tell a lack of memory from any other failure; torch and CTranslate2 differ in class and wording."""
+    """Whether an error is a lack of memory; torch and CTranslate2 differ in class and wording."""
     wordings = ("out of memory", "can't allocate memory", "not enough memory")
     return isinstance(error, MemoryError) or any(words in str(error).lower() for words in wordings)
 
@@ -107,11 +107,11 @@ class Codec(Protocol):
     max_source_tokens: int
 
     def encode(self, sentences: list[str]) -> list[list[int]]:
-        """Cut sentences into piece ids, special tokens included; nothing is cut off."""
+        """Split sentences into piece ids with special tokens; nothing is truncated."""
         ...
 
     def decode(self, hypotheses: list[list[int]]) -> list[str]:
-        """Turn target ids into text, special tokens left out."""
+        """Decode target ids without special tokens."""
         ...
 
 
@@ -195,5 +195,5 @@ def _distinct(texts: Sequence[str], scores: Sequence[float]) -> list[tuple[str |
 
 
 def _tidy(text: str) -> str:
-    """Normalise white space to single blanks, none at the ends."""
+    """Collapse white space to single blanks, and strip the ends."""
     return " ".join(text.split())

@@ -22,7 +22,7 @@ MAX_LOGITS = 2**26
 
 @dataclass(frozen=True)
 class EncodedBatch:
-    """Sources that the encoder has read, and what their targets begin and end with.
+    """Sources read by the encoder, and the prefix and end of their targets.
 
     Attributes:
         model: An encoder-decoder of transformers.
@@ -89,7 +89,7 @@ def encode(
 
 
 def pad_rows(rows: list[list[int]], value: int) -> torch.Tensor:
-    """Make a tensor [row, position] of lists of ids, padded on the right."""
+    """Create a tensor [row, position] of lists of ids, padded on the right."""
     longest = max(map(len, rows))
     return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
 
@@ -110,7 +110,7 @@ class _Best:
         return cls(tokens, tokens.new_zeros(sentences, count), scores, tokens.new_zeros(sentences))
 
     def add(self, rows: torch.Tensor, tokens: torch.Tensor, scores: torch.Tensor) -> None:
-        """Take finished hypotheses [row, beam, position] with scores [row, beam], -inf where not finished."""
+        """Add finished hypotheses [row, beam, position] with scores [row, beam], -inf if unfinished."""
         some = (scores > -math.inf).any(dim=1)
         rows, tokens, scores = rows[some], tokens[some], scores[some]
         self.finished[rows] += (scores > -math.inf).sum(dim=1)
@@ -125,7 +125,7 @@ class _Best:
         self.tokens[rows] = every.gather(1, order[:, :, None].expand(-1, -1, every.shape[2]))
 
     def results(self, prefix: int) -> tuple[list[list[int]], list[float]]:
-        """Hypotheses and their scores, the prefix taken out of the length; the best fills empty places."""
+        """Hypotheses and their scores; lengths do not count the prefix, and missing ones repeat the best."""
         if not self.lengths[:, 0].all():
             raise InputError("the model gives no finite probabilities in this dtype; use bfloat16 or float32")
         place = torch.arange(self.lengths.shape[1], device=self.lengths.device) * (self.scores > -math.inf)
@@ -214,7 +214,7 @@ def _extend(
 
 
 def _reorder(cache: Any, origin: torch.Tensor, moved: bool) -> None:  # noqa: ANN401
-    """Select rows of a decoder's cache; the encoder's part too where the batch `moved`."""
+    """Select rows of a decoder's cache; those of the encoder too if the batch `moved`."""
     if isinstance(cache, EncoderDecoderCache):
         cache.self_attention_cache.reorder_cache(origin)
         if moved:
@@ -229,7 +229,7 @@ def _reorder(cache: Any, origin: torch.Tensor, moved: bool) -> None:  # noqa: AN
 def diverse_beam_search(
     batch: EncodedBatch, *, beams: int, groups: int, diversity: float, change: Change | None = None
 ) -> list[list[int]]:
-    """Search groups of beams one after the other, each kept from the tokens of the groups before it.
+    """Search groups of beams one after the other; each is penalised for tokens of earlier groups.
 
     Vijayakumar et al. 2016 (arXiv:1610.02424), Hamming diversity. What counts of a group is what it found in the end
     and not the beams that it followed on the way, so a group is a beam search like any other and the result of a
@@ -298,7 +298,7 @@ def _score_at_once(batch: EncodedBatch, targets: list[list[int]]) -> list[float]
 
 
 def uniforms(sources: list[list[int]], seed: int, count: int, longest: int) -> np.ndarray:
-    """Draw the numbers that decide the samples of each source, from the seed and its ids alone.
+    """Random numbers for the samples of each source, from the seed and its ids alone.
 
     Args:
         sources: Ids of each source.

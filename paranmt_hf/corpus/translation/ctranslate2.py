@@ -1,4 +1,4 @@
-"""Translating with CTranslate2: the same models and the same search, several times faster on a CPU."""
+"""Translation with CTranslate2: the same models and search as transformers, several times faster on a CPU."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class UnsupportedError(InputError):
 
 
 def cache_folder() -> Path:
-    """Name the folder of the converted models: `PARANMT_CACHE`, else the user's cache."""
+    """Folder of the converted models: `PARANMT_CACHE`, else the user's cache."""
     root = os.environ.get("PARANMT_CACHE")
     return (Path(root).expanduser() if root else Path.home() / ".cache" / "paranmt_hf") / "ctranslate2"
 
 
 def converted(checkpoint: Checkpoint) -> Path:
-    """Convert a model, or find it converted; returns its folder, in float32.
+    """Convert a model, or find it in the cache; returns its folder, in float32.
 
     The folder is named after the model's checksum and the version of CTranslate2.
 
@@ -94,7 +94,7 @@ def check_suitable(config: TranslatorConfig, checkpoint: Checkpoint) -> None:
 
 
 class _Rows:
-    """The tokenizer as the converter sees it: one name for every row of the embedding, in order.
+    """The tokenizer as the converter needs it: one name for every row of the embedding, in order.
 
     Some tokenizers leave language codes out of their vocabulary, and then the converter counts wrongly.
     """

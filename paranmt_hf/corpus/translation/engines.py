@@ -1,4 +1,4 @@
-"""Which engine translates: CTranslate2 or transformers, chosen by the settings, the machine and the model."""
+"""Choice of the translation engine: CTranslate2 or transformers, by the settings, the machine and the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 def load_translator(config: TranslatorConfig, threads: int | None = None) -> Translator:
-    """Load a translation model into its engine, which uses `threads` CPU threads (default: all of the process)."""
+    """Load a translation model into its engine, which uses `threads` CPU threads (default: those of the process)."""
     checkpoint = Checkpoint(config)
     if _takes_ctranslate2(config, checkpoint):
         return CTranslate2Translator(config, checkpoint, threads)

@@ -1,4 +1,4 @@
-"""Translating with transformers and torch: OPUS-MT (Marian), NLLB, M2M100 and other encoder-decoders."""
+"""Translation with transformers and torch: OPUS-MT (Marian), NLLB, M2M100 and other encoder-decoders."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Checkpoint:
         return value
 
     def _set_languages(self, source: str | None, target: str | None) -> list[int]:
-        """Set the languages; return the ids that a target begins with because of them."""
+        """Set the languages; return the ids that start each target because of them."""
         if self.config.model_type == "marian":
             self._set_marian_target(source, target)
             return []
@@ -112,7 +112,7 @@ class Checkpoint:
             self._prefix = f">>{target}<< "
 
     def encode(self, sentences: list[str]) -> list[list[int]]:
-        """Cut sentences into piece ids, language and end token included; nothing is cut off."""
+        """Split sentences into piece ids with language and end tokens; nothing is truncated."""
         if self.config.model_type == "marian":
             # Without the blank the tokenizer takes text that begins with ">>...<<" for a language code.
             sentences = [self._prefix + (f" {text}" if text.startswith(">>") else text) for text in sentences]
@@ -120,7 +120,7 @@ class Checkpoint:
             return self.tokenizer(sentences, return_attention_mask=False)["input_ids"]
 
     def decode(self, hypotheses: list[list[int]]) -> list[str]:
-        """Turn target ids into text, special tokens left out."""
+        """Decode target ids without special tokens."""
         return [
             self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False).strip()
             for ids in hypotheses

@@ -97,7 +97,7 @@ class TranslatorConfig:
 
     @property
     def resolved_dtype(self) -> str:
-        """Number format of the machine's device, if it is left open."""
+        """Number format; `auto` depends on the device."""
         if self.dtype != "auto":
             return self.dtype
         return "float32" if resolve_device(self.device) == "cpu" else "float16"
@@ -114,7 +114,7 @@ class TranslatorConfig:
 
     @property
     def search_identity(self) -> dict[str, object]:
-        """What determines which hypotheses are found, besides the model and the limits, as JSON values."""
+        """Everything that determines the search besides the model and the limits, as JSON values."""
         several: dict[str, object] = {"hypotheses": self.hypotheses} if self.hypotheses > 1 else {}
         if self.sample:
             several |= {"temperature": self.temperature, "top_p": self.top_p, "seed": self.draw_seed}
@@ -137,7 +137,7 @@ def resolve_device(device: str | None) -> str:
 
 
 def default_batch_tokens(device: str) -> int:
-    """Default size of a batch: enough work for the device, moderate memory."""
+    """Default batch size: enough work for the device, moderate memory."""
     return 800 if device == "cpu" else 8192
 
 
@@ -171,7 +171,7 @@ class Translator(Protocol):
     identity: dict[str, object]
 
     def translate(self, sentences: Sequence[str]) -> Translations:
-        """Translate sentences in any white space, in their order; white space of translations is normalised."""
+        """Translate sentences in their order; white space of translations is normalised."""
         ...
 
 

@@ -37,7 +37,7 @@ CHECKS = (
 
 @dataclass(frozen=True)
 class ExportSettings:
-    """What determines an export: its format, the name of the encoder, and its commit or checksum."""
+    """Everything that determines an export: its format, the name of the encoder, and its commit or checksum."""
 
     format: str
     model: str
@@ -98,7 +98,7 @@ class Exported(Result[ExportRecord]):
 
 @cache
 def formats() -> dict[str, Format]:
-    """The formats by name, in the order in which a better one is looked for."""
+    """The formats by name, in order of preference."""
     from paranmt_hf.encoders.export.formats import MODEL2VEC, ONNX, STATIC, TOKENIZERS, TRANSFORMERS_JS
 
     return {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
@@ -161,7 +161,7 @@ def _export(source: Model, format: Format, settings: ExportSettings, folder: Pat
 
 
 def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
-    """Take an encoder apart; refuse what the format cannot hold."""
+    """Decompose an encoder, and reject what the format cannot hold."""
     from paranmt_hf.encoders.composition import composition_of
 
     composition = composition_of(list(encoder))
@@ -194,20 +194,20 @@ def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
 
 
 def _fits(composition: Composition, format: Format) -> bool:
-    """Tell whether a format can hold an encoder."""
+    """Whether a format can hold an encoder."""
     names = [part.family.name for part in composition.parts]
     return not format.families or (len(names) == 1 and names[0] in format.families)
 
 
 def _make_readable(folder: Path) -> None:
-    """Give files the folder's permissions; some versions of safetensors let only their owner read them."""
+    """Give files the permissions of their folder; some versions of safetensors let only their owner read them."""
     for path in folder.rglob("*"):
         if path.is_file():
             path.chmod(folder.stat().st_mode & 0o666)
 
 
 def _measure(encoder: SentenceEncoder, folder: Path, format: Format) -> tuple[float | None, float | None, float]:
-    """Encode the embedded sample with the export and without.
+    """Encode the embedded sample with the export and with the encoder.
 
     Returns:
         The largest difference, and the sentences a second of the export and of `encode`.

@@ -41,12 +41,12 @@ Distance = Callable[[np.ndarray, np.ndarray], float]
 
 
 def largest_difference(theirs: np.ndarray, ours: np.ndarray) -> float:
-    """Largest difference of a value, in parts of the largest value where that is above 1."""
+    """Largest difference of a value, relative to the largest value if that is above 1."""
     return float(np.abs(theirs - ours).max() / max(1, np.abs(ours).max()))
 
 
 def largest_turn(theirs: np.ndarray, ours: np.ndarray) -> float:
-    """Largest difference of a cosine from 1; infinite where only one of two vectors is zeros."""
+    """Largest difference of a cosine from 1; infinite if only one of two vectors is zero."""
     theirs, ours = theirs.astype(np.float64), ours.astype(np.float64)
     lengths = np.linalg.norm(theirs, axis=1), np.linalg.norm(ours, axis=1)
     if ((lengths[0] == 0) != (lengths[1] == 0)).any():
@@ -118,7 +118,7 @@ def _usage(name: str, format: Format, parts: int) -> str:
 
 
 def stated_license(source: Model) -> dict[str, str]:
-    """Read what the header of a model's README.md, or else its training.json, says about its licence."""
+    """Read the licence in the header of a model's README.md, or else in its training.json."""
     record = source.folder / "training.json"
     stated: Any = card_header(source.folder / "README.md")
     if "license" not in stated and record.is_file():
@@ -280,7 +280,7 @@ def _write_graph(composition: Composition, folder: Path) -> None:
 
 
 def _read_graph(folder: Path, graph: str) -> Encode | None:
-    """Run a graph, and pool its states by the mean as transformers.js does; None if onnxruntime is missing."""
+    """Run a graph, and mean-pool its states as transformers.js does; None if onnxruntime is missing."""
     if not available("onnxruntime"):
         return None
     runtime = require("onnxruntime", "onnx")

@@ -37,7 +37,7 @@ OPEN_GATE = 100.0
 
 
 class Graph:
-    """Collects the nodes and weights of a graph; each result gets a name of its own."""
+    """Collects the nodes and weights of a graph; each result gets a unique name."""
 
     def __init__(self) -> None:
         self.onnx: Any = require("onnx", "onnx")
@@ -51,7 +51,7 @@ class Graph:
         return name
 
     def node(self, operator: str, *inputs: str, output: int = 0, **attributes: object) -> str:
-        """Add an operation and return the name of its result: of several the one with this number."""
+        """Add an operation and return the name of its result; `number` selects one of several."""
         name = f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [""] * output + [name], **attributes))
         return name
@@ -62,7 +62,7 @@ class Graph:
 
 
 def add_mean(graph: Graph, values: str, shares: str, mask: str) -> str:
-    """Add up values [batch, length, dimension] by shares [batch, length], over the number of units of the mask."""
+    """Sum values [batch, length, dimension] weighted by shares [batch, length], divided by the number of units."""
     one = graph.weight([1])
     summed = graph.node("Squeeze", graph.node("MatMul", graph.node("Unsqueeze", shares, one), values), one)
     return graph.node("Div", summed, add_count(graph, mask))
@@ -90,7 +90,7 @@ def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str)
 
 
 def add_linear(graph: Graph, layer: nn.Linear, vectors: str) -> str:
-    """Multiply vectors [batch, dimension] by the weights of a linear layer and add its bias."""
+    """Apply a linear layer with bias to vectors [batch, dimension]."""
     # `Gemm` with transB is x times the transposed matrix, as in torch.
     weight, bias = (graph.weight(values.detach().cpu().float().numpy()) for values in layer.parameters())
     return graph.node("Gemm", vectors, weight, bias, transB=1)
@@ -122,7 +122,7 @@ def add_part(graph: Graph, part: Part, ids: str, mask: str) -> str:
 
 
 def add_pooled_states(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
-    """Run an LSTM over each sentence and pool its states; arguments as of `add_part`."""
+    """Run an LSTM over each sentence and pool its states; arguments as in `add_part`."""
     words, lstm, *directions, pooling = modules
     assert isinstance(words, WordEmbeddings) and isinstance(lstm, LSTM) and isinstance(pooling, Pooling)
     known = graph.cast(mask, "FLOAT")
@@ -161,7 +161,7 @@ def _states(graph: Graph, words: WordEmbeddings, lstm: LSTM, ids: str, counts: s
 
 
 def _gates(encoder: nn.LSTM, name: str, sides: Sequence[str]) -> np.ndarray:
-    """Read a weight of each direction, its gates in the order of ONNX: input, output, forget, cell."""
+    """Read a weight of each direction, with gates in the order of ONNX: input, output, forget, cell."""
     both = []
     for side in sides:
         first, forget, cell, last = getattr(encoder, name + side).detach().cpu().float().chunk(4)
@@ -170,7 +170,7 @@ def _gates(encoder: nn.LSTM, name: str, sides: Sequence[str]) -> np.ndarray:
 
 
 def add_last_state(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str) -> str:
-    """Run an RNN, identity-RNN or LSTM with peepholes over each sentence; arguments as of `add_part`."""
+    """Run an RNN, identity-RNN or LSTM with peepholes over each sentence; arguments as in `add_part`."""
     words, module = modules
     assert isinstance(words, WordEmbeddings) and isinstance(module, Recurrence)
     known = graph.cast(mask, "FLOAT")
@@ -215,7 +215,7 @@ def _recurrent_weights(module: Recurrence) -> list[np.ndarray]:
 
 
 def suffixes(composition: Composition) -> list[str]:
-    """Endings of the names of the parts' inputs: the index of the encoder in a combination."""
+    """Suffixes of the parts' input names: the index of the encoder in a combination."""
     several = len(composition.parts) > 1
     return [f"_{index}" if several else "" for index in range(len(composition.parts))]
 
@@ -278,7 +278,7 @@ def save_graph(
 
 
 def _stored(graph: Graph, outside: Path) -> list[Any]:
-    """Turn the weights into what the graph holds; larger ones go into a file next to it."""
+    """Convert the weights to tensors of the graph; large ones go into a file next to it."""
     if sum(array.nbytes for array in graph.weights.values()) <= LARGEST_GRAPH:
         return [graph.onnx.numpy_helper.from_array(array, name) for name, array in graph.weights.items()]
     stored = []
@@ -294,7 +294,7 @@ def _stored(graph: Graph, outside: Path) -> list[Any]:
 
 
 def _outside(graph: Graph, name: str, array: np.ndarray, place: dict[str, object]) -> Any:  # noqa: ANN401
-    """Make a weight whose values are in another file."""
+    """Create a weight whose values are in another file."""
     tensor = graph.onnx.TensorProto(name=name, dims=array.shape)
     tensor.data_type = graph.onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
     tensor.data_location = graph.onnx.TensorProto.EXTERNAL

@@ -1,4 +1,4 @@
-r"""Tokenizers made only of components of the `tokenizers` library, so that other libraries read text as ours do.
+r"""Tokenizers made only of components of the `tokenizers` library, so that other libraries split text as ours do.
 
 That of WORD is the definition of `text/definitions.py`. TRIGRAM's needs a construction:
 
@@ -38,13 +38,13 @@ LARGEST = 0xFFFF
 
 
 def tokenizer_of(part: Part) -> Tokenizer:
-    """Make the tokenizer whose ids are the rows of an encoder's table."""
+    """Build the tokenizer whose ids are the rows of an encoder's table."""
     units = part.vocabulary.units
     return trigram_tokenizer(units) if part.family.units == "trigram" else word_tokenizer(units)
 
 
 def portable_tokenizer(part: Part) -> Tokenizer:
-    """Make a tokenizer that gives the same in JavaScript; every text begins with the id of the unknown unit.
+    """Convert a tokenizer so that it works the same in JavaScript; every text begins with the id of the unknown unit.
 
     Three things differ there: white space that is not a regular expression is not that of Unicode; a sigma at the end
     of a word has a lower case of its own; and characters beyond U+FFFF are two, between which a rule may find a place.
@@ -68,7 +68,7 @@ def portable_tokenizer(part: Part) -> Tokenizer:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How characters are written with digits.
+    """Encoding of characters as digits.
 
     Attributes:
         characters: The characters that have a spelling; the last one is that of all others.
@@ -80,7 +80,7 @@ class Spelling:
 
     @cached_property
     def of(self) -> dict[str, str]:
-        """The spelling of each character."""
+        """Digits of each character."""
         base = len(self.digits)
         return {
             character: "".join(self.digits[number // base**place % base] for place in range(PLACES))
@@ -88,7 +88,7 @@ class Spelling:
         }
 
     def groups(self, place: int) -> Iterator[tuple[str, str]]:
-        """List each digit with the characters that have it at a place of their spelling, as a pattern."""
+        """For each digit, a pattern of the characters that have it at a given position."""
         for digit in self.digits:
             members = [character for character in self.characters if self.of[character][place] == digit]
             if members:
@@ -96,7 +96,7 @@ class Spelling:
 
 
 def trigram_tokenizer(units: Sequence[str]) -> Tokenizer:
-    """Make the tokenizer of a trigram vocabulary; its ids are the rows of `text.character_ngrams`, for any text."""
+    """Create the tokenizer of a trigram vocabulary; its ids are the rows of `text.character_ngrams`, for any text."""
     alphabet = alphabet_of(units)
     base = next(base for base in range(2, len(SYMBOLS)) if base**PLACES > len(alphabet))
     known = set(alphabet)
@@ -160,7 +160,7 @@ def _word_steps(mark: str, other: str) -> list[normalizers.Normalizer]:
 
 
 def _spelling_steps(spelling: Spelling, second: str, third: str) -> list[normalizers.Normalizer]:
-    """Write each character as its digits and as many empty places for each of the two characters that follow."""
+    """Replace each character by its digits, with empty places for the digits of the two characters that follow."""
     empty = second * PLACES + third * PLACES
     steps = []
     for place in range(PLACES - 1):
@@ -169,7 +169,7 @@ def _spelling_steps(spelling: Spelling, second: str, third: str) -> list[normali
 
 
 def _copying_steps(spelling: Spelling, second: str, third: str) -> list[normalizers.Normalizer]:
-    """Fill the empty places, and drop the ends of the text, which no two characters follow.
+    """Fill the empty places, and drop the last two characters, which start no trigram.
 
     What an empty place for the next character gets is two spellings further on, at any of its places; and from
     one for the character after that it is as far to the place where the next character has the same copied already.

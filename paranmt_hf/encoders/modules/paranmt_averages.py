@@ -85,7 +85,7 @@ class AverageEmbedding(InputModule):
         return {"input_ids": torch.from_numpy(rows).long(), "offsets": torch.from_numpy(bounds[:-1])}
 
     def _look_up(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Row of each unit [unit], and the bounds of the texts in them [text + 1]."""
+        """Look up the row of each unit [unit]; returns the offsets of the texts too [text + 1]."""
         get = self._row_of.get
         rows = [[get(unit, 0) for unit in self.split(text)] for text in texts]
         return np.array([row for each in rows for row in each], np.int32), np.cumsum([0, *map(len, rows)])
@@ -105,7 +105,7 @@ class AverageEmbedding(InputModule):
         return self.embedding.weight.data
 
     def stored_as(self, precision: str) -> AverageEmbedding:
-        """Make the same encoder that `save` stores in another precision."""
+        """Convert the encoder to another storage precision."""
         return type(self)(self.units, self.weight, precision)
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
@@ -146,13 +146,13 @@ class WordEmbedding(AverageEmbedding):
         return words(text)
 
     def stock(self) -> StaticEmbedding:
-        """Make the stock module with the same vectors, which loads without this package."""
+        """Convert to the stock module with the same vectors, which loads without this package."""
         weight = self.weight.half() if self.precision == "float16" else self.weight
         return StaticEmbedding(word_tokenizer(self.units), embedding_weights=weight)
 
     @classmethod
     def from_stock(cls, module: StaticEmbedding) -> WordEmbedding | None:
-        """Read a stock module that `stock` made; None if it is another kind of model."""
+        """Convert a stock module that `stock` made; None for other modules."""
         units = vocabulary_of(module.tokenizer)
         if units is None:
             return None
@@ -209,7 +209,7 @@ class NgramEmbedding(AverageEmbedding):
         return self.ngrams.hashes
 
     def _look_up(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of each text's known words and n-grams [unit], and the bounds of the texts in them [text + 1]."""
+        """Look up the rows of each text's known words and n-grams [unit]; also returns offsets of texts [text + 1]."""
         return self.ngrams.bags(*super()._look_up(texts))
 
     def split(self, text: str) -> list[str]:
@@ -217,7 +217,7 @@ class NgramEmbedding(AverageEmbedding):
         return words(text) if self.cut == "words" else blank_tokens(text)
 
     def stored_as(self, precision: str) -> NgramEmbedding:
-        """Make the same encoder that `save` stores in another precision."""
+        """Convert the encoder to another storage precision."""
         table: dict[str, Any] = {"order": self.order, "buckets": self.buckets, "hashes": self.hashes, "cut": self.cut}
         return NgramEmbedding(self.units, self.weight, precision, **table)
 

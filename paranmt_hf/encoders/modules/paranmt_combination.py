@@ -63,7 +63,7 @@ class Combination(InputModule):
         return [part[-1].get_embedding_dimension() for part in self.parts]  # type: ignore[index]
 
     def preprocess(self, inputs: Sequence[Any], prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:
-        """Let each encoder read the texts; the names of its features end with the encoder's number."""
+        """Preprocess the texts for each encoder; the names of its features end with the encoder's index."""
         features: dict[str, Any] = {}
         for number, part in enumerate(self.parts):
             read = part[0].preprocess(list(inputs), prompt=prompt)  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Modules of encoders that read words in order: RNN, identity-RNN, LSTM with peepholes, and those behind an LSTM.
+"""Modules of encoders that read words in order: RNN, identity-RNN, LSTM with peepholes, and pooling of LSTM states.
 
 PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 3; ParaNMT-50M (Wieting & Gimpel 2018), section 4.
 """
@@ -52,7 +52,7 @@ class AverageDirections(Module):
 
 
 class MaxPooling(Pooling):
-    """Maximum over the words of a sentence; zeros where there is none, for which the stock module gives -inf."""
+    """Maximum over the words of a sentence; zeros without words, for which the stock module returns -inf."""
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Pool: adds `sentence_embedding` [sentence, dimension]."""
@@ -99,7 +99,7 @@ class Recurrence(Module):
         raise NotImplementedError
 
     def finish(self, last: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """Make sentence vectors of the last states [sentence, out_features]; `lengths` [sentence] in words."""
+        """Convert the last states to sentence vectors [sentence, out_features]; `lengths` [sentence] in words."""
         return last
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tables of averaging encoders as arrays: their files, and which row a hashed word n-gram has.
+"""The tables of averaging encoders as arrays: their files, and the rows of hashed word n-grams.
 
 Needs no torch, so `StaticEncoder` and the modules of torch read the same files by the same functions.
 """
@@ -106,13 +106,13 @@ def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> t
 
 
 def unequal(units: int, further: int, rows: int) -> str:
-    """What to say where there are not as many rows as units."""
+    """Error message for unequal numbers of rows and units."""
     more = f" and {further} more" if further else ""
     return f"a vocabulary of {units} units needs as many rows{more}, was {rows} rows"
 
 
 def store(rows: np.ndarray, precision: str) -> dict[str, np.ndarray]:
-    """Turn rows [row, dimension] into the tensors to write; `int8` keeps each row's largest magnitude as 127."""
+    """Convert rows [row, dimension] to the stored tensors; `int8` maps each row's largest magnitude to 127."""
     if precision == "int8":
         scale = np.maximum(np.abs(rows).max(axis=1) / np.float32(127), np.finfo(np.float32).tiny)
         return {WEIGHT: np.clip(np.round(rows / scale[:, None]), -127, 127).astype(np.int8), SCALE: scale}
@@ -120,7 +120,7 @@ def store(rows: np.ndarray, precision: str) -> dict[str, np.ndarray]:
 
 
 def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
-    """Turn what was written into rows [row, dimension], float32."""
+    """Convert stored tensors to rows [row, dimension], float32."""
     rows = stored[WEIGHT]
     if rows.ndim == 2 and rows.dtype.kind == "f":
         return np.require(rows, np.float32, ["C", "A", "W"])
@@ -135,12 +135,12 @@ def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def blank_tokens(text: str) -> list[str]:
-    """Split one text at its white space, as the authors' program does, and change nothing else."""
+    """Split one text at its white space and nowhere else, as the authors' program does."""
     return [token for token in _BETWEEN.split(text) if token]
 
 
 def ngram_buckets(rows: np.ndarray, offsets: np.ndarray, order: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hash the n-grams of two words and more of every sentence; none reaches across a sentence's end.
+    """Hash the n-grams of two and more words of every sentence; none crosses the end of a sentence.
 
     The hash of the words i to j begins with the id of word i; each further word turns h into h * 116049371 + id modulo
     2**64; the bucket is the hash modulo the number of buckets.
@@ -173,7 +173,7 @@ def ngram_buckets(rows: np.ndarray, offsets: np.ndarray, order: int, buckets: in
 
 
 def known_rows(rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Leave out the units without a row of their own, which are at row 0.
+    """Remove the units without a row, which are at row 0.
 
     Args:
         rows: Row of each unit [unit], sentence after sentence.
@@ -188,7 +188,7 @@ def known_rows(rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.nd
 
 @dataclass(frozen=True, eq=False)
 class NgramTable:
-    """Which n-grams have a row, behind the rows of the words.
+    """The n-grams that have a row; these follow the rows of the words.
 
     Attributes:
         order: Number of words of the longest n-grams; 1 where there are only words.
@@ -222,13 +222,13 @@ class NgramTable:
 
     @cached_property
     def _row_of(self) -> np.ndarray:
-        """Row of each bucket [bucket], int32, 0 where it has none."""
+        """Row of each bucket [bucket], int32; 0 if it has none."""
         rows = np.zeros(self.buckets, np.int32)
         rows[self.hashes] = np.arange(self.first, self.first + len(self.hashes), dtype=np.int32)
         return rows
 
     def look_up(self, buckets: np.ndarray) -> np.ndarray:
-        """Find the row of each bucket [bucket], int32; 0 where it has none."""
+        """Look up the row of each bucket [bucket], int32; 0 if it has none."""
         if len(self.hashes) == self.buckets:
             return (buckets + self.first).astype(np.int32)
         if self.buckets <= DIRECT:
@@ -239,7 +239,7 @@ class NgramTable:
         return np.where(self.hashes[found] == buckets, found + self.first, 0).astype(np.int32)
 
     def rows(self, rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Find the rows of the n-grams of every sentence; those without a row are left out.
+        """Look up the rows of the n-grams of every sentence; those without a row are left out.
 
         Args:
             rows: Row of each known word [word], sentence after sentence.
@@ -252,7 +252,7 @@ class NgramTable:
         return known_rows(self.look_up(buckets), bounds)
 
     def bags(self, rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Find the rows whose mean is the vector of each sentence: its known words, and then its n-grams.
+        """Look up the rows that are averaged for each sentence: its known words, then its n-grams.
 
         Args:
             rows: Row of each word [word], sentence after sentence, 0 where it is unknown.

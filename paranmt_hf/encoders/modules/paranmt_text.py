@@ -1,4 +1,4 @@
-"""What words and character n-grams are. Next to released weights a copy of that file has this name."""
+"""What words and character n-grams are. Released models have a copy of `text/definitions.py` under this name."""
 
 from paranmt_hf.text.definitions import character_ngrams, vocabulary_of, word_tokenizer, words
 

@@ -1,4 +1,4 @@
-"""Cards: Jinja templates over values from records. What a template prints is escaped unless a filter changes that."""
+"""Cards: Jinja templates over values from records. Values are escaped unless a filter changes that."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes repeated values in full, which is easier to read than a reference."""
+    """YAML writer without references, because repeated values are easier to read."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401
         return True

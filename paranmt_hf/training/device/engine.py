@@ -1,4 +1,4 @@
-"""Trains averaging encoders on a device, without a synchronisation with the host inside a step.
+"""Trains averaging encoders on a device, without synchronising with the host inside a step.
 
 A mega-batch is sent once, and its losses come back at its end. The number of units of the sentences of a step is not
 known before and has a bound. If a step has more, the mega-batch is run again with a larger bound, from the tables, to
@@ -69,17 +69,17 @@ class DeviceEngine:
 
     @property
     def optimizers(self) -> Sequence[DeviceOptimizer]:
-        """What a checkpoint holds."""
+        """Optimizer states of a checkpoint."""
         return [table.optimizer for table in self.tables]
 
     def prepare(self, mega: MegaBatch, generator: np.random.Generator) -> Plan:
-        """Prepare a mega-batch on the host while earlier ones are trained on; arguments as of `train_on`."""
+        """Prepare a mega-batch on the host during the training of earlier ones; arguments as in `train_on`."""
         readers = [table.reader for table in self.tables]
         pinned = self._device.type == "cuda"
         return make_plan(mega, generator, readers, self.config, self.teacher, pinned=pinned, processes=self._processes)
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
-        """Mine negatives once, then make one step for each mini-batch; returns the loss of each.
+        """Mine negatives once, then perform one step for each mini-batch; returns the loss of each.
 
         Args:
             mega: The pairs, or what `prepare` made of them.
@@ -129,7 +129,7 @@ class DeviceEngine:
         return together
 
     def _had_room(self, most: list[int]) -> bool:
-        """Tell whether the bounds of units and of rows to be sent were large enough; raise them if not."""
+        """Whether the bounds of units and of rows to send were large enough; raise them if not."""
         count = len(self.tables)
         enough = all(units <= table.bound for units, table in zip(most, self.tables, strict=False))
         for units, table in zip(most, self.tables, strict=False):
@@ -141,7 +141,7 @@ class DeviceEngine:
         return enough
 
     def _run(self, plan: Plan, done: int) -> torch.Tensor:
-        """Make all steps of a mega-batch on local copies of its rows.
+        """Perform all steps of a mega-batch on local copies of its rows.
 
         Returns loss and units of each step, see `_result`; then whether the vectors were finite [step + 1, column],
         float64.
@@ -166,7 +166,7 @@ class DeviceEngine:
         return results
 
     def _send(self, plan: Plan) -> dict[str, torch.Tensor]:
-        """Send a mega-batch to the device, and begin it there; returns the parts of the parcel by their names."""
+        """Send a mega-batch to the device, and load it there; returns the parts of the parcel by name."""
         parcel, sizes = plan.parcel
         parts = parcel.to(self._device, non_blocking=True).split(list(sizes.values()))
         sent = dict(zip(sizes, parts, strict=True))
@@ -221,7 +221,7 @@ class DeviceEngine:
         self._result.copy_(self._step(self._own, self._whole, self._together))
 
     def _step(self, own: torch.Tensor, shares: tuple[int, ...], together: torch.Tensor) -> torch.Tensor:
-        """Make one step on the sentences of some pairs of this process, references first [2 x pair].
+        """Perform one step on the sentences of some pairs of this process, references first [2 x pair].
 
         `shares` has the pairs of each process; `together` the sentences of all processes, needed where the teacher
         compares them. Returns what `_result` has.
@@ -252,7 +252,7 @@ class DeviceEngine:
     def _slopes(
         self, own: torch.Tensor, shares: tuple[int, ...], together: torch.Tensor
     ) -> tuple[torch.Tensor, Sequence[StepUnits], Sequence[torch.Tensor]]:
-        """Compute the part of this process in a step; arguments as of `_step`.
+        """Compute the gradient of this process in a step; arguments as in `_step`.
 
         Returns its part of the loss; the units of its sentences under each table, and the gradient of these sentences
         under each [sentence, dimension]; nothing where it has no pair.
@@ -274,7 +274,7 @@ class DeviceEngine:
     def _summed(
         self, processes: Processes, units: Sequence[StepUnits], slopes: Sequence[torch.Tensor]
     ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        """Add up the gradients of the pairs of all processes.
+        """Sum the gradients of the pairs of all processes.
 
         Args:
             processes: The processes that train together.
@@ -335,7 +335,7 @@ def device_engine(
     capturing: Capturing | None = None,
     processes: Processes | None = None,
 ) -> DeviceEngine:
-    """Make the engine of an averaging encoder, whose tables on the host get the trained rows.
+    """Create the engine of an averaging encoder, whose tables on the host get the trained rows.
 
     Args:
         composition: The encoder.

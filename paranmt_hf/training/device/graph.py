@@ -1,4 +1,4 @@
-"""Steps of one shape as a CUDA graph, which is launched as a whole, without a cost on the host for each kernel."""
+"""Steps of one shape as a CUDA graph, which is launched as a whole, without overhead on the host for each kernel."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Repeated:
         self._replay: Step | None = None
 
     def run(self, key: Hashable) -> None:
-        """Run the step once; another key than before says that its memory or its shapes are others now."""
+        """Run the step once; a changed key means that its memory or its shapes have changed."""
         if key != self._key:
             self._key, self._runs, self._replay = key, 0, None
         if self._capturing is None:

@@ -1,4 +1,4 @@
-"""What the host prepares for a mega-batch: everything that follows from its ids alone.
+"""What the host prepares for a mega-batch: everything that its ids determine.
 
 Negatives are known on the device only. But whether a sentence can have one follows from its exclusions, so the pairs
 of each step, and with them the shapes of all that a step computes on, are known beforehand.
@@ -41,7 +41,7 @@ class TablePlan:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(MegaBatch):
-    """A mega-batch with what is known about its steps beforehand.
+    """A mega-batch with everything about its steps that is known in advance.
 
     Attributes:
         tables: The rows under each table.
@@ -83,7 +83,7 @@ class Plan(MegaBatch):
 
 
 def owners(pairs: int, batch_size: int, processes: int) -> np.ndarray:
-    """Assign each pair of a mega-batch to a process [pair]: each has an even part of every mini-batch.
+    """Assign each pair of a mega-batch to a process [pair]; each gets an even part of every mini-batch.
 
     Args:
         pairs: Pairs of the mega-batch.

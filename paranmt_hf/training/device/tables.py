@@ -30,7 +30,7 @@ ROOM = 1.1
 
 
 class DeviceSchedule:
-    """A schedule on a device, with the step that is being made."""
+    """A schedule on a device, with its current step."""
 
     def __init__(self, schedule: Schedule, device: torch.device) -> None:
         self.optimizer, self.ratio = schedule.optimizer, schedule.ratio
@@ -41,7 +41,7 @@ class DeviceSchedule:
         self.now = torch.zeros(2, device=device)
 
     def go_to(self, step: int) -> None:
-        """Set the step that is made next, counted from 1."""
+        """Set the next step, counted from 1."""
         self.now.copy_(self.steps[step])
 
 
@@ -62,7 +62,7 @@ class DeviceOptimizer:
         self.step = 0
 
     def read(self, rows: torch.Tensor, local: list[torch.Tensor]) -> None:
-        """Copy rows [row] into the first rows of a local table and its state, with the steps that they missed."""
+        """Copy rows [row] into the first rows of a local table and its state, with missed steps applied."""
         for table, part in zip((self.table, *self.averages), local, strict=True):
             torch.index_select(table, 0, rows, out=part[: len(rows)])
         self._catch_up_rows([part[: len(rows)] for part in local], self.last.index_select(0, rows))
@@ -77,7 +77,7 @@ class DeviceOptimizer:
         self.last.index_fill_(0, rows, self.step)
 
     def catch_up(self) -> None:
-        """Bring all rows up to date, and copy them to the host."""
+        """Apply missed steps to all rows, and copy them to the host."""
         for start in range(0, len(self.table), PART_ROWS):
             part = slice(start, start + PART_ROWS)
             self._catch_up_rows([self.table[part], *(kept[part] for kept in self.averages)], self.last[part])
@@ -91,7 +91,7 @@ class DeviceOptimizer:
         return {name: value.cpu() for name, value in ({"weight": self.table} | named | {"last": self.last}).items()}
 
     def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
-        """Go back to a checkpoint."""
+        """Restore a checkpoint."""
         self.step = step
         self.table.copy_(state["weight"])
         self.last.copy_(state["last"])
@@ -99,7 +99,7 @@ class DeviceOptimizer:
             kept.copy_(state[name])
 
     def update(self, local: list[torch.Tensor], gradient: torch.Tensor) -> None:
-        """Make the schedule's step on a local table, given the gradient of each of its rows [row, dimension]."""
+        """Perform the schedule's step on a local table, given the gradient of each of its rows [row, dimension]."""
         raise NotImplementedError
 
     def _catch_up_rows(self, rows: list[torch.Tensor], last: torch.Tensor) -> None:
@@ -112,7 +112,7 @@ class DeviceAdam(DeviceOptimizer):
     KEPT = (("first", 0.0, 0.0), ("second", 0.0, 0.0))
 
     def update(self, local: list[torch.Tensor], gradient: torch.Tensor) -> None:
-        """Make the schedule's step."""
+        """Perform the schedule's step."""
         weight, first, second = local
         size, floor = self.schedule.now
         first.lerp_(gradient, 1 - BETA1)
@@ -136,13 +136,13 @@ class DeviceAdagrad(DeviceOptimizer):
     KEPT = (("squares", ADAGRAD_START, 1.0),)
 
     def update(self, local: list[torch.Tensor], gradient: torch.Tensor) -> None:
-        """Make the schedule's step."""
+        """Perform the schedule's step."""
         weight, squares = local
         squares.addcmul_(gradient, gradient)
         weight.addcmul_(gradient / squares.sqrt(), self.schedule.now[0])
 
     def _catch_up_rows(self, rows: list[torch.Tensor], last: torch.Tensor) -> None:
-        """Do nothing: every row is up to date."""
+        """Do nothing, because AdaGrad has no missed steps."""
 
 
 # By the names of `TrainConfig.optimizer`.
@@ -151,7 +151,7 @@ DEVICE_OPTIMIZERS: dict[str, type[DeviceOptimizer]] = {"adam": DeviceAdam, "adag
 
 @dataclass
 class StepUnits:
-    """The units of some sentences, in a shape that does not depend on them.
+    """The units of some sentences, in a fixed shape.
 
     Attributes:
         rows: Local row of each unit [bound], padded with the unused row.
@@ -207,7 +207,7 @@ class DeviceTable:
         starts: torch.Tensor,
         lengths: torch.Tensor,
     ) -> None:
-        """Begin a mega-batch: read its rows and the units of its sentences, given its plan and that on the device."""
+        """Begin a mega-batch: read its rows and the units of its sentences, given its plan on host and device."""
         if self._everything is not None:
             ids, rows = rows.index_select(0, ids), self._everything
         self._make_room(rows=len(rows), units=len(ids), sentences=len(starts))
@@ -225,13 +225,13 @@ class DeviceTable:
         self.optimizer.write(self._rows, self._local)
 
     def raise_bound(self, units: int) -> None:
-        """Raise the bound of the units of a step."""
+        """Raise the maximum number of units of a step."""
         if units > self.bound:
             self.bound = _round_up(units)
             self._places = torch.arange(self.bound, device=self._device)
 
     def fit_row_bound(self, rows: int) -> None:
-        """Set the bound of the rows that are sent in a step, at first, and raise it later if it is too small."""
+        """Set the maximum number of rows sent in a step, and raise it later if it is too small."""
         if not self.row_bound or rows > self.row_bound:
             self.row_bound = _round_up(int(rows * ROOM))
 
@@ -241,7 +241,7 @@ class DeviceTable:
         return embedding_bag(self._ids[:units], self._local[0], self._starts[:sentences], mode="mean")
 
     def units_of(self, sentences: torch.Tensor) -> StepUnits:
-        """List the units of some sentences of the mega-batch, by their positions [sentence]."""
+        """List the units of some sentences of the mega-batch, given by position [sentence]."""
         lengths = self._lengths.index_select(0, sentences)
         ends = lengths.cumsum(0)
         owner = torch.searchsorted(ends, self._places, right=True)
@@ -266,7 +266,7 @@ class DeviceTable:
         return rows
 
     def no_gradient(self) -> torch.Tensor:
-        """A gradient of zeros for the local rows [row, dimension]."""
+        """Gradient of zeros for the local rows [row, dimension]."""
         return torch.zeros_like(self._local[0])
 
     def sparse_gradient(
@@ -286,7 +286,7 @@ class DeviceTable:
         return listed, own[:bound], count
 
     def complete(self, gradient: torch.Tensor) -> None:
-        """Add the regularisation to the gradient of the local rows [row, dimension]; clear that of a frozen row."""
+        """Add the regularisation to the gradient of the local rows [row, dimension]; zero that of a frozen row."""
         if self._initial is not None:
             pulled = slice(len(self._initial))
             gradient[pulled].add_(self._local[0][pulled] - self._initial, alpha=2 * self._pull)
@@ -294,11 +294,11 @@ class DeviceTable:
             gradient[0].zero_()
 
     def update(self, gradient: torch.Tensor) -> None:
-        """Move the local rows by their gradient [row, dimension]."""
+        """Update the local rows with their gradient [row, dimension]."""
         self.optimizer.update(self._local, gradient)
 
     def _make_room(self, *, rows: int, units: int, sentences: int) -> None:
-        """Enlarge memory that is too small; its content is lost."""
+        """Enlarge buffers that are too small; their content is lost."""
         table = self.optimizer.table
         if rows >= len(self._local[0]):
             # With an additional unused row. Ids contain its position, so they are allocated again too.
@@ -323,7 +323,7 @@ def _round_up(number: int) -> int:
 
 
 def distinct(rows: torch.Tensor, count: int, bound: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """List the distinct ones of some rows, in a shape that does not depend on them.
+    """List the distinct rows among some, in a fixed shape.
 
     Args:
         rows: Rows [unit]; the last row of the table is unused.

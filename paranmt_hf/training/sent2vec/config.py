@@ -38,7 +38,7 @@ NGRAMS = Group("ngram_settings", "How n-grams are hashed and trained.")
 
 @dataclass(frozen=True)
 class Sent2VecConfig:
-    """How Sent2Vec is trained; what is not given is that of the preset, for words alone or with n-grams (table 5).
+    """Settings of Sent2Vec; missing ones are those of the preset, for words alone or with n-grams (table 5).
 
     Attributes:
         preset: Corpus of the paper whose settings are the defaults (table 5).
@@ -89,7 +89,7 @@ class Sent2VecConfig:
             )
 
     def resolved(self) -> Sent2VecConfig:
-        """Fill in what was left open; without n-grams, their settings become the defaults."""
+        """Fill in missing settings; without n-grams, their settings become the defaults."""
         values: dict[str, Any] = dict(zip(_NAMES, _TABLE_5[self.preset][self.ngrams > 1], strict=True))
         values = {name: value for name, value in values.items() if getattr(self, name) is None}
         if self.ngrams == 1:
@@ -99,7 +99,7 @@ class Sent2VecConfig:
 
     @property
     def with_placeholder(self) -> bool:
-        """Whether n-grams that reach over the place of the target are trained."""
+        """Whether n-grams that contain the target's position are trained."""
         return self.placeholder_ngrams == "train"
 
 
@@ -122,20 +122,20 @@ class Sent2VecHistory:
     seconds: float = 0.0
 
     def add(self, words: int, targets: int, loss: float) -> None:
-        """Add some words that were read, their targets and the sum of their losses."""
+        """Add a number of words, of their targets, and the sum of their losses."""
         self.words, self.targets, self.total = self.words + words, self.targets + targets, self.total + loss
         if targets:
             self.losses = thinned([*self.losses, (self.words, loss / targets)])
 
     @property
     def mean(self) -> float:
-        """Mean loss of all targets, the figure that the authors' program shows."""
+        """Mean loss of all targets, the value that the authors' program shows."""
         return self.total / max(self.targets, 1)
 
 
 @dataclass(frozen=True)
 class Sent2VecSettings:
-    """What determines a model.
+    """Everything that determines a model.
 
     Attributes:
         sent2vec: How it is trained, resolved.
@@ -204,7 +204,7 @@ def sent2vec_values(
 
 
 def write_sent2vec_card(folder: Path, name: str, training: Sent2VecRecord) -> None:
-    """Write the card of an encoder into its folder, as it is before somebody evaluates or publishes it."""
+    """Write the card of an encoder into its folder, before evaluation and publication."""
     card = encoder_card(sent2vec_values(name, folder, training))
     (folder / "README.md").write_text(card, encoding="utf8")
 

@@ -1,4 +1,4 @@
-"""The text of Sent2Vec on disk: words as rows, sentences as bounds; and which words have a row."""
+"""The training text of Sent2Vec on disk: word rows with sentence bounds; and the vocabulary."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BLOCK = 10_000
 
 @dataclass(frozen=True)
 class KnownWords:
-    """The words that have a row.
+    """The words with a row.
 
     Attributes:
         names: The word of each row [word], by falling count; row 0 is `[UNK]`, the placeholder's while training.
@@ -44,7 +44,7 @@ class KnownWords:
     tokens: int
 
     def keep(self, config: Sent2VecConfig) -> np.ndarray:
-        """Probability that a word is taken as a target [word]: section 2.1, q_p; may be above 1.
+        """Probability that a word is used as a target [word]: section 2.1, q_p; may be above 1.
 
         The paper leaves open what the frequency is a share of. The authors' program counts all words, rare ones and
         ends of lines too (`initTableDiscard` in its `dictionary.cc`).
@@ -57,7 +57,7 @@ class KnownWords:
 
 
 class WordCounter:
-    """Numbers and counts the words of columns of sentences.
+    """Numbers and counts the words in columns of sentences.
 
     Memory is bounded: if there are too many distinct words, the rarest so far are forgotten, and counted from zero
     if they come again, as the authors' program does (`readFromFile` in its `dictionary.cc`).
@@ -127,7 +127,7 @@ class WordCounter:
         self._begin()
 
     def choose(self, config: Sent2VecConfig, lines: int) -> tuple[KnownWords, np.ndarray]:
-        """Choose the words that get a row.
+        """Choose the words with a row.
 
         Args:
             config: The settings, resolved.
@@ -162,7 +162,7 @@ class WordCounter:
 
 @dataclass(frozen=True)
 class Block:
-    """Successive sentences.
+    """Consecutive sentences.
 
     Attributes:
         words: Rows of their words [word], int32.
@@ -177,7 +177,7 @@ class Block:
 
 @dataclass(frozen=True)
 class TextOnDisk:
-    """Sentences of two and more known words, as rows of the words.
+    """Sentences of two or more known words, as rows of the words.
 
     Attributes:
         folder: Folder of the files.
@@ -209,7 +209,7 @@ class TextOnDisk:
 
 
 def write_corpus(batches: Iterable[pa.Array], folder: Path, config: Sent2VecConfig) -> TextOnDisk:
-    """Cut sentences into words, count these and their n-grams, and write the rows of the words.
+    """Split sentences into words, count these and their n-grams, and write the rows of the words.
 
     Args:
         batches: Sentences [sentence], batch by batch.
@@ -243,7 +243,7 @@ def write_corpus(batches: Iterable[pa.Array], folder: Path, config: Sent2VecConf
 
 
 def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]:
-    """Turn numbers of words into rows, without unknown words and sentences of fewer than two known words.
+    """Convert word numbers to rows, without unknown words and sentences of fewer than two known words.
 
     Returns:
         The number of sentences, and that of their words.
@@ -272,7 +272,7 @@ def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]
 
 
 def _occurring_buckets(text: TextOnDisk, config: Sent2VecConfig) -> np.ndarray:
-    """Find the buckets of n-grams that occur often enough [n-gram row], int64."""
+    """Find the buckets of sufficiently frequent n-grams [n-gram row], int64."""
     if config.ngrams == 1:
         return np.empty(0, np.int64)
     from paranmt_hf.training.sent2vec.kernels import count_buckets
@@ -286,7 +286,7 @@ def _occurring_buckets(text: TextOnDisk, config: Sent2VecConfig) -> np.ndarray:
 
 
 def read_corpus(folder: Path) -> TextOnDisk | None:
-    """Find what `write_corpus` wrote; None if it did not come to its end, or a file is damaged."""
+    """Find what `write_corpus` wrote; None if it is incomplete, or a file is damaged."""
     try:
         about = read_sealed(folder)
     except InputError:

@@ -26,7 +26,7 @@ ONE = np.float32(1)
 
 
 class Tables(NamedTuple):
-    """What is trained.
+    """The trained tables.
 
     Attributes:
         inputs: Rows of the context [row, dimension], float32: the placeholder, the words, the n-grams.
@@ -44,7 +44,7 @@ class Tables(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """What is sampled at random.
+    """The random choices of training.
 
     Attributes:
         keep: Probability that a word is taken as a target [word].
@@ -60,7 +60,7 @@ class Sampling(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """What belongs to one thread.
+    """State of one thread.
 
     Attributes:
         random: State of the generator [1], uint64.
@@ -95,7 +95,7 @@ def _next_uniform(random: np.ndarray) -> float:
 
 @njit(nogil=True, cache=True)
 def bucket_of(words: np.ndarray, start: int, size: int, hidden: int, buckets: int) -> np.int64:
-    """Hash an n-gram, as `encoders/ngrams.py` defines it.
+    """Hash an n-gram, see `ngram_buckets`.
 
     Args:
         words: Ids of words.
@@ -171,7 +171,7 @@ def _predict(
     cursor: np.ndarray,
     rate: float,
 ) -> float:
-    """Train the output rows of a target and its negatives (equation 3); returns the loss, leaves the gradient."""
+    """Update the output rows of a target and its negatives (equation 3); returns the loss, keeps the gradient."""
     gradient[:] = 0
     linear, product = 0.0, 1.0
     for index in range(sampling.negatives + 1):
@@ -197,7 +197,7 @@ def _predict(
 
 @njit(nogil=True, cache=True)
 def _find_ngrams(words: np.ndarray, model: Tables, sampling: Sampling, random: np.ndarray, room: _Room) -> int:
-    """Find the rows of a sentence's n-grams, but for those that are dropped; returns how many are left."""
+    """Find the rows of a sentence's n-grams, except for dropped ones; returns their number."""
     length, wide, count = len(words), model.order - 1, 0
     for start in range(length):
         for size in range(2, model.order + 1):
@@ -241,7 +241,7 @@ def _exchange(words: np.ndarray, at: int, model: Tables, room: _Room) -> tuple[i
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def _gather(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, total: np.ndarray) -> int:
-    """Add rows to the sum of the context and count their copies; returns by how much the sum of squares rises."""
+    """Add rows to the sum of the context and count their copies; returns the increase of the sum of squares."""
     rise = 0
     for row in rows:
         _add(total, ONE, inputs[row])
@@ -252,7 +252,7 @@ def _gather(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, total: np.
 
 @njit(nogil=True, cache=True, fastmath=FAST)
 def _settle(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, delta: np.ndarray, trained: bool) -> None:
-    """Give the rows of a sentence their gradients, and forget their copies."""
+    """Apply the gradients of the rows of a sentence, and reset the counts of copies."""
     for row in rows:
         if trained and copies[row] > 0:
             _add(inputs[row], np.float32(copies[row]), delta)

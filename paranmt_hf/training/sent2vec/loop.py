@@ -1,4 +1,4 @@
-"""The training loop of Sent2Vec: passes over the text, threads, checkpoints, and continuing from one."""
+"""The training loop of Sent2Vec: passes over the text, threads, and checkpoints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROWS_FILLED = 100_000
 
 
 def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int | None = None) -> np.ndarray:
-    """Make the table of negatives [entry], int32, of about `size` entries, in the order in which they are taken.
+    """Create the table of negatives [entry], int32, of about `size` entries, in the order of use.
 
     Each word has a share by the root of its count [word], rounded up, so that none is missing (arXiv:1703.02507,
     section 2.1 and footnote 2).
@@ -100,7 +100,7 @@ class Loop:
             )
 
     def _refuse_no_targets(self, keep: np.ndarray) -> None:
-        """Refuse to train where hardly one word would be predicted, and all vectors would stay random."""
+        """Reject training with almost no targets, after which all vectors would be random."""
         expected = (self.config.epochs or 1) * float(self.text.words.counts @ np.minimum(keep, 1))
         if expected < 1:
             raise InputError(
@@ -109,7 +109,7 @@ class Loop:
             )
 
     def _begin(self, generator: np.random.Generator) -> dict[str, torch.Tensor]:
-        """Make the initial tables: inputs between -1/dimension and 1/dimension, outputs of zeros."""
+        """Create the initial tables: inputs between -1/dimension and 1/dimension, outputs of zeros."""
         width = self.config.dimension or 0
         inputs = np.empty((self._rows, width), np.float32)
         for start in range(0, len(inputs), ROWS_FILLED):

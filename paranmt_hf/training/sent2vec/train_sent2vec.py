@@ -96,7 +96,7 @@ def train_sent2vec(
 def _train(
     sources: SentenceSources, settings: Sent2VecSettings, work: Path, folder: Path, name: str
 ) -> Sent2VecRecord:
-    """Read the text, unless an earlier run did; train; write the model, its card and its picture."""
+    """Read the text, unless an earlier run did; train; write the model, its card and its figure."""
     from paranmt_hf.encoders.saving import save
     from paranmt_hf.training.sent2vec.corpus import read_corpus
     from paranmt_hf.training.sent2vec.loop import Loop
@@ -159,7 +159,7 @@ def encoder_of_rows(
     cut: str,
     precision: str = "float32",
 ) -> SentenceEncoder:
-    """Make the encoder of rows [word or n-gram, dimension]; words alone, cut as WORD cuts them, are a WORD model.
+    """Build the encoder from rows [word or n-gram, dimension]; words alone, split as in WORD, give a WORD model.
 
     Args:
         units: The words, of which the first is unknown words.

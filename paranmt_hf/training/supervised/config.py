@@ -32,7 +32,7 @@ PENALTIES = Group("penalties", "What holds parameters back (equation 2).")
 
 @dataclass(frozen=True)
 class SuperviseConfig:
-    """A task, how an encoder is used for it, and how both are trained (arXiv:1511.08198, section 4.4).
+    """A task, the use of an encoder for it, and the training of both (arXiv:1511.08198, section 4.4).
 
     Attributes:
         task: Similarity (SICK-R), entailment (SICK-E), sentiment in two or in five classes (SST2, SST5).
@@ -71,7 +71,7 @@ class SuperviseConfig:
         check(self)
 
     def resolved(self, *, start: bool) -> SuperviseConfig:
-        """Fill in what was left open; `start` says whether there is an encoder to start from."""
+        """Fill in missing settings; `start` is whether there is an initial encoder."""
         way: Way = self.way or ("regularised" if start else "scratch")
         if (way == "scratch") == start:
             raise InputError(
@@ -97,7 +97,7 @@ class SuperviseConfig:
 
 @dataclass(frozen=True)
 class Epoch:
-    """A pass over the training items: mean loss of its steps, and the main figure on the development items."""
+    """A pass over the training items: mean loss of its steps, and the main score on the development items."""
 
     loss: float
     development: float
@@ -105,7 +105,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class SupervisedSettings:
-    """What determines a model.
+    """Everything that determines a model.
 
     Attributes:
         training: The task and how it is trained, resolved.
@@ -155,7 +155,7 @@ class SupervisedRecord(Record):
             raise InputError("it has no 'figures.test', or a part lacks its number of 'items' or one of these figures")
 
     def table(self) -> str:
-        """The figures as a table for a terminal; correlations and accuracies times 100, as in the paper."""
+        """The scores as a table for a terminal; correlations and accuracies times 100, as in the paper."""
         names = list(self.figures["test"])
         rows = []
         for part, own in self.figures.items():

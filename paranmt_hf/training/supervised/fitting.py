@@ -30,7 +30,7 @@ Centre = Literal["zero", "initial"]
 
 
 class VectorSource:
-    """Gives vectors of sentences by their index; nothing of it is trained.
+    """Provides vectors of sentences by index, without training.
 
     Attributes:
         tables: Embeddings that are trained, one parameter [row, dimension] for each.
@@ -43,16 +43,16 @@ class VectorSource:
     centres: Sequence[Centre] = ()
 
     def vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """Encode sentences [sentence] in training: [sentence, dimension], with gradients."""
+        """Encode sentences [sentence] in training mode: [sentence, dimension], with gradients."""
         return self.all_vectors(sentences)
 
     def all_vectors(self, sentences: np.ndarray) -> torch.Tensor:
-        """Encode sentences [sentence] in use: [sentence, dimension], without gradients."""
+        """Encode sentences [sentence] in evaluation mode: [sentence, dimension], without gradients."""
         raise NotImplementedError
 
 
 class FixedVectors(VectorSource):
-    """Vectors [sentence, dimension] that stay as they are."""
+    """Constant vectors [sentence, dimension]."""
 
     def __init__(self, matrix: torch.Tensor) -> None:
         self._matrix = matrix
@@ -63,7 +63,7 @@ class FixedVectors(VectorSource):
 
 
 class TrainedEncoder(VectorSource):
-    """An encoder under training, over sentences that were cut into rows once.
+    """An encoder under training, over sentences that were converted to rows once.
 
     Only the rows of the sentences' units are kept in its tables meanwhile. The others have no gradient and no penalty
     (tables are pulled back to where they began), so the result is the same, and steps are faster.
@@ -113,7 +113,7 @@ class TrainedEncoder(VectorSource):
         return vectors
 
     def put_back(self) -> None:
-        """Make the encoder whole again, its trained rows in their places."""
+        """Restore the complete encoder, including its trained rows."""
         for part, weight in self._whole:
             weight[torch.from_numpy(self._used[part.reader])] = part.table.weight.data
             part.table.weight = nn.Parameter(weight)
@@ -155,7 +155,7 @@ def penalties_of(source: VectorSource, head: Head, config: SuperviseConfig) -> l
 def fit_head(
     source: VectorSource, head: Head, train: Items, dev: Items, config: SuperviseConfig, measure: Measure
 ) -> list[Epoch]:
-    """Train all epochs and go back to the one that was best on the development items, the first of equals.
+    """Train all epochs and restore the best one on the development items, the first of equals.
 
     The result depends on the seed and not on the number of threads, of which one is used.
 
@@ -208,7 +208,7 @@ def _optimizer(parameters: list[nn.Parameter], config: SuperviseConfig) -> torch
 
 
 def _loss(source: VectorSource, head: Head, part: Items, items: np.ndarray) -> torch.Tensor:
-    """Mean KL divergence of the predictions from the targets; of a single class its negative log-likelihood."""
+    """Mean KL divergence of the predictions from the targets; for single classes their negative log-likelihood."""
     sentences = part.sentences[:, items]
     sides = source.vectors(sentences.ravel()).float().chunk(len(sentences))
     return kl_div(head(*sides), part.targets[torch.from_numpy(items)], reduction="batchmean")

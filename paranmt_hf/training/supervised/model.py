@@ -39,7 +39,7 @@ WIDEST = 1_000_000
 
 @dataclass(frozen=True)
 class HeadConfig:
-    """What a head predicts from what, and how wide it is.
+    """Task, features and sizes of a head.
 
     Attributes:
         task: The task that it was trained on.
@@ -76,12 +76,12 @@ class HeadConfig:
 
     @property
     def features(self) -> int:
-        """Width of what the sigmoid layer reads."""
+        """Input width of the sigmoid layer."""
         return (self.projection or self.dimension) * self.sides
 
 
 class Head(nn.Module):
-    """A sigmoid layer and a softmax over what sentence vectors have in common.
+    """A sigmoid layer and a softmax over features of sentence vectors.
 
     Of two sentences with vectors u and v the features are |u - v| and u * v, of one it is u. `projection` maps vectors
     linearly to another width first (table 6).
@@ -159,7 +159,7 @@ class Head(nn.Module):
 
 
 def new_head(config: HeadConfig, seed: int) -> Head:
-    """Make a head with random weights."""
+    """Create a head with random weights."""
     widths = [config.features, config.hidden, len(config.classes)]
     numbers = sum(before * after for before, after in pairwise(widths)) + config.dimension * (config.projection or 0)
     if (needed := numbers * BYTES_TO_TRAIN) > (memory := total_memory()):
@@ -232,7 +232,7 @@ class SupervisedModel:
 
     @classmethod
     def from_pretrained(cls, name: str | Path, *, revision: str | None = None) -> SupervisedModel:
-        """Load a model that `paranmt supervise` made, without running code of the model's.
+        """Load a model of `paranmt supervise` without running custom code.
 
         Args:
             name: Folder or Hub id.

@@ -1,4 +1,4 @@
-"""Training for a supervised task: its items, the encoder, the head, and their figures."""
+"""Training for a supervised task: its items, the encoder, the head, and their scores."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ VALUES: Mapping[str, Sequence[float]] = {"SICK-R": (1, 2, 3, 4, 5)}
 
 @dataclass(frozen=True)
 class TaskSetup:
-    """What a run starts from.
+    """The inputs of a run.
 
     Attributes:
         config: The settings, resolved.
@@ -67,19 +67,19 @@ class TaskSetup:
 
     @cached_property
     def settings(self) -> SupervisedSettings:
-        """What determines the result."""
+        """Everything that determines the result."""
         encoder = as_json(encoder_identity(self.encoder, self.start, self.vectors))
         return SupervisedSettings(self.config, encoder, self.task.checksum)
 
     @property
     def inputs(self) -> dict[str, str]:
-        """Names, without their folders, of what the run begins with."""
+        """Names of the inputs, without folders."""
         start = {"init_from": plain_name(self.encoder.init_from)} if self.encoder.init_from else {}
         return start | ({"vectors": self.vectors.name} if self.vectors else {})
 
 
 def resolve_task(data: str | Path, config: SuperviseConfig, encoder: EncoderConfig) -> TaskSetup:
-    """Read the items of a task, and find the encoder to start from."""
+    """Read the items of a task, and find the initial encoder."""
     config = config.resolved(start=encoder.init_from is not None)
     (task,), _ = read_tasks(data, [config.task])
     _check_labels(task)
@@ -88,7 +88,7 @@ def resolve_task(data: str | Path, config: SuperviseConfig, encoder: EncoderConf
 
 
 def _check_labels(task: TransferTask) -> None:
-    """Refuse items of which there is nothing to learn, or nothing to measure."""
+    """Reject items from which nothing can be learned or measured."""
     for name, part in task.parts.items():
         if len(np.unique(part.labels)) < 2:
             raise InputError(
@@ -157,7 +157,7 @@ def _items(task: str, part: TaskPart, row_of: Mapping[str, int]) -> Items:
 
 
 def _new_encoder(setup: TaskSetup) -> SentenceEncoder:
-    """Make an encoder whose vocabulary is that of the training items, and of the word vectors if there are some."""
+    """Build an encoder with the vocabulary of the training items, and of the word vectors if there are any."""
     counter = UnitCounter(setup.encoder.kinds)
     for side in setup.task.parts["train"].sides:
         counter.add(WordTokenizer().tables(side)[0])
@@ -165,7 +165,7 @@ def _new_encoder(setup: TaskSetup) -> SentenceEncoder:
 
 
 def _cut(encoder: SentenceEncoder, texts: list[str]) -> dict[str, Bags]:
-    """All sentences as rows of the encoder's tables, by reader."""
+    """Units of all sentences as rows of each vocabulary, by the name of its lookup."""
     (table,) = WordTokenizer().tables(texts)
     vocabularies = {part.reader: part.vocabulary for part in take_apart(list(encoder)).parts}
     return {name: lookup(vocabulary).bags(table) for name, vocabulary in vocabularies.items()}
@@ -206,7 +206,7 @@ def _encode(encoder: SentenceEncoder, texts: list[str], task: str) -> torch.Tens
 
 
 def _figures(task: str, shares: np.ndarray, labels: np.ndarray, part: str) -> dict[str, float]:
-    """Figures of probabilities [item, class] against labels [item]; the first one decides which epoch is kept."""
+    """Scores of probabilities [item, class] against labels [item]; the first one selects the epoch."""
     if task not in VALUES:
         return {"accuracy": float(np.mean(shares.argmax(axis=1) == labels))}
     scores = shares @ np.array(VALUES[task])

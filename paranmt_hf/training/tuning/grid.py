@@ -1,4 +1,4 @@
-"""Grids of settings, those of the papers by name, and the order in which their combinations are tried."""
+"""Grids of settings, those of the papers by name, and the order of their combinations."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAX_COMBINATIONS = 1_000_000
 
 @dataclass(frozen=True)
 class Grid:
-    """Values of settings that are tried in all combinations.
+    """Values of settings, tried in all combinations.
 
     Attributes:
         values: The values of each setting of `EncoderConfig` or `TrainConfig`, by name.
@@ -78,7 +78,7 @@ class Grid:
         return list(self.values)
 
     def combination(self, index: int) -> dict[str, Any]:
-        """The combination of an index from 0 up; those of the last setting change fastest."""
+        """The combination at an index, from 0; the last setting changes fastest."""
         chosen: dict[str, Any] = {}
         for name in reversed(self.names):
             index, position = divmod(index, len(self.values[name]))
@@ -96,7 +96,7 @@ class Grid:
 def apply(
     combination: Mapping[str, Any], encoder: EncoderConfig, config: TrainConfig
 ) -> tuple[EncoderConfig, TrainConfig]:
-    """Put the settings of a combination into those of a run."""
+    """Apply a combination to the settings of a run."""
     parts: dict[type, dict[str, Any]] = {EncoderConfig: {}, TrainConfig: {}}
     for name, value in combination.items():
         parts[KIND_OF[name]][name] = value
@@ -109,7 +109,7 @@ def paper_grids() -> list[str]:
 
 
 def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str]) -> tuple[dict[str, Any], Grid]:
-    """Read a grid, of which later values of a setting replace earlier ones.
+    """Read a grid; later values of a setting replace earlier ones.
 
     Args:
         given: Settings and their values; or words: names of grids of the paper, YAML files with settings and lists of
@@ -145,7 +145,7 @@ def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str]) -> tuple[dict[
 
 @dataclass(frozen=True)
 class TuneConfig:
-    """How settings are searched (arXiv:1511.08198, section 4.2).
+    """The search for settings (arXiv:1511.08198, section 4.2).
 
     Attributes:
         sampler: Which combination comes next: `tpe`, what optuna finds promising (extra `tune`); `random`; or `grid`,
@@ -192,7 +192,7 @@ class TuneTrial:
 
 
 class Order:
-    """Chooses combinations that have not been tried, the same ones after every interruption."""
+    """Chooses untried combinations, the same ones after every interruption."""
 
     def __init__(self, grid: Grid, config: TuneConfig) -> None:
         self.grid, self.config = grid, config
@@ -222,7 +222,7 @@ class Order:
         return int(self._order[self._passed]) if proposed is None or proposed in closed else proposed
 
     def _propose(self, known: Sequence[tuple[Mapping[str, Any], float | None]], turn: int) -> int:
-        """Let TPE choose; with a new generator in each turn, so that an interruption changes nothing."""
+        """Choose with TPE, seeded again for each trial, so that an interruption changes nothing."""
         optuna = self._optuna
         choices = {
             name: optuna.distributions.CategoricalDistribution(range(len(values)))

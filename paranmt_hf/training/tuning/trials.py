@@ -1,4 +1,4 @@
-"""The trials of a search: each trains an encoder on the same pairs and measures it; finished trials are kept."""
+"""The trials of a search: each trains and evaluates an encoder on the same pairs; finished trials are kept."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SAMPLE, RUNS, RUNNING, PREPARED = "pairs.parquet", "runs", "running", "prepared"
 
 
 def holds_trials(work: Path) -> bool:
-    """Tell whether a trial has a score, or one has trained for a while; those that failed did so at once."""
+    """Whether a trial has a score, or one has trained for a while; failed trials do not count."""
     scored = any(_read_trial(path).spearman is not None for path in (work / RUNS).glob("*.json"))
     return scored or any((work / RUNNING).glob("**/checkpoint*"))
 
@@ -46,7 +46,7 @@ def _read_trial(path: Path) -> TuneTrial:
 
 
 class Trials:
-    """The trials of a search, in a work folder; they vary the settings of a run, of which `encoder` was given.
+    """The trials of a search in a work folder; they vary the settings of a run, including `encoder`.
 
     Attributes:
         done: The results, in the order in which the trials ran.
@@ -93,7 +93,7 @@ class Trials:
         self.refused, self.refusal = self.refused + 1, str(reason)
 
     def _one(self, combination: dict[str, Any], run: TrainingRun, margins: MarginPairs) -> None:
-        """Run a trial, or find it done, and note its result."""
+        """Run a trial, or find it done, and record its result."""
         number = len(self.done) + 1
         path = self._work / RUNS / f"{number:06}.json"
         if path.exists():
@@ -141,12 +141,12 @@ class Trials:
 
 
 def _short(values: object) -> str:
-    """Name a folder after JSON values."""
+    """Short folder name from JSON values."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class _NoScoreError(InputError):
-    """An encoder whose similarities cannot be ranked."""
+    """The similarities of an encoder cannot be ranked."""
 
 
 def _spearman(encoder: Quiet, held_out: StsSet) -> float:
@@ -158,7 +158,7 @@ def _spearman(encoder: Quiet, held_out: StsSet) -> float:
 
 
 def _write_sample(pairs: Pairs | PairsAndText, work: Path) -> Path:
-    """Write the pairs that every trial learns from, once."""
+    """Write the training pairs of all trials, once."""
     path = work / SAMPLE
     if path.exists():
         return path

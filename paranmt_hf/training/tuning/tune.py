@@ -1,4 +1,4 @@
-"""Search for settings: combinations of a grid are trained on a sample, and measured on scored pairs of phrases.
+"""Search for settings: combinations of a grid are trained on a sample, and evaluated on scored pairs of phrases.
 
 arXiv:1511.08198, section 4.2: every model is trained for 5 epochs on 100,000 pairs; the settings of the highest
 Spearman's rho on similarities of phrases are then trained on all pairs for 10 epochs.
@@ -66,7 +66,7 @@ class TuneRecord(Record):
 
     @property
     def best(self) -> TuneTrial:
-        """The trial of the highest Spearman's rho, the first of several."""
+        """The trial with the highest Spearman's rho, the first of equals."""
         done = [trial for trial in self.trials if trial.spearman is not None]
         if not done:
             raise InputError(f"all {len(self.trials)} trials failed; the last one: {self.trials[-1].reason}")
@@ -101,7 +101,7 @@ def table_of(record: TuneRecord) -> str:
 
 
 def as_tsv(record: TuneRecord) -> str:
-    """Write the trials with tabs between the columns, in the order in which they ran."""
+    """Format the trials as tab-separated values, in the order of their runs."""
     names = list(record.trials[0].settings)
     figures = [entry.name for entry in fields(TuneTrial) if entry.name not in ("number", "settings", "seconds")]
     written = io.StringIO()
@@ -115,7 +115,7 @@ def as_tsv(record: TuneRecord) -> str:
 
 
 def as_options(encoder: EncoderConfig, config: TrainConfig, others: Mapping[str, Any]) -> str:
-    """Write settings, and other options by their names, as a file for `paranmt train --config`."""
+    """Write settings, and other options by name, as a file for `paranmt train --config`."""
     values: dict[str, Any] = {}
     for settings in (encoder, config):
         for entry in fields(settings):
@@ -243,7 +243,7 @@ def tune(
 
 
 def _sample_of(selection: PairSelection, tuning: TuneConfig) -> PairSelection:
-    """Take fewer of the chosen pairs: the first ones if `first_pairs` is given, else some at random."""
+    """Select a sample of the chosen pairs: the first ones if `first_pairs` is given, otherwise random ones."""
     most = tuning.tune_pairs
     if selection.first_pairs is not None:
         return replace(selection, first_pairs=min(most, selection.first_pairs))
