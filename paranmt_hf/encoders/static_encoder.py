@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,11 +146,13 @@ class StaticEncoder:
         if self.source is None:
             raise InputError("this encoder was not read from a folder, so there are no files to save")
         source, folder = self.source.folder, Path(folder)
-        for path in source.rglob("*"):
+        # Listed first: the folder may be inside that of the source, or the same.
+        for path in list(source.rglob("*")):
             inner = path.relative_to(source)
             if path.is_file() and path.suffix in SAVED_SUFFIXES and not inner.parts[0].startswith("."):
                 (folder / inner).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, folder / inner)
+                with suppress(shutil.SameFileError):
+                    shutil.copyfile(path, folder / inner)
         if any(entry["type"].startswith(PREFIX) for entry in module_list(source, self.source.name)):
             for name, code in code_files().items():
                 (folder / name).write_text(code, encoding="utf8")

@@ -121,7 +121,7 @@ def run(
     """Find a finished result, or make it: locked, resumed after a kill, and renamed when it is complete.
 
     If `make` refuses its input, nothing is left, unless the work folder holds what took long. A full disk or a lost
-    process keeps the work folder.
+    process keeps the work folder of long work.
 
     Args:
         out: Folder of the result, or its file if `kind` is a `FileRecord`.

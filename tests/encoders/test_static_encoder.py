@@ -160,6 +160,11 @@ def test_what_it_saves_is_the_model(saved: Path, tmp_path: Path, name: str) -> N
     np.testing.assert_array_equal(StaticEncoder.from_pretrained(tmp_path / "copy").encode(SENTENCES), expected)
     files = {path.relative_to(saved / name) for path in (saved / name).rglob("*")}
     assert files == {path.relative_to(tmp_path / "copy") for path in (tmp_path / "copy").rglob("*")}
+    # Into its own folder, and into one inside.
+    for again in ("copy", "copy/inner"):
+        StaticEncoder.from_pretrained(tmp_path / "copy").save_pretrained(tmp_path / again)
+        np.testing.assert_array_equal(StaticEncoder.from_pretrained(tmp_path / again).encode(SENTENCES), expected)
+    assert not (tmp_path / "copy" / "inner" / "inner").exists()
     with pytest.raises(InputError, match="not read from a folder"):
         StaticEncoder(TABLES).save_pretrained(tmp_path / "other")
 
