@@ -107,7 +107,7 @@ def _description(command: Command, brief: bool) -> str:
         parts.append(text.long_description)
     hidden = sum(option.advanced for option in command.options)
     if brief and hidden:
-        parts.append(f"--help-all shows {hidden} more options.")
+        parts.append(f"--help-all shows {hidden} more {'option' if hidden == 1 else 'options'}.")
     parts.append(f"example:\n  {command.example}")
     return with_flags("\n\n".join(parts), command.flags)
 

@@ -68,7 +68,9 @@ def build(
     if (pivot is not None and (is_bitext or translator is None)) or (
         pivot is None and translator is not None and not is_bitext
     ):
-        raise InputError("`pivot` and `translator` together are for text without a foreign side")
+        raise InputError(
+            "text without a foreign side needs a `pivot` beside the `translator`, and a bitext takes no `pivot`"
+        )
     asked, translating = None, None
     if language_model is not None:
         asked = settings_of(LanguageModelConfig, language_model, "a language model").answering_in(release.language)

@@ -84,11 +84,10 @@ def evaluate_transfer(
         said.append(f"{zeros:,} sentences have a vector of zeros.")
     means = averages(rows)
     found = {row.name for row in rows}
-    said += [
-        f"{title} is not printed, because {', '.join(part for part in parts if part not in found)} is missing."
-        for title, parts in AVERAGES.items()
-        if not set(parts) <= found
-    ]
+    for title, parts in AVERAGES.items():
+        if missing := [part for part in parts if part not in found]:
+            verb = "is" if len(missing) == 1 else "are"
+            said.append(f"{title} is not printed, because {', '.join(missing)} {verb} missing.")
     return Results(
         kind="transfer",
         model=name,

@@ -252,7 +252,7 @@ class Lexicon(Result[LexiconRecord]):
         if not pc.is_in(pa.array([tokens[0]]), known)[0].as_py():
             raise InputError(
                 f"{tokens[0]!r} is not among the {len(known):,} words of {self.folder}; it is in no sentence that "
-                "counted, or in too few (`words`)"
+                "counted, or in too few (--words of `paranmt lexicon build`)"
             )
         return tokens[0]
 

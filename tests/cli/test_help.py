@@ -44,6 +44,7 @@ def test_help_shows_the_usual_options_and_help_all_the_others(command, capsys):
             assert (option.group.name in usual) == (f" {flag_of(option.group.name)} " in brief)
     assert brief.startswith(f"usage: paranmt {command.name} ") and command.example in brief
     assert all(option in brief for option in ("--config", "--debug", "--help-all"))
+    assert "shows 1 more options" not in brief
     for group in [command.function, *command.settings.values()]:
         assert group.__doc__
 

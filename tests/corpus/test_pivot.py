@@ -45,6 +45,12 @@ def test_there_and_back(text, tmp_path, monkeypatch):
         make(text, tmp_path / "corpus", tmp_path / "vectors.txt", pivot=FakeTranslatorConfig(beam=4))
 
 
+def test_text_without_a_foreign_side_needs_a_pivot(text, tmp_path):
+    with pytest.raises(InputError, match="text without a foreign side needs a `pivot` beside the `translator`"):
+        make(text, tmp_path / "corpus", tmp_path / "vectors.txt")
+    assert not (tmp_path / "corpus").exists()
+
+
 def test_settings_of_the_way_there():
     back = TranslatorConfig("back", source_language="deu_Latn", target_language="eng_Latn", beam=4, hypotheses=3)
     there = pivot_of("there", back)

@@ -138,7 +138,10 @@ def test_nothing_is_left(tmp_path):
 
 
 def test_words_that_cannot_be_looked_up(animals):
-    with pytest.raises(InputError, match=r"'bird' is not among the 6 words of .*; it is in no sentence that counted"):
+    with pytest.raises(
+        InputError,
+        match=r"'bird' is not among the 6 words of .*; it is in no .* \(--words of `paranmt lexicon build`\)",
+    ):
         animals.nearest("bird")
     with pytest.raises(InputError, match=r"'Big dog' is 2 words \(big dog\)"):
         animals.nearest("Big dog")
