@@ -77,7 +77,7 @@ class Authorship:
         intercepts: [fold], float32.
         config: How they learned.
         held_out: How well they do.
-        language: ISO 639-1 code, which decides what a word is.
+        language: ISO 639-1 code, which determines the word tokens.
     """
 
     weights: np.ndarray

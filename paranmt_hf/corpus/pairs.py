@@ -102,7 +102,7 @@ class Pairs:
     """Pairs of one or more sources; can be read repeatedly.
 
     Attributes:
-        unit: What a row is called where rows are counted.
+        unit: Name of a row in messages that count rows.
 
     Args:
         sources: Release folders, Parquet files with the columns `reference` and `translation`, files of PPDB, lists

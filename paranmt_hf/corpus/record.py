@@ -111,7 +111,7 @@ class FilterRecord:
     Attributes:
         reason: Why.
         settings: What determines its verdicts.
-        dropped: How many pairs.
+        dropped: Number of dropped pairs.
     """
 
     reason: str
@@ -160,7 +160,7 @@ class ReleaseRecord(Record):
         columns: Names of its columns in order.
         configs: What was written for each config.
         statistics: What is in the config `default`.
-        warnings: What a reader of the card must know.
+        warnings: Notes for the readers of the card.
         held_out: Accuracy of the classifier behind `human_score`; None without this column.
     """
 

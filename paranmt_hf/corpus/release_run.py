@@ -68,7 +68,7 @@ class ReleaseConfig:
     Attributes:
         license: Licence of the corpus: a Hub licence id such as cc-by-4.0, or a name with a link such as
             `My Terms <https://example.org/terms>`; every release needs one.
-        language: Language of both sides, an ISO 639-1 code: it decides what a word is.
+        language: Language of both sides, an ISO 639-1 code: it determines the word tokens.
         title: Title of the card; the name of the folder if left out.
         description: A sentence or two on the corpus, for the card.
         keep_source: Keep the foreign sentence, if its licence allows.
@@ -138,9 +138,9 @@ def make_release(
         identity: What determines the rows: the input, the translator, the scorer.
         stages: What is done to the rows, in order.
         release: Licence and form of the release.
-        engine: Where the stages run.
+        engine: The engine for the stages.
         command: Name of the command, to which the work folder belongs.
-        holds: Says whether a work folder holds what took long to make; if left out, whether it holds shards.
+        holds: Says whether a work folder holds expensive work; if left out, whether it holds shards.
     """
     own = (engine or EngineConfig()).resolved()
     wanted = {**identity, "release": release.identity}
@@ -189,7 +189,7 @@ def write_rows(
 ) -> ReleaseRecord:
     """Send rows through stages and write a release into an empty folder, continuing the work in a work folder.
 
-    The arguments are as for `make_release`; `before` is the record of a release that is scored again.
+    The arguments are as in `make_release`; `before` is the record of a release that is scored again.
     """
     report = Report()
 

@@ -58,7 +58,7 @@ NO_ORIGIN = "no origin"
 
 @dataclass(frozen=True)
 class StatsConfig:
-    """What is measured.
+    """Which statistics are computed.
 
     Attributes:
         sample: Maximum number of sentences of each corpus, sampled at random (ParaNMT-50M, table 1: 100,000).
@@ -193,7 +193,7 @@ def describe_corpora(
 
     Args:
         data: Releases, folders of their configs, Parquet files, or text files with a sentence on each line (.gz too).
-        config: What is measured.
+        config: Which statistics are computed.
         columns: Columns of Parquet files, such as reference=english,para_score=score.
         idf_text: Corpus whose sentences give the document frequencies (the paper: Wikipedia); else those of each
             sample itself.

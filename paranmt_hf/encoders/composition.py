@@ -29,7 +29,7 @@ class Part:
     """One of the encoders that are combined.
 
     Attributes:
-        family: What is known of its kind.
+        family: The family of the encoder.
         modules: Its modules; the first holds the table.
     """
 

@@ -196,13 +196,13 @@ def mean_states(
     """Read text and average the states of words.
 
     Args:
-        encoder: As of `StateMeans`.
+        encoder: See `StateMeans`.
         lookup: Rows of the words.
         sentences: Columns of sentences.
         total: How many there are, for the progress.
         limit: Sentences of each word.
         kept: Keeps the state; of the same arguments. The result does not depend on it.
-        in_bf16: As of `StateMeans`.
+        in_bf16: See `StateMeans`.
 
     Returns:
         Mean states [row, dimension], float32; zeros in row 0.

@@ -54,7 +54,7 @@ class DistillConfig:
         check(self)
         if self.precision != "float32" and self.contexts is None:
             raise InputError(
-                "`precision` is that of a model which reads words in sentences; give `contexts` too, or leave it out"
+                "`precision` applies to models that read words in sentences; give `contexts` too, or leave it out"
             )
 
 

@@ -64,8 +64,8 @@ class Family:
         gates: Number of products of a word and of the last state that a step of a recurrent one adds up.
         centre: What lambda_c pulls its other weights towards.
         table_dimension: The setting that is the width of its table; where that is None, and for others, `dimension`.
-        limits: What a card says of its limits.
-        paper: Where it is described.
+        limits: Text about its limits for the card.
+        paper: Citation of its paper.
         trained_by: The command that trains it.
         exported: Whether other libraries can hold it.
     """

@@ -17,7 +17,7 @@ def load(
     """Load any of our encoders, or another model of stock sentence-transformers modules.
 
     No code of the model runs: a module class that is neither of `sentence_transformers` nor of this package is
-    refused, and so are weights that are not finite. `StaticEncoder` reads averaging encoders without torch.
+    rejected, and so are weights that are not finite. `StaticEncoder` reads averaging encoders without torch.
 
     Args:
         name: Folder, Hub id, or what `locate` found; `embedded`, or None, is the small encoder of the package.

@@ -41,7 +41,7 @@ def second_moment(vectors: Iterable[np.ndarray]) -> np.ndarray:
         total, count = total + unit.T @ unit, count + len(unit)
     if not count:
         raise InputError(
-            "the encoder knows no word of this text, so there are no principal components; give other text"
+            "the encoder knows none of the words of this text, so there are no principal components; give other text"
         )
     return total / count
 

@@ -170,7 +170,7 @@ class Sent2VecWords:
     """The settings and words of a model: everything before its rows.
 
     Attributes:
-        settings: What it says of its training.
+        settings: Settings of its training.
         units: The words in the order of their ids; the first is `[UNK]`, in the place of the program's placeholder.
         labels: Number of further entries, words that begin with `__label__`, of which vectors are not made.
     """

@@ -33,7 +33,7 @@ class StaticEncoder:
         tables: The tables of the encoder.
         mode: How their means are combined: `add` or `concatenate`.
         settings: Of the whole encoder; see `model_folder.SETTINGS`.
-        source: Where it was found; None for one that was made otherwise.
+        source: Folder or Hub id; None if it was not loaded.
     """
 
     def __init__(

@@ -65,14 +65,14 @@ def read_triples(path: str | Path | None = None) -> Triples:
     header, *lines = read_lines(path)
     if tuple(name.strip().lower() for name in header.split("\t")) != COLUMNS:
         raise InputError(
-            f"{path}, line 1: expected the names {', '.join(COLUMNS)} with tabs between, found {header[:80]!r}"
+            f"{path}, line 1: expected the names {', '.join(COLUMNS)} separated by tabs, found {header[:80]!r}"
         )
     rows = []
     for number, line in enumerate(lines, 2):
         cells = line.split("\t")
         if len(cells) != len(COLUMNS):
             raise InputError(
-                f"{path}, line {number}: expected {', '.join(COLUMNS)} with tabs between, found {len(cells)} columns"
+                f"{path}, line {number}: expected {', '.join(COLUMNS)} separated by tabs, found {len(cells)} columns"
             )
         where = f"{path}, line {number}"
         rows.append(

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 class StsEvaluator(BaseEvaluator):
     """Evaluates a model on STS; for `SentenceTransformerTrainer(evaluator=...)` and by itself.
 
-    The metrics are, of each year, the papers' mean of Pearson's r over the data sets (`sts12_mean`) and MTEB's
+    The metrics are, of each year, the papers' mean of Pearson's r over the datasets (`sts12_mean`) and MTEB's
     Spearman over all pairs (`sts12_spearman`), and `mean`, the mean of the yearly means; of a set that stands alone,
     Pearson and Spearman (`stsb_test_pearson`). The primary metric, by which checkpoints are chosen, is Pearson on the
     development set; where that is absent the mean; where there are no years the first set's Pearson. Choose a
@@ -37,7 +37,7 @@ class StsEvaluator(BaseEvaluator):
     A model that gives a vector that is not finite, or the same vector to all, stops the training with an `InputError`.
 
     Args:
-        data: Where the data are, see `read_sts`; or the sets themselves.
+        data: Location of the data, see `read_sts`; or the sets themselves.
         name: Prefix of the metrics and of the CSV file; the model card shows it as the dataset.
         write_csv: Whether each call adds a line to `sts_evaluation_<name>_results.csv` in the output folder.
     """

@@ -67,7 +67,7 @@ def evaluate_mteb(
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
         tasks: Names of tasks, such as STS12 SICK-R, or of benchmarks, such as "MTEB(eng, v2)".
         out: Folder for the results, laid out as mteb's repository of results, to which it takes pull requests.
-        data: Folder with the tasks' data, FOLDER/TASK laid out as the data set on the Hub; else they are downloaded.
+        data: Folder with the tasks' data, FOLDER/TASK laid out as the dataset on the Hub; else they are downloaded.
         languages: Parts of tasks in several languages, by codes of three letters.
         name: ORGANISATION/NAME under which the results are submitted; for one model alone.
     """

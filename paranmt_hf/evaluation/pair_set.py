@@ -81,10 +81,10 @@ def collect(
     Args:
         name: Name of the set.
         rows: Score and sentences as text [row]; rows without a score are skipped.
-        files: Where the scores stand, and the sentences.
+        files: Files of the scores and of the sentences.
         year: See `StsSet`.
         subsets: See `StsSet`; only of the rows that are not skipped.
-        unit: What a row is called in errors.
+        unit: Name of a row in errors.
         first: Number of the first row in its file.
         may_be_empty: Whether a set without pairs is allowed.
     """

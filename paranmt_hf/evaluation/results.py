@@ -76,7 +76,7 @@ class Row:
             `FORMATS` has them.
         items: Number of pairs, sentences or triples.
         interval: 95 % interval of the main figure.
-        group: Name of the row that sums this one up, such as the year of a data set; comparisons show that one.
+        group: Name of the row that sums this one up, such as the year of a dataset; comparisons show that one.
         details: What else is known: counts, settings of this row.
     """
 
@@ -104,7 +104,7 @@ class Results:
         kind: What was evaluated.
         model: Name of the model, as it was given.
         tables: Figures by what their rows are, such as `Set` and `Year`.
-        data: Checksum or revision of each data set.
+        data: Checksum or revision of each dataset.
         settings: What else determined the figures: seed, folds.
         notes: Sentences that a reader of the figures must know.
         examples: Inputs and outputs of a model that generates.

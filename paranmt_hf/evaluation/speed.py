@@ -32,7 +32,7 @@ class Speed:
         processor: Name of the processor.
         cores: Cores that this process may use; None in records of earlier versions.
         load: Mean number of processes of the machine that were at work in the minute before, which slow each other
-            down; None where the system does not say, and in records of earlier versions.
+            down; None if the system does not say, and in records of earlier versions.
     """
 
     sentences_per_second: int

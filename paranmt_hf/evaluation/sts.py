@@ -1,6 +1,6 @@
 """Semantic textual similarity: how well a model's similarities follow people's judgements.
 
-The papers report Pearson's r for each data set and, for a year, the mean over its data sets (P18-1042, section 5.1).
+The papers report Pearson's r for each dataset and, for a year, the mean over its datasets (P18-1042, section 5.1).
 MTEB puts a year's pairs together and reports Spearman's rho. Both are computed, because the same vectors differ by
 several points between them.
 """
@@ -38,7 +38,7 @@ def evaluate_sts(
 
     Args:
         encoder: Anything with `encode(sentences)`, compared by cosine, or with `similarities(left, right)`.
-        data: Where the data are, see `read_sts`; or the sets themselves.
+        data: Location of the data, see `read_sts`; or the sets themselves.
         name: Name of the model in the result; by default that of its class.
         bootstrap: Resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
         seed: Of the resampling. Models that are evaluated with the same seed are resampled alike.

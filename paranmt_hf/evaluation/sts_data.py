@@ -234,7 +234,7 @@ def read_sick(folder: Path) -> StsSet:
             lines = list(tab_separated(path, 5, "pair, two sentences, relatedness and judgement"))
             if [field.strip() for field in lines[0]] != _SICK_HEADER:
                 raise InputError(
-                    f"{path}, line 1: expected the header {' '.join(_SICK_HEADER)!r} with tabs between, found "
+                    f"{path}, line 1: expected the header {' '.join(_SICK_HEADER)!r} separated by tabs, found "
                     f"{' '.join(lines[0])[:60]!r}; is it the original file?"
                 )
             rows = [(fields[3], fields[1], fields[2]) for fields in lines[1:]]

@@ -51,7 +51,7 @@ class TransferTask:
     Attributes:
         name: Such as `MR`.
         way: How it is evaluated.
-        parts: Its items: `all`, or `train`, `test` and, where there is one, `dev`.
+        parts: Its items: `all`, or `train`, `test` and, if there is one, `dev`.
         files: The files that they come from.
         notes: Sentences that a reader of its result must know.
     """
@@ -80,7 +80,7 @@ class _Layout:
     Attributes:
         way: How the task is evaluated.
         files: The names that the file of each split may have, below the folder of all tasks.
-        parse: Reads a line, given where it stands.
+        parse: Reads a line, given its location.
         counts: Items of each part, where its files are whole.
         header: The first line of each file, if it has one, without what may precede it.
     """
@@ -181,7 +181,7 @@ def _read_rows(path: Path, layout: _Layout) -> list[Row]:
     if layout.header:
         if tuple(lines[0].split("\t")) != layout.header:
             raise InputError(
-                f"{path}, line 1: expected the header {' '.join(layout.header)!r} with tabs between, found "
+                f"{path}, line 1: expected the header {' '.join(layout.header)!r} separated by tabs, found "
                 f"{lines[0][:60]!r}; is it the original file?"
             )
         first = 2

@@ -98,7 +98,7 @@ class Tuned:
 
     Attributes:
         accuracy: On the test items, in [0, 1]; of nested cross-validation the mean over the folds.
-        dev: On the items that the penalty was chosen by, in [0, 1]; the mean over the folds where there are several.
+        dev: On the items that the penalty was chosen by, in [0, 1]; the mean over the folds if there are several.
         penalties: The chosen inverse strength C of each test: one, or one a fold.
         predictions: Class of each test item [item]; empty for nested cross-validation.
     """

@@ -98,7 +98,7 @@ class WordAverage:
 
         Arora et al. 2017, algorithm 1: the first right singular vector of the matrix of sentence vectors, which is
         not centred. Their program takes the first and the second sentences of pairs each by themselves; here all
-        sentences of a data set are one matrix, each distinct sentence once.
+        sentences of a dataset are one matrix, each distinct sentence once.
         """
         if not self._removes:
             return self
@@ -173,7 +173,7 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
     Args:
         name: A file of word vectors; or the folder or Hub id of an encoder, of whose parts the first that reads words
             counts. `embedded` is the encoder that the package carries.
-        wanted: The words, or all that are there.
+        wanted: The words; all if left out.
         limit: Without `wanted`, maximum number of words of a file, from its beginning; an encoder gives all.
     """
     named = NamedEncoder(str(name))

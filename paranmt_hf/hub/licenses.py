@@ -50,7 +50,7 @@ class License:
         """Read a licence: `cc-by-4.0`, or `My Terms <https://example.org/terms>`.
 
         Args:
-            text: The licence; None is refused as a missing one.
+            text: The licence; None is rejected as a missing one.
             listed: Whether the Hub must list an identifier (a record may be newer than the list).
         """
         name, bracket, rest = (text or "").partition("<")

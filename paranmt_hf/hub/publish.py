@@ -113,7 +113,7 @@ class Kind:
         owns: Whether a file of a repository can belong to this kind; such files that are not published are removed.
         draft: Checks a folder against its record and says what is published.
         takes_results: Whether its card shows results of an evaluation.
-        code: Paths of code files that are this package's own; any other code is refused.
+        code: Paths of code files that are this package's own; any other code is rejected.
     """
 
     title: str

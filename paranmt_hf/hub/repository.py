@@ -294,7 +294,7 @@ def _own(folder: Path, name: str) -> Path:
     if "://" in name or not is_inside(folder, Path(name)):
         raise InputError(
             f"{folder} names the data file {name}, which lies outside of that folder and is not read; put it there, "
-            "and mend data_files in its README.md"
+            "and correct data_files in its README.md"
         )
     check_regular(Path(name))
     return Path(name)

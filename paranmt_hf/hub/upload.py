@@ -35,7 +35,7 @@ class Target:
     Attributes:
         name: Id of the repository, `organisation/name`.
         kind: What the repository holds.
-        private: Make a new repository private; one that is there is left as it is.
+        private: Make a new repository private; an existing one is not changed.
         revision: The branch that gets the files.
         tag: Name of the version. None on the main branch is the next of `v1`, `v2`, ...
     """

@@ -139,7 +139,7 @@ def find_adversarial(
         search: How paraphrases are searched, how many are tried, and which are close enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
-        engine: Where the work runs.
+        engine: The engine for the work.
     """
     search = search or AdversarialSearch()
     out = result_file(out, LABELLED_SUFFIXES)

@@ -121,7 +121,7 @@ def augment(
         search: How paraphrases are searched, how many of each sentence, and which are good enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
-        engine: Where the work runs.
+        engine: The engine for the work.
     """
     config, search = config or AugmentConfig(), search or ParaphraseConfig()
     out = result_file(out, LABELLED_SUFFIXES)

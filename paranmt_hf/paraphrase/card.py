@@ -43,7 +43,7 @@ def card_values(
 ) -> dict[str, Any]:
     """Values that `paraphraser_card` renders.
 
-    Without `about`, what people say about the model, the card is that of the folder, in which times are left out, so
+    Without `about`, information by its authors, the card is that of the folder, in which times are left out, so
     that equal runs give equal bytes.
     """
     said = (about or About()).values

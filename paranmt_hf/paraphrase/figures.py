@@ -148,7 +148,7 @@ def canonical_figures(
 
     Args:
         noisy: The sentences.
-        clean: What each should be.
+        clean: The expected sentences.
         outputs: What was generated from each noisy sentence; None, counted as the sentence itself, if nothing was.
         of_clean: What was generated from each clean sentence, whose own distance is 0.
 

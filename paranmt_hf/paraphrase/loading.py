@@ -181,7 +181,7 @@ def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDeco
     if len(tokenizer) > config.vocab_size:
         raise InputError(
             f"the tokenizer in {files.folder} has {len(tokenizer):,} pieces and its model {config.vocab_size:,}, so "
-            "they do not belong together; put a whole copy in its place"
+            "they are not of the same model; put a whole copy in its place"
         )
     return EncoderDecoder(model, tokenizer)
 

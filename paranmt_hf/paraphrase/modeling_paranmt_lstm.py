@@ -28,9 +28,9 @@ class ParaNMTLstmConfig(PreTrainedConfig):
         hidden_size: Width of the decoder's states, and of the encoder's (half of it for each direction).
         encoder_layers: Layers of the encoder, each of which reads in both directions.
         decoder_layers: Layers of the decoder; the paper has two.
-        dropout: Share of the values that are dropped in training, between layers and before the output.
+        dropout: Dropout probability in training, between layers and before the output.
         label_smoothing: Probability that the training target spreads evenly over all pieces.
-        init_scale: What initial weights are multiplied with.
+        init_scale: Factor of the initial weights.
         tie_word_embeddings: Whether the output layer has the weights of the embeddings.
     """
 
@@ -194,7 +194,7 @@ def attend(
 
     Args:
         queries: A decoder's states [sentence, position, hidden].
-        keys: What they are multiplied with [sentence, source position, hidden].
+        keys: Vectors for the dot products [sentence, source position, hidden].
         encoded: The encoder's states [sentence, source position, hidden].
         mask: Shape [sentence, source position], False at padding.
 

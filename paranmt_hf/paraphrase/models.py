@@ -130,7 +130,7 @@ def count_left_out(text: TrainingPairs, work: Path) -> LeftOut:
             raise InputError(
                 f"nothing to train on: {text.pairs.left_out}; of the others {dropped['without_tree']:,} have a "
                 f"sentence without a tree, and {dropped['long_trees']:,} a tree of more than {text.max_tree} "
-                "tokens; look at the data and at the options that choose"
+                "tokens; check the data and the options that select them"
             )
         made = LeftOut(dropped["without_tree"], dropped["long_trees"], KnownTemplates(counts).counts)
         write_bytes(path, json.dumps(asdict(made)).encode())

@@ -115,7 +115,7 @@ def paraphrase_file(
         column: Column of a Parquet file, or side of a release (default: reference).
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
-        engine: Where the work runs.
+        engine: The engine for the work.
         templates: For a syntactically controlled network: templates such as `(S(NP)(VP))`, or the number of most
             frequent ones. The highest score of each sentence comes first then.
         parser: For a syntactically controlled network, the source of the trees of sentences: `link-grammar`,

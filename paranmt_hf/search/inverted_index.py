@@ -62,7 +62,7 @@ class InvertedIndex:
         bounds, order = (read_array(folder / name, 1, np.int64) for name in (BOUNDS, ORDER))
         ends = np.array([0, len(order)])
         if len(bounds) != len(centroids) + 1 or (bounds[[0, -1]] != ends).any() or (np.diff(bounds) < 0).any():
-            raise InputError(f"{folder / BOUNDS} is damaged: it does not fit the files next to it; make it again")
+            raise InputError(f"{folder / BOUNDS} is damaged: it does not match the files next to it; build it again")
         return cls(torch.from_numpy(np.array(centroids)), np.array(bounds), order)
 
     def save(self, folder: Path) -> None:
@@ -131,10 +131,9 @@ def neighbours(
 ) -> Iterator[float]:
     """Find the neighbours of each vector among others, in both directions.
 
-    Each vector looks into its nearest `probes` lists of the others, and what it finds there finds it too. So two
-    vectors are compared where either one looks into the list of the other. Inside one set, `others` is `vectors` and
-    `backward` is `forward`. `forward` gets the neighbours of the vectors, as places of the others, and `backward`
-    those of the others. Yields, after each step behind `done`, which part of the work is done.
+    Each vector is compared with its nearest `probes` lists of the others, and each comparison counts for both vectors.
+    Inside one set, `others` is `vectors` and `backward` is `forward`. `forward` gets the neighbours of the vectors, as
+    positions of the others, and `backward` those of the others. Yields, after each step beyond `done`, the finished share of the work.
     """
     shards = list(spans(len(vectors), SHARD))
     total = len(shards) * len(lists)

@@ -155,7 +155,7 @@ def nearest_vectors(queries: torch.Tensor, vectors: Vectors, top: int) -> Neighb
 def within(vectors: Vectors, found: Neighbours, *, done: int = 0) -> Iterator[float]:
     """Find the neighbours of each vector among the others, into `found`.
 
-    The similarity of two vectors is computed once and offered to both. Yields, after each step behind `done`, which
+    The similarity of two vectors is computed once and offered to both. Yields, after each step beyond `done`, which
     part of the work is done.
     """
     blocks = list(spans(len(vectors), BLOCK))
@@ -177,7 +177,7 @@ def between(
 ) -> Iterator[float]:
     """Find the neighbours of each vector among others, into `forward`, and the reverse, into `backward`.
 
-    Yields, after each step behind `done`, which part of the work is done.
+    Yields, after each step beyond `done`, the finished share of the work.
     """
     steps = [(row, column) for row in spans(len(vectors), BLOCK) for column in spans(len(others), BLOCK)]
     for number, (row, column) in enumerate(steps[done:], done + 1):
@@ -193,7 +193,7 @@ def _offer(
     forward: Neighbours,
     backward: Neighbours | None,
 ) -> None:
-    """Update both spans of vectors with the similarities between them."""
+    """Update the most similar items of both spans with the similarities between them."""
     rows, columns = torch.arange(*row), torch.arange(*column)
     forward.offer(rows, columns.int(), similarities)
     if backward is not None:

@@ -69,7 +69,7 @@ class StoredSentences:
         return rows
 
     def _damaged(self, name: str) -> InputError:
-        return InputError(f"{self._folder / name} is damaged: it does not fit the files next to it; make it again")
+        return InputError(f"{self._folder / name} is damaged: it does not match the files next to it; build it again")
 
 
 @dataclass(frozen=True)

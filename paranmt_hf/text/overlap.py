@@ -27,7 +27,7 @@ def trigram_overlap(references: TokenTable, translations: TokenTable) -> pa.Arra
         translations: Word tokens [pair], over the same vocabulary.
 
     Returns:
-        Overlap [pair], float32 in [0, 1]; null where a side has fewer than three tokens.
+        Overlap [pair], float32 in [0, 1]; null if a side has fewer than three tokens.
     """
     smaller = np.minimum(references.lengths, translations.lengths) - 2
     shared = _shared_trigrams(references, translations)

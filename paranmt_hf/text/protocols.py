@@ -13,7 +13,7 @@ class Encoder(Protocol):
     """Converts sentences to vectors: a `SentenceTransformer`, or one of our encoders.
 
     It may also have `known_tokens(sentences) -> int array [sentence]`, the number of tokens it has vectors for, and
-    `fitted(sentences) -> Encoder`, the encoder of a data set where that depends on all of its distinct sentences.
+    `fitted(sentences) -> Encoder`, the encoder of a dataset if it depends on all its distinct sentences.
     """
 
     def encode(self, sentences: list[str]) -> np.ndarray:

@@ -27,7 +27,7 @@ class WordVectors:
     Attributes:
         words: The words, most frequent first in the usual files.
         matrix: Vectors [word, dimension], float32.
-        unknown: The vector [dimension] that all other words share; None where the file has none.
+        unknown: The vector [dimension] that all other words share; None if the file has none.
     """
 
     words: list[str]

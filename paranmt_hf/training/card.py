@@ -47,7 +47,7 @@ def encoder_values(
         name: Name of the encoder.
         folder: Its folder.
         record: Its record as JSON values.
-        about: What people say about it; None before anybody did.
+        about: Information by its authors; None if there is none.
         results: Its results on STS, if it was evaluated.
         more: Values of the template alone, and those that `about` replaces: `commands`, `datasets`.
     """

@@ -49,7 +49,7 @@ class TrainingRun:
     """The inputs of a training run.
 
     Attributes:
-        encoder: The encoder's settings; what a start decides is filled in.
+        encoder: The encoder's settings; completed from the initial encoder.
         config: The training's settings.
         pairs: The data.
         development: The development set, if there is one.

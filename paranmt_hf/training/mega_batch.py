@@ -113,7 +113,7 @@ def mine_negatives(
         vectors: Sentence vectors [2 x pair, dimension], float32: the references, then the translations.
         keys: Key of each sentence [2 x pair]; equal for equal sentences.
         one_sided: Only references get a negative, and only another reference (ParaNMT-50M, section 4).
-        precision: Type of which similarities are products on the CPU; small mega-batches use float32 anyway.
+        precision: Number format of the dot products on the CPU; small mega-batches use float32 anyway.
 
     Returns:
         Position of each sentence's negative [2 x pair] (one-sided: [pair]), int64; -1 where none is allowed.
@@ -348,7 +348,7 @@ def select_negatives(
 ) -> np.ndarray:
     """Choose negatives by MAX, MIX (each random with probability one half) or RAND. arXiv:1511.08198, section 3.1.1.
 
-    Arguments and result as of `mine_negatives`; `rand` needs no vectors.
+    Arguments and result as in `mine_negatives`; `rand` needs no vectors.
     """
     if config.negatives == "rand":
         return draw_negatives(keys, generator, one_sided=config.one_sided)

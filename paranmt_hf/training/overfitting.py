@@ -58,7 +58,7 @@ def evaluate_overfitting(
 
     Args:
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
-        data: What they were trained on, as for `paranmt train`.
+        data: What they were trained on, as in `paranmt train`.
         development: Pairs that they were not trained on, see `read_scored_pairs`; their scores do not matter.
         config: How many training pairs are measured, and the pools of their negatives.
     """
@@ -97,7 +97,7 @@ class MarginPairs:
         pairs = Pairs(data, PairSelection(max_pairs=self.config.pairs), seed=self.config.seed)
         tables = list(pairs.batches())
         if sum(table.num_rows for table in tables) < 2:
-            raise InputError(f"{', '.join(map(str, data))}: expected two pairs at least; {pairs.left_out}")
+            raise InputError(f"{', '.join(map(str, data))}: expected at least two pairs; {pairs.left_out}")
         joined = pa.concat_tables(tables)
         self._train = [joined[side].to_pylist() for side in SIDES]
         self._development = read_scored_pairs(development) if isinstance(development, str | Path) else development

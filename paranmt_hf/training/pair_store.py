@@ -105,7 +105,7 @@ def write_pairs(
         checksums |= writer.close()
     if not kept:
         reason = f"none of the {read:,} pairs has a known word on both sides" if read else "there are no pairs"
-        raise InputError(f"nothing to train on: {reason}; look at the filters, the vocabulary and the data")
+        raise InputError(f"nothing to train on: {reason}; check the filters, the vocabulary and the data")
     sizes = {name: rows[name] for name in readers}
     about = {"pairs": kept, "left_out": read - kept, "readers": sizes, "sha256": checksums}
     write_bytes(folder / ABOUT, json.dumps(about).encode())

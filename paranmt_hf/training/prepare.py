@@ -113,7 +113,7 @@ def _read_corpus(run: TrainingRun, folder: Path, counter: UnitCounter | None) ->
 def _build(run: TrainingRun, counter: UnitCounter) -> SentenceEncoder:
     counts = counter.result()
     if not any(counts.values()):
-        raise InputError(f"nothing to train on: {run.pairs.left_out}; look at the data and at the options that choose")
+        raise InputError(f"nothing to train on: {run.pairs.left_out}; check the data and the options that select them")
     return build_for(run.encoder, counts, run.vectors, seed=run.config.seed)
 
 

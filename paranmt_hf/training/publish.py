@@ -77,7 +77,8 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
         expected = encoder.encode(_PROBE, show_progress_bar=False)
         if not np.array_equal(vectors, expected) or not np.isfinite(vectors).all():
             raise InputError(
-                f"{folder} gives other vectors than its published files would; train or copy it again", path=folder
+                f"{folder} gives vectors that differ from those of its published files; train or copy it again",
+                path=folder,
             )
 
     own = origin.values(folder.resolve().name, folder, record)

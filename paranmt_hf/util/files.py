@@ -38,7 +38,7 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bo
 
     Args:
         path: The file.
-        doing: What is done to it, as the error says it: `cannot save PATH: ...`.
+        doing: The action, for the error: `cannot save PATH: ...`.
         advice: What to do if there is no room.
         sweep: Whether what killed processes left of this file is deleted, which lists the folder.
 
@@ -253,7 +253,7 @@ def result_file(
 
     Args:
         out: The file.
-        suffixes: How its name may end, such as `.parquet`, so that it says what the file is; empty for any name.
+        suffixes: How its name may end, such as `.parquet`, empty for any.
         sources: Folders that the result is made from, which it would change if it were inside.
         option: Name of the parameter, for errors.
     """

@@ -78,7 +78,7 @@ def serve(app: App, listening: socket.socket, token: str) -> None:
 def guarded(app: App, token: str, port: int) -> App:
     """Answer only requests with the token, in the address or in the cookie that the first answer sets.
 
-    A request must also name this very host: a page of another site whose name leads to 127.0.0.1 is refused. So is a
+    A request must also name this very host: a page of another site whose name leads to 127.0.0.1 is rejected. So is a
     request of another page that would change something: to cookies, another port of this computer is the same site;
     therefore the port is in the cookie's name.
     """

@@ -43,7 +43,7 @@ def test_even_rotations_are_orthogonal_seeded_and_spread_alike():
 def test_second_moment_by_hand():
     batches = [np.array([[3.0, 4.0], [0.0, 0.0]], np.float32), np.array([[0.0, 2.0]], np.float32)]
     np.testing.assert_allclose(second_moment(batches), np.array([[0.36, 0.48], [0.48, 1.64]]) / 2, atol=1e-7)
-    with pytest.raises(InputError, match="knows no word of this text"):
+    with pytest.raises(InputError, match="knows none of the words of this text"):
         second_moment([np.zeros((2, 3), np.float32)])
 
 

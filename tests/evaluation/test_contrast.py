@@ -65,7 +65,7 @@ def test_the_own_triples():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\tb\n", "line 1: expected the names kind, sentence, paraphrase, other with tabs between, found 'a"),
+        ("a\tb\n", "line 1: expected the names kind, sentence, paraphrase, other separated by tabs, found 'a"),
         (HEADER, "has no triples below its first line"),
         (HEADER + "number\ta\tb\n", "line 2: expected kind, sentence, paraphrase, other .* found 3 columns"),
         (HEADER + "number\ta\t \tb\n", "line 2: expected a sentence in the column paraphrase, found none"),

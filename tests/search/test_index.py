@@ -168,7 +168,7 @@ def overwrite(path, number, value):
     ("name", "number", "value", "message"),
     [
         # The process ended with a segmentation fault.
-        ("offsets.bin", 1, 2**40, "offsets.bin is damaged: it does not fit the files next to it; make it again"),
+        ("offsets.bin", 1, 2**40, "offsets.bin is damaged: it does not match the files next to it; build it again"),
         ("offsets.bin", 1, -1, "offsets.bin is damaged: it does not fit the files next to it"),
         ("offsets.bin", -1, 2**40, "offsets.bin is damaged: it does not fit text.bin next to it; make it again"),
         ("items.bin", 0, 10**6, "items.bin is damaged: it does not fit the files next to it"),

@@ -132,7 +132,7 @@ def test_what_does_not_go_together(tmp_path, model):
         distill_vectors(model, tmp_path / "v")
     with pytest.raises(InputError, match="`exclude` leaves out pairs and text"):
         distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "words", exclude=tmp_path)
-    with pytest.raises(InputError, match="`precision` is that of a model which reads words in sentences"):
+    with pytest.raises(InputError, match="`precision` applies to models that read words in sentences"):
         DistillConfig(precision="bf16")
     for place in ("nowhere", "words"):
         with pytest.raises(InputError, match=f"there is no folder .*{place}; make it first"):

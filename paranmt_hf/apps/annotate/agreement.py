@@ -27,7 +27,7 @@ def weighted_kappa(counts: np.ndarray, weights: Weights) -> np.ndarray:
         weights: How disagreement counts.
 
     Returns:
-        Kappa [...], at most 1; NaN where both gave one and the same label throughout, which leaves it undefined.
+        Kappa [...], at most 1; NaN if both gave one and the same label throughout, which leaves it undefined.
     """
     counts = np.asarray(counts, np.float64)
     labels = np.arange(counts.shape[-1])
@@ -49,8 +49,8 @@ class PairAgreement:
         second: The other.
         items: Pairs of sentences that both labelled.
         same: Share of these with equal labels; None if there are no such pairs.
-        linear: Kappa with linear weights; None where it is undefined.
-        quadratic: Kappa with quadratic weights; None where it is undefined.
+        linear: Kappa with linear weights; None if undefined.
+        quadratic: Kappa with quadratic weights; None if undefined.
     """
 
     first: str
@@ -67,8 +67,8 @@ class Agreement:
 
     Attributes:
         items: Pairs of sentences that at least two labelled.
-        same: Mean share of equal labels; None where no two have anything in common.
-        linear: Mean kappa with linear weights, of those where it is defined; None where it is for no two.
+        same: Mean share of equal labels; None if no two have anything in common.
+        linear: Mean kappa with linear weights, of those where it is defined; None if it is for no two.
         quadratic: The same with quadratic weights.
         interval: 95 % interval of `quadratic`, from resampled pairs of sentences (percentiles); None without it.
         pairs: Each two people.

@@ -178,14 +178,14 @@ class AnswerStore:
             if "decode" in str(error):
                 raise self._damaged(error) from None
             raise WriteError(
-                f"cannot use {self.path}: {error}; look whether there is room and who may write there"
+                f"cannot use {self.path}: {error}; check the free space and the write permissions"
             ) from None
         except (sqlite3.DatabaseError, TypeError, UnicodeDecodeError) as error:
             raise self._damaged(error) from None
 
     def _damaged(self, error: Exception) -> InputError:
         return InputError(
-            f"{self.path} is damaged or no file of answers ({error}); move it away, or put a copy in its place"
+            f"{self.path} is damaged or not a file of answers ({error}); move it away, or put a copy in its place"
         )
 
 

@@ -104,7 +104,7 @@ def read_csv(path: Path, sample: AnnotationSample) -> list[tuple[str, int, Ratin
                 raise InputError(f"{path}, line {number}: {name} answers item {item} already in line {double}")
             found.append((name, item, answer))
     except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: this is no CSV ({error})") from None
+        raise InputError(f"{path}, line {reader.line_num}: this is not a CSV file ({error})") from None
     return found
 
 

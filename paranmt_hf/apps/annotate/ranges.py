@@ -83,7 +83,7 @@ def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> lis
         upper += np.bincount(_keys(scores) >> np.uint32(HALF), minlength=1 << HALF)
     total = int(upper.sum())
     if not total:
-        raise InputError("no pair has a paraphrase score, so there is nothing to cut into ranges of equally many")
+        raise InputError("no pair has a paraphrase score, so ranges of equal size cannot be formed")
     ranks = np.array([-(-index * total // count) - 1 for index in range(1, count)], np.int64)
     ends = upper.cumsum()
     halves = np.searchsorted(ends, ranks, side="right")

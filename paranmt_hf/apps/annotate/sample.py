@@ -69,7 +69,7 @@ class RangeSummary(ScoreRange):
 
     Attributes:
         pairs: Number of pairs.
-        mean_overlap: Mean trigram overlap, from 0 to 1, of the pairs that have one; None where none has.
+        mean_overlap: Mean trigram overlap, from 0 to 1, of the pairs that have one; None if none has.
         std_overlap: Its standard deviation (that of all pairs, not of a sample of them).
     """
 
@@ -79,7 +79,7 @@ class RangeSummary(ScoreRange):
 
     def __post_init__(self) -> None:
         if (self.mean_overlap is None) != (self.std_overlap is None):
-            raise InputError("a range has a mean_overlap or a std_overlap, expected both or none")
+            raise InputError("a range must have both mean_overlap and std_overlap, or neither")
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,9 @@ class View:
                 continue
             if bound in ("min", "max") and column:
                 if column not in columns:
-                    raise InputError(f"{column!r} is no numeric column of this release; it has {', '.join(columns)}")
+                    raise InputError(
+                        f"{column!r} is not a numeric column of this release; it has {', '.join(columns)}"
+                    )
                 ranges.setdefault(column, [None, None])[bound == "max"] = _number(name, value)
             elif name == "text":
                 text = value

@@ -47,7 +47,7 @@ def normalise(column: pa.Array) -> pa.Array:
 
 
 def decode(column: pa.Array) -> pa.Array:
-    """Read bytes as UTF-8 text; null where the bytes are null or not UTF-8."""
+    """Read bytes as UTF-8 text; null if the bytes are null or not UTF-8."""
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
@@ -74,7 +74,7 @@ def read_numbers(column: pa.Array, name: str, where: str, first: int, *, optiona
         text = value.decode(errors="replace") if isinstance(value, bytes) else value
         raise InputError(
             f"{where}{first + wrong[0]}: expected a finite number in column {name!r}, got {text!r}; "
-            "mend the row or take it out"
+            "correct or remove the row"
         )
     return numbers
 

@@ -73,7 +73,7 @@ def read_blocks(path: Path) -> Iterator[bytes]:
     for block in _read(path):
         if isinstance(block, Exception):
             raise InputError(
-                f"{path}: cannot be read to its end ({block}); the file is cut off, damaged or not what its suffix "
+                f"{path}: cannot be read completely ({block}); the file is cut off, damaged or not what its suffix "
                 "says: get it again"
             )
         head, newline, tail = block.rpartition(b"\n")
@@ -157,7 +157,7 @@ def find_fields(block: bytes, width: int, path: Path, first: int) -> tuple[np.nd
     if (wrong := np.flatnonzero(widths != width)).size:
         raise InputError(
             f"{path}:{first + wrong[0]}: expected {width} fields like the first line of the file, got "
-            f"{widths[wrong[0]]}; a tab inside a text or a broken line would shift the columns, so mend the line"
+            f"{widths[wrong[0]]}; a tab inside a text or a broken line would shift the columns, so correct the line"
         )
     starts = np.append(0, ends[:-1] + 1)
     return starts.reshape(-1, width), ends.reshape(-1, width)

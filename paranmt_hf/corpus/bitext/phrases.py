@@ -37,8 +37,8 @@ class Lines:
             text = str((self.text if found is None else found)[line].as_py())
             shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
             raise InputError(
-                f"{self.path}, line {self.first + line}: expected {expected}, found {shown!r}; mend the line, or get "
-                "the file again"
+                f"{self.path}, line {self.first + line}: expected {expected}, found {shown!r}; correct the line, or "
+                "get the file again"
             )
 
 
@@ -66,7 +66,7 @@ NON_TERMINAL = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
 def parse_rules(lines: Lines, score: str | None = None) -> list[pa.Array]:
     """Split lines of PPDB into phrase and paraphrase [line], string.
 
-    With a `score`, the name of a feature, its values follow [line], float64, null where they are `NA`.
+    With a `score`, the name of a feature, its values follow [line], float64, null if they are `NA`.
     """
     fields = pc.split_pattern(lines.text, SEPARATOR)
     counts = np.asarray(pc.list_value_length(fields))
@@ -83,7 +83,7 @@ def parse_rules(lines: Lines, score: str | None = None) -> list[pa.Array]:
 
 
 def _feature(lines: Lines, features: pa.Array, name: str) -> pa.Array:
-    """Find the value of one feature [line], float64; null where it is `NA`."""
+    """Find the value of one feature [line], float64; null if it is `NA`."""
     found = pc.extract_regex(features, pattern=rf"(?:^|\s){re.escape(name)}=(?P<value>\S*)")
     lines.refuse(found.is_null(), f"a feature {name}=... in the fourth field", features)
     values = pc.struct_field(found, "value")
@@ -163,7 +163,7 @@ class PhraseFiles(Reader):
     are syntactic rules, with gaps (`[NP,1] 's [NN,2]`), are dropped and counted.
 
     The columns are `reference`, the phrase, and `translation`, its paraphrase; with a `score`, a feature such as
-    `PPDB2.0Score`, also `ppdb_score`, null where the feature is `NA`. `id` is the line of PPDB, or the pair of a
+    `PPDB2.0Score`, also `ppdb_score`, null if the feature is `NA`. `id` is the line of PPDB, or the pair of a
     list, from 0.
     """
 

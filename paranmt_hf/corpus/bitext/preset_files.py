@@ -213,10 +213,9 @@ def open_preset(
     Args:
         preset: The dataset.
         files: Its files.
-        label: As for `PresetFiles`.
-        score: Of phrases: the feature that becomes the column `ppdb_score`; if left out, that of the preset, if the
-            first file has it.
-        language: Language of the corpus; files that name another one are refused.
+        label: See `PresetFiles`.
+        score: Feature of phrases for the column `ppdb_score`; by default that of the preset, if the first file has it.
+        language: Language of the corpus; files that name another one are rejected.
     """
     if not preset.of_phrases:
         if score:

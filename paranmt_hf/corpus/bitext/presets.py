@@ -34,7 +34,7 @@ class Layout:
         form: How fields are separated: by tabs, where quotes are text; by tabs or commas, where quotes hold a field
             together, line ends too; columns of Parquet; or ` ||| `.
         fields: Names of the fields in order; of Parquet those that are needed.
-        columns: The field of `reference`, `translation` and, where there is one, `label`; or of `set` and `sentence`,
+        columns: The field of `reference`, `translation` and, if there is one, `label`; or of `set` and `sentence`,
             where sentences come in sets and every two of a set are a pair.
         header: Whether the first line holds the names.
         may_lack: Number of fields at the end that may be missing.
@@ -81,7 +81,7 @@ class Preset:
         made_by: Who wrote the second sentences.
         description: Where its pairs come from, for the card.
         layouts: Its layouts.
-        license: The licence, as `license` of a release; None where the authors state none.
+        license: The licence, as `license` of a release; None if the authors state none.
         labels: Which label means a paraphrase (1) and which means none (0); any other means neither.
         label_meaning: What the column `label` means, for the card.
         score: The feature of PPDB that becomes a column.
@@ -218,7 +218,7 @@ def _tabs(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
             allowed = str(most) if least == most else f"{least} to {most}"
             raise InputError(
                 f"{path}:{lines + 1 + row}: expected {allowed} fields with tabs between them "
-                f"({', '.join(layout.fields)}), found {counts[row].as_py()}; mend the line, or get the file again"
+                f"({', '.join(layout.fields)}), found {counts[row].as_py()}; correct the line, or get the file again"
             )
         ends = pc.list_value_length(fields).to_numpy(zero_copy_only=False).cumsum()
         starts = ends - counts.to_numpy(zero_copy_only=False)
@@ -273,4 +273,4 @@ def _parquet(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
                     for column, name in layout.columns.items()
                 }
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: cannot be read to its end ({error}); get the file again") from None
+        raise InputError(f"{path}: cannot be read completely ({error}); get the file again") from None

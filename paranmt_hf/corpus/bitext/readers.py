@@ -34,7 +34,7 @@ class Report:
     Attributes:
         read: Rows read so far.
         kept: Rows that were good.
-        dropped: How many were dropped for which reason.
+        dropped: Number of dropped rows by reason.
     """
 
     read: int = 0

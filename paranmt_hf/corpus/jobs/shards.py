@@ -142,7 +142,7 @@ class Manifest:
         """Open the manifest of a job's input: complete, or empty if the input must still be cut into shards.
 
         Cutting is quick, so an interrupted cut starts again, also with other settings: a corrected file or a changed
-        column is not refused.
+        column is not rejected.
         """
         manifest = cls.open(folder, identity, restart=True)
         if manifest.complete:

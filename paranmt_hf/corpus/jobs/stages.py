@@ -132,8 +132,8 @@ class ScoreStage:
     """Shards of pairs become shards with every column of the schema.
 
     Attributes:
-        config: The scorer, or None to keep the `para_score` that is there.
-        language: Language of the pairs, an ISO 639-1 code, which decides what a word is.
+        config: The scorer, or None to keep the existing `para_score`.
+        language: Language of the pairs, an ISO 639-1 code, which determines the word tokens.
     """
 
     config: Scorer | None
@@ -214,7 +214,7 @@ class ColumnStage:
     Attributes:
         names: Which columns of `schema.ADDED`.
         authorship: How the classifier behind `human_score` learns.
-        language: ISO 639-1 code of that of the pairs, which decides what a word is to the classifier.
+        language: ISO 639-1 code of that of the pairs, which determines the word tokens to the classifier.
         weights: The classifier, once it has learned: see `ready`.
     """
 

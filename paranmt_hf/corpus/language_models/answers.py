@@ -43,7 +43,7 @@ class Answer:
     Attributes:
         text: The answer as it came.
         finish: Why it ends: `stop`, `length`, `content_filter` or another reason of the server; `refusal` if the model
-            refused explicitly, `context` if the request was too long for the model.
+            rejected explicitly, `context` if the request was too long for the model.
         score: Mean of the natural logarithms of the probabilities of its tokens (<= 0); None if the server gave none.
         input_tokens: Tokens of the request; None if the server did not count them.
         output_tokens: Tokens of the answer, likewise.

@@ -164,7 +164,7 @@ class Asker:
         """Ask for answers.
 
         Args:
-            prompts: What is asked.
+            prompts: The prompts.
 
         Yields:
             The index of a prompt and its answer, as they come. The next request begins only when the caller asks for
@@ -254,7 +254,7 @@ class Asker:
             ) from None
         if error.wait is not None and error.wait > LONGEST_OBEYED:
             raise InputError(
-                f"{error.reason}; it wants no request for {error.wait:,.0f} seconds. What was answered is kept: run "
+                f"{error.reason}; it accepts no request for {error.wait:,.0f} seconds. What was answered is kept: run "
                 "the same command again then"
             ) from None
         # Requests that failed together should not come again together.

@@ -126,7 +126,7 @@ def parse_pairs(
         parser: What gives the trees: link-grammar, stanza, or a file with lines SENTENCE<tab>TREE.
         selection: Which pairs.
         seed: Seed of the sample of `max_pairs`.
-        engine: Where the work runs.
+        engine: The engine for the work.
     """
     sources = [data] if isinstance(data, str | Path) else list(data)
     out = result_folder(out, ParseRecord, sources=sources)

@@ -37,7 +37,7 @@ class EvaluationText:
         ngram: Number of consecutive words that no row may share with an evaluation sentence.
         min_words: An evaluation sentence of fewer words is not looked for as a whole: short ones (`Thank you.`) are
             everywhere.
-        language: ISO 639-1 code of the language of the text, which decides what a word is.
+        language: ISO 639-1 code of the language of the text, which determines the word tokens.
     """
 
     def __init__(

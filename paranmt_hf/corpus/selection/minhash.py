@@ -45,7 +45,7 @@ class Shingler:
     A sentence of one word is one shingle. Shingles of the first and of the second sentence are never equal.
 
     Args:
-        language: ISO 639-1 code, which decides what a word is.
+        language: ISO 639-1 code, which determines the word tokens.
     """
 
     def __init__(self, language: str = ENGLISH) -> None:
@@ -155,7 +155,7 @@ class ColumnFile:
     def take(self, rows: np.ndarray) -> np.ndarray:
         """Read rows in any order [row] or [row, number].
 
-        What was read does not stay in this process's memory; the system keeps what it has room for.
+        Data that were read do not stay in this process's memory; the system keeps what it has room for.
         """
         if not len(rows):
             return np.empty((0, self.width) if self.width > 1 else 0, self.kind)

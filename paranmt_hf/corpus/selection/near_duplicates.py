@@ -67,7 +67,7 @@ class NearDuplicateSearch:
     Args:
         folder: An empty folder for what does not fit into memory; the caller removes it.
         likeness: When two documents are alike.
-        language: ISO 639-1 code of the language of the documents, which decides what a word is.
+        language: ISO 639-1 code of the language of the documents, which determines the word tokens.
         encoder: Gives the vectors, if cosines decide; a document of two sentences has the two vectors concatenated.
         bands: Number of bands of MinHash.
         rows: Number of minima in a band.

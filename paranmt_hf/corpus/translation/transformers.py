@@ -99,7 +99,7 @@ class Checkpoint:
 
     def _set_marian_target(self, source: str | None, target: str | None) -> None:
         if source:
-            raise InputError(f"source_language has no use with a Marian model; got {source!r}")
+            raise InputError(f"source_language is not used by a Marian model; got {source!r}")
         codes = self.tokenizer.supported_language_codes
         if codes and not target:
             logger.warning("%s knows several target languages and target_language is not set", self.files.name)

@@ -149,7 +149,7 @@ def ngram_buckets(rows: np.ndarray, offsets: np.ndarray, order: int, buckets: in
         rows: Id of each word [word], sentence after sentence, words without an id left out.
         offsets: Bounds of the sentences [sentence + 1], from 0.
         order: Number of words of the longest n-grams.
-        buckets: Number of buckets, above 0 where the order is above 1.
+        buckets: Number of buckets, above 0 if the order is above 1.
 
     Returns:
         The bucket of each n-gram [n-gram], int64, by its first word and then by its length, and the bounds of the
@@ -255,7 +255,7 @@ class NgramTable:
         """Look up the rows that are averaged for each sentence: its known words, then its n-grams.
 
         Args:
-            rows: Row of each word [word], sentence after sentence, 0 where it is unknown.
+            rows: Row of each word [word], sentence after sentence, 0 if it is unknown.
             offsets: Bounds of the sentences [sentence + 1], from 0.
 
         Returns:

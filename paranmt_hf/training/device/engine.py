@@ -255,7 +255,7 @@ class DeviceEngine:
         """Compute the gradient of this process in a step; arguments as in `_step`.
 
         Returns its part of the loss; the units of its sentences under each table, and the gradient of these sentences
-        under each [sentence, dimension]; nothing where it has no pair.
+        under each [sentence, dimension]; nothing if it has no pair.
         """
         if not len(own):
             if self.teacher is not None and self._processes is not None:

@@ -54,7 +54,7 @@ class Plan(MegaBatch):
         together: Positions of the sentences of each step's pairs of all processes, in the order of their ranks
             [2 x pair]; None unless the teacher compares them.
         taught: The teacher's vectors of the sentences [sentence, teacher dimension], float16.
-        pinned: Whether what is sent is put into pinned memory.
+        pinned: Whether to send from pinned memory.
     """
 
     tables: list[TablePlan]
@@ -109,7 +109,7 @@ def make_plan(
 ) -> Plan:
     """Prepare a mega-batch, with random negatives as `select_negatives` draws them.
 
-    If pinned, what is sent is put into pinned memory.
+    If `pinned`, the parcel is in pinned memory.
     """
     count, rank = (processes.count, processes.rank) if processes is not None else (1, 0)
     owner = owners(mega.pairs, config.batch_size, count)

@@ -157,7 +157,7 @@ class Sent2VecRecord(Record):
     Attributes:
         settings: What determines the model.
         sources: Names of what was read, without folders.
-        datasets: Ids of data sets on the Hub among them.
+        datasets: Ids of datasets on the Hub among them.
         sentences: Number of sentences with at least two known words.
         words: Number of words with a vector.
         ngrams: Number of buckets of n-grams with a vector.

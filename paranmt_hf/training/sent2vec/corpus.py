@@ -167,7 +167,7 @@ class Block:
     Attributes:
         words: Rows of their words [word], int32.
         bounds: Their bounds [sentence + 1], int64, from 0.
-        first: Words of the corpus before them.
+        first: Number of words of the corpus before them.
     """
 
     words: np.ndarray

@@ -32,7 +32,7 @@ class Tables(NamedTuple):
         inputs: Rows of the context [row, dimension], float32: the placeholder, the words, the n-grams.
         outputs: Rows of targets and negatives [word, dimension], float32; the last one is the end of a line.
         order: Words of the longest n-gram.
-        row_of_bucket: Row of each bucket [bucket], int32; 0 where none occurs.
+        row_of_bucket: Row of each bucket [bucket], int32; 0 if none occurs.
         placeholder: Whether n-grams that hold the placeholder take part.
     """
 

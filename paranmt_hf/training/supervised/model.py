@@ -199,7 +199,7 @@ class SupervisedModel:
         return np.array(config.classes)[found.argmax(axis=1)]
 
     def probabilities(self, sentences: Sequence[str], others: Sequence[str] | None = None) -> np.ndarray:
-        """Predict the probability of each class; arguments as for `predict`.
+        """Predict the probability of each class; arguments as in `predict`.
 
         Returns:
             Probabilities [item, class], float64; the classes' names are `head.config.classes`.

@@ -63,7 +63,7 @@ def supervise(
         out: Folder of the model: encoder and head.
         config: The task, and how it is trained.
         init_from: Encoder folder or Hub id to start from.
-        encoder: Without one to start from: options of a new encoder as of `paranmt train`, such as
+        encoder: Without one to start from: options of a new encoder as in `paranmt train`, such as
             `model=lstm,dimension=50,vectors=glove.txt`.
     """
     if not isinstance(encoder, EncoderConfig):

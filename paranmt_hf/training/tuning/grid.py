@@ -173,7 +173,7 @@ class TuneTrial:
     Attributes:
         number: When, from 1.
         settings: The settings of the grid, by name.
-        spearman: Spearman's rho on the development set, in [-1, 1]; None where training failed.
+        spearman: Spearman's rho on the development set, in [-1, 1]; None if training failed.
         train_margin: Mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over training pairs, in [-4, 4] (section 5).
         development_margin: The same over the pairs of the development set.
         loss: Loss at the end.

@@ -50,8 +50,8 @@ class Trials:
 
     Attributes:
         done: The results, in the order in which the trials ran.
-        refused: Combinations that came up and were not tried, because their settings do not fit together.
-        refusal: Why the last of these was refused.
+        refused: Number of skipped combinations, whose settings are incompatible.
+        refusal: Why the last of these was skipped.
         pairs: Pairs that each trial learns from.
     """
 

@@ -45,8 +45,8 @@ class TuneRecord(Record):
     Attributes:
         pairs: Pairs that each trial learned from.
         combinations: Size of the grid.
-        refused: Combinations that came up and were not tried, because their settings do not fit together.
-        refusal: Why the last of these was refused.
+        refused: Number of skipped combinations, whose settings are incompatible.
+        refusal: Why the last of these was skipped.
         trials: The trials, in their order.
     """
 
@@ -178,7 +178,7 @@ def tune(
     After an interruption the same command continues with the trial that was running.
 
     Args:
-        data: Pairs, as of `paranmt train`.
+        data: Pairs, as in `paranmt train`.
         out: Folder of the outcome: `tune.json`, a table, and `best.yaml` for `paranmt train --config`.
         development: Scored pairs of phrases whose similarities decide, by Spearman's rho: a TSV or Parquet file with
             sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs).
@@ -187,7 +187,7 @@ def tune(
             plstm. Later values of a setting replace earlier ones.
         training: Other options of `paranmt train`, such as `model=lstm,dimension=100`; by default 5 `epochs`
             (section 4.2).
-        tuning: How the search goes.
+        tuning: Settings of the search.
         selection: Which pairs there are; trials get a sample of them.
         exclude: Folder with STS sets: leave out pairs with their sentences.
         final: Folder of an encoder that is trained with the best settings on all pairs.

@@ -97,7 +97,7 @@ def test_answers_to_another_sample_are_refused(sample, path, tmp_path):
 
 def test_other_files_are_refused(sample, path):
     path.write_bytes(b"no database " * 100)
-    with pytest.raises(InputError, match="is damaged or no file of answers"):
+    with pytest.raises(InputError, match="is damaged or not a file of answers"):
         AnswerStore(path, sample)
     path.unlink()
     with sqlite3.connect(path) as other:
@@ -124,7 +124,7 @@ def test_a_damaged_answer(sample, path, change):
     other.close()
     with (
         AnswerStore(path, sample) as store,
-        pytest.raises(InputError, match=r"answers.db is damaged or no file of answers \(.*\); move it away"),
+        pytest.raises(InputError, match=r"answers.db is damaged or not a file of answers \(.*\); move it away"),
     ):
         store.answers()
 

@@ -50,7 +50,7 @@ def test_answers(client, made):
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("rows?min.nothing=1", "'nothing' is no numeric column of this release"),
+        ("rows?min.nothing=1", "'nothing' is not a numeric column of this release"),
         ("rows?page=-1", "page must be a whole number from 0 to 1,000,000, was '-1'"),
         ("rows?page=²", "page must be a whole number"),
         ("rows?page=99999999999999999999", "page must be a whole number"),

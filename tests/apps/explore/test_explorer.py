@@ -216,8 +216,8 @@ def test_values_are_never_part_of_the_query():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"min__x": "1"}, "'x' is no numeric column of this release; it has para_score, reference_length"),
-        ({'min__para_score" OR 1=1': "1"}, "is no numeric column"),
+        ({"min__x": "1"}, "'x' is not a numeric column of this release; it has para_score, reference_length"),
+        ({'min__para_score" OR 1=1': "1"}, "is not a numeric column"),
         ({"min__para_score": "high"}, "min.para_score must be a number, was 'high'"),
         ({"max__para_score": "nan"}, "max.para_score must be a number, was 'nan'"),
         ({"side": "left"}, "side must be one of either, reference, translation, was 'left'"),

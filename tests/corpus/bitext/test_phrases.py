@@ -112,10 +112,10 @@ def test_files_that_cannot_be_read(tmp_path):
     words = np.random.default_rng(1).integers(0, 10**9, (20_000, 2)).tolist()
     content = gzip.compress("".join(TWO.format(*pair, 1) for pair in words).encode())
     (tmp_path / "x.gz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match=r"x.gz: cannot be read to its end \(.*cut off, damaged"):
+    with pytest.raises(InputError, match=r"x.gz: cannot be read completely \(.*cut off, damaged"):
         read(tmp_path / "x.gz")
     (tmp_path / "y.gz").write_bytes(b"a b\n")
-    with pytest.raises(InputError, match="y.gz: cannot be read to its end "):
+    with pytest.raises(InputError, match="y.gz: cannot be read completely "):
         read(tmp_path / "y.gz")
 
 

@@ -60,14 +60,14 @@ def test_a_file_that_was_cut_off(tmp_path, monkeypatch, suffix):
     packed = COMPRESS[suffix](content)
     path = tmp_path / f"text{suffix}"
     path.write_bytes(packed[: len(packed) // 2])
-    with pytest.raises(InputError, match=rf"text\{suffix}: cannot be read to its end \(.*get it again"):
+    with pytest.raises(InputError, match=rf"text\{suffix}: cannot be read completely \(.*get it again"):
         read(LineFiles({"a": path}))
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_a_file_that_is_not_what_its_suffix_says(tmp_path, suffix):
     path = write(tmp_path / f"text{suffix}", "plain text", "and more")
-    with pytest.raises(InputError, match=rf"text\{suffix}: cannot be read to its end \(.*not what its suffix says"):
+    with pytest.raises(InputError, match=rf"text\{suffix}: cannot be read completely \(.*not what its suffix says"):
         read(TabFile([path], {"a": 1}))
 
 
@@ -105,7 +105,7 @@ def test_missing_files_and_folders(tmp_path):
 def test_a_file_that_vanishes(tmp_path):
     text = LineFiles({"a": write(tmp_path / "a", "a")})
     (tmp_path / "a").unlink()
-    with pytest.raises(InputError, match="a: cannot be read to its end"):
+    with pytest.raises(InputError, match="a: cannot be read completely"):
         read(text)
 
 
@@ -173,7 +173,7 @@ def test_a_line_with_other_fields_than_the_first(tmp_path, monkeypatch, block):
 
 
 def test_too_few_fields(tmp_path):
-    with pytest.raises(InputError, match=r"text:1: expected at least 6 fields with a tab between them, got 2: "):
+    with pytest.raises(InputError, match=r"text:1: expected at least 6 tab-separated fields, got 2: "):
         read(TabFile([write(tmp_path / "text", "a\tb", "a\tb")], {"source": 5, "reference": 6}))
 
 

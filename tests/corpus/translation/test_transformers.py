@@ -178,7 +178,7 @@ class TestLanguages:
         make_marian(tmp_path, codes=("fra", "ita"))
         with pytest.raises(InputError, match=r"\(fra, ita\); got 'deu'"):
             Checkpoint(TranslatorConfig(str(tmp_path), target_language="deu"))
-        with pytest.raises(InputError, match="source_language has no use with a Marian model; got 'ces'"):
+        with pytest.raises(InputError, match="source_language is not used by a Marian model; got 'ces'"):
             Checkpoint(TranslatorConfig(str(tmp_path), source_language="ces"))
 
     @pytest.mark.parametrize(
