@@ -133,7 +133,8 @@ def neighbours(
 
     Each vector is compared with its nearest `probes` lists of the others, and each comparison counts for both vectors.
     Inside one set, `others` is `vectors` and `backward` is `forward`. `forward` gets the neighbours of the vectors, as
-    positions of the others, and `backward` those of the others. Yields, after each step beyond `done`, the finished share of the work.
+    positions of the others, and `backward` those of the others. Yields the finished share of the work after each step
+    beyond `done`.
     """
     shards = list(spans(len(vectors), SHARD))
     total = len(shards) * len(lists)

@@ -201,7 +201,7 @@ def _start(line: bytes) -> str:
 def write_vectors(path: Path | str, vectors: WordVectors) -> None:
     """Write a file in the text format of GloVe atomically; one that ends in `.gz` is compressed."""
     path = Path(path)
-    advice = "make room, or choose another place"
+    advice = "make room, or choose another path"
     with (
         replacing(path, doing="write word vectors to", advice=advice) as aside,
         aside.open("wb") as plain,

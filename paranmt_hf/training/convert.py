@@ -229,7 +229,7 @@ def _refuse_other_source(out: Path, made: ConversionRecord, source: str | Path) 
                 progress.advance_to(reader.position)
     if made.checksum != f"sha256:{reader.checksum}":
         raise InputError(
-            f"{out} was converted from another model ({made.source}, {made.checksum[:20]}...); choose another place "
+            f"{out} was converted from another model ({made.source}, {made.checksum[:20]}...); choose another path "
             "or delete it",
             option="out",
             path=out,

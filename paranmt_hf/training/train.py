@@ -176,7 +176,7 @@ def _train_recipe(
     fresh = is_free(out)
     # Checked before hours of work, as far as possible.
     if not fresh and [part.name for part in TrainingRecord.read(out).mean_of or []] != [first.name, second.name]:
-        raise InputError(f"{out} is not an encoder of this recipe; choose another place", option="out", path=out)
+        raise InputError(f"{out} is not an encoder of this recipe; choose another path", option="out", path=out)
     train(data, first, encoder=encoder, config=config, selection=selection, **others)
     then = values_for([TrainConfig, PairSelection], recipe.then, "recipe")
     margin = TrainConfig(**{option: getattr(config, option) for option in SHARED}, **then[0])

@@ -26,7 +26,7 @@ AGAIN = "make room and run the same command again"
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 # Names of the files that this process is writing.
 _OPEN: set[str] = set()
-NO_ACCESS = "check the path and its permissions, or choose another place"
+NO_ACCESS = "check the path and its permissions, or choose another path"
 
 
 @contextmanager
@@ -289,7 +289,7 @@ def refuse_inside(out: Path, sources: Iterable[str | Path]) -> None:
     for source in (Path(source).expanduser() for source in sources):
         if source.is_dir() and source.resolve() in out.parents:
             raise InputError(
-                f"{out} is inside {source}, which it is made from; choose another place", option="out", path=out
+                f"{out} is inside {source}, which it is made from; choose another path", option="out", path=out
             )
 
 

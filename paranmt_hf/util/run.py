@@ -75,7 +75,7 @@ def result_folder(
     """
 
     def refusal(reason: str) -> InputError:
-        return InputError(f"{out} {reason}; choose another place", option=option, path=folder)
+        return InputError(f"{out} {reason}; choose another path", option=option, path=folder)
 
     folder = Path(out).expanduser().resolve()
     if not folder.name:
@@ -93,7 +93,7 @@ def result_folder(
 def work_folder(out: Path) -> Path:
     """Path of the folder for the work in progress of a result."""
     if not out.name:
-        raise InputError(f"{out} is the root of the file system; choose another place", path=out)
+        raise InputError(f"{out} is the root of the file system; choose another path", path=out)
     return out.with_name(f"{out.name}.work")
 
 

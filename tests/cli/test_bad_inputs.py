@@ -136,7 +136,7 @@ BUILD = "--translator embedded --out out --license mit"
 TRAIN = f"train {' '.join(SMALL)}"
 STS = "evaluate sts"
 PIPE = "is a pipe, a socket or a device; expected a file"
-ROOT = "is the root of the file system; choose another place"
+ROOT = "is the root of the file system; choose another path"
 CASES = {
     # Places where no result can be.
     "import pairs.txt --license mit --out /": ROOT,

@@ -91,5 +91,5 @@ def test_average(encoder, folder, capsys):
     assert main(["encoder", "average", "encoder", "more", "--out", "mean"]) == 0
     assert "mean: 4 dimensions\n" in capsys.readouterr().out
     fails(capsys, ["encoder", "average", "more", "encoder", "--out", "mean"], "mean was made with other settings")
-    fails(capsys, ["encoder", "average", "encoder", "more", "--out", "more"], "choose another place")
+    fails(capsys, ["encoder", "average", "encoder", "more", "--out", "more"], "choose another path")
     fails(capsys, ["encoder", "average", "encoder", "--out", "other"], "name at least two models to average")

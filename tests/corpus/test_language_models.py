@@ -200,7 +200,7 @@ def test_other_settings_do_not_go_on(bitext, vectors, tmp_path):
     with serving(paraphrased) as server:
         make(bitext, tmp_path / "corpus", vectors, server)
     # The server is not needed for what is finished.
-    with pytest.raises(InputError, match=r"translator.temperature: was 0.0, now 0.5; choose another place"):
+    with pytest.raises(InputError, match=r"translator.temperature: was 0.0, now 0.5; choose another path"):
         make(bitext, tmp_path / "corpus", vectors, server, request_temperature=0.5)
     assert not make(bitext, tmp_path / "corpus", vectors, server, concurrency=2, retries=0, timeout=9.0).fresh
 

@@ -169,13 +169,13 @@ def overwrite(path, number, value):
     [
         # The process ended with a segmentation fault.
         ("offsets.bin", 1, 2**40, "offsets.bin is damaged: it does not match the files next to it; build it again"),
-        ("offsets.bin", 1, -1, "offsets.bin is damaged: it does not fit the files next to it"),
+        ("offsets.bin", 1, -1, "offsets.bin is damaged: it does not match the files next to it"),
         ("offsets.bin", -1, 2**40, "offsets.bin is damaged: it does not fit text.bin next to it; make it again"),
-        ("items.bin", 0, 10**6, "items.bin is damaged: it does not fit the files next to it"),
-        ("text.bin", 0, -1, "text.bin is damaged: it does not fit the files next to it"),
+        ("items.bin", 0, 10**6, "items.bin is damaged: it does not match the files next to it"),
+        ("text.bin", 0, -1, "text.bin is damaged: it does not match the files next to it"),
         ("order.npy", 16, 10**6, "index is damaged: it names an item that is not there; make it again"),
         ("order.npy", 2, -1, r"order.npy is damaged \(.*\); make it again"),
-        ("bounds.npy", 17, 10**6, "bounds.npy is damaged: it does not fit the files next to it"),
+        ("bounds.npy", 17, 10**6, "bounds.npy is damaged: it does not match the files next to it"),
         ("sorted.npy", 16, 0x7F800000, "index is damaged: a vector holds a number that is not finite"),
     ],
 )

@@ -58,7 +58,7 @@ def test_mean_of_two(tmp_path, models):
     assert bytes_of(tmp_path / "mean") == before
     with pytest.raises(InputError, match="mean was made with other settings: mean_of: .*; choose another"):
         average_encoders([models[0], models[0]], tmp_path / "mean")
-    with pytest.raises(InputError, match="m1.*choose another place"):
+    with pytest.raises(InputError, match="m1.*choose another path"):
         average_encoders(models, models[0])
 
 
@@ -219,7 +219,7 @@ def test_fewer_dimensions_and_what_is_written(folder, tmp_path):
     assert bytes_of(tmp_path / "cut") == before
     with pytest.raises(InputError, match="cut was made with other settings"):
         rotate_encoder(folder / "m", tmp_path / "cut")
-    with pytest.raises(InputError, match="m.*choose another place"):
+    with pytest.raises(InputError, match="m.*choose another path"):
         rotate_encoder(folder / "m", folder / "m")
 
 

@@ -35,7 +35,7 @@ def model(tmp_path, monkeypatch):
 )
 def test_it_is_refused_in_one_sentence(model, capsys, command):
     before = bytes_of(model)
-    fails(capsys, command, " is inside ", "word, which it is made from", "choose another place")
+    fails(capsys, command, " is inside ", "word, which it is made from", "choose another path")
     assert bytes_of(model) == before
     assert sorted(path.name for path in model.parent.iterdir()) == ["link", "text.txt", "word"]
 

@@ -113,7 +113,7 @@ def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path,
     (tmp_path / "other").mkdir()
     record = TRAINING.to_json()
     (tmp_path / "other" / "training.json").write_text(json.dumps(record))
-    fails(capsys, [*command, "other"], "choose another place")
+    fails(capsys, [*command, "other"], "choose another path")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "notes.txt").touch()
     fails(capsys, [*command, "notes"], "notes holds no training.json")

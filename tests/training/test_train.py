@@ -244,7 +244,7 @@ def test_written_encoder_has_a_record_and_is_there_the_second_time(tmp_path, dat
     again = train(data, tmp_path / "deep" / "out", **small())
     assert not again.fresh
     assert again.record.to_json() == record
-    with pytest.raises(InputError, match=r"was made with other settings: .*epochs.*choose another place"):
+    with pytest.raises(InputError, match=r"was made with other settings: .*epochs.*choose another path"):
         train(data, tmp_path / "deep" / "out", **small(epochs=3))
     assert again.load().encode(["left1"]).shape == (1, 16)
 

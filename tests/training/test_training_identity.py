@@ -36,7 +36,7 @@ def test_another_exclusion_of_the_same_size(tmp_path, data):
     settings = small(epochs=1)
     train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[0]), **settings)
     assert not train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[0]), **settings).fresh
-    with pytest.raises(InputError, match=f"{OTHER}: data.unwanted_checksum: was '.*; choose another place"):
+    with pytest.raises(InputError, match=f"{OTHER}: data.unwanted_checksum: was '.*; choose another path"):
         train(data, tmp_path / "out", exclude=exclude(tmp_path / "sts", references[1]), **settings)
 
 

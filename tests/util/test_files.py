@@ -132,9 +132,7 @@ def test_a_path_is_named_where_it_cannot_be_written(tmp_path):
     ],
 )
 def test_room_helps_only_where_there_is_none(error, advised):
-    advice = (
-        "make room and run the same" if advised else "check the path and its permissions, or choose another place$"
-    )
+    advice = "make room and run the same" if advised else "check the path and its permissions, or choose another path$"
     with pytest.raises(WriteError, match=f"^cannot write a: .*; {advice}"), writing(Path("a")):
         raise error
 

@@ -198,7 +198,7 @@ def tune(
     encoder, config = EncoderConfig(**given[0]), TrainConfig(**given[1])
     selection, tuning, out = selection or PairSelection(), tuning or TuneConfig(), result_folder(out, TuneRecord)
     if final is not None and result_folder(final, TrainingRecord, option="final") == out:
-        raise InputError(f"{final} is the folder of the outcome; choose another place", option="final")
+        raise InputError(f"{final} is the folder of the outcome; choose another path", option="final")
     if config.patience is not None:
         raise InputError("patience counts evaluations on a development set, and a search makes none; leave it out")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:

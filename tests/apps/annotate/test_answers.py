@@ -140,7 +140,7 @@ def test_a_disk_that_takes_nothing(sample, path):
         store.put("Ada", 0, Rating(strength=1))
         pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
         store._connection.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(InputError, match="cannot use .*answers.db: database or disk is full; look whether"):
+        with pytest.raises(InputError, match="cannot use .*answers.db: database or disk is full; check the"):
             store.put_all([("Ada", item, Rating(note="x" * 2000)) for item in range(1, 4)])
         assert list(store.answers()["Ada"]) == [0]
 

@@ -181,7 +181,7 @@ def test_a_bad_number_in_a_later_block_of_a_later_file(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "BLOCK_BYTES", 16)
     good = write(tmp_path / "good", *["a\t1"] * 9)
     bad = write(tmp_path / "bad", *["a\t0.5"] * 20, "a\tNaN", "a\t1")
-    with pytest.raises(InputError, match=r"bad:21: expected a finite number in column 'score', got 'NaN'; mend"):
+    with pytest.raises(InputError, match=r"bad:21: expected a finite number in column 'score', got 'NaN'; correct"):
         read(TabFile([good, bad], {"text": 1, "score": 2}, numbers=["score"]))
 
 

@@ -226,8 +226,8 @@ def test_bad_input(made, folder, capsys):
     fails(capsys, [*data, *task, "--init-from", "foreign"], "foreign knows none of the words of SICK-R; choose an")
     (folder / "mine").mkdir()
     (folder / "mine" / "text").write_text("mine")
-    fails(capsys, [*data, *task, "--out", "mine"], "holds no supervised.json", "choose another place")
-    fails(capsys, [*data, *task, "--out", "foreign"], "holds no supervised.json", "choose another place")
+    fails(capsys, [*data, *task, "--out", "mine"], "holds no supervised.json", "choose another path")
+    fails(capsys, [*data, *task, "--out", "foreign"], "holds no supervised.json", "choose another path")
     assert not (folder / "out").exists() and not list(folder.glob("*.work")) and not list(folder.glob(".*"))
 
 
@@ -267,9 +267,7 @@ def test_damaged_models(made, folder):
         SupervisedModel.from_pretrained(folder / "other")
     path = folder / "narrow" / "supervised.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "best_epoch": "1"}))
-    with pytest.raises(
-        InputError, match="expected a whole number under 'best_epoch', found '1'; choose another place"
-    ):
+    with pytest.raises(InputError, match="expected a whole number under 'best_epoch', found '1'; choose another path"):
         run(made, folder / "narrow", "SICK-R", None, way="scratch", hidden=3)
 
 
