@@ -34,7 +34,7 @@ from paranmt_hf.util.records import FileRecord, Identity, Record, as_json, descr
 # Says whether a work folder holds what took long to make.
 Holds = Callable[[Path], bool]
 LOCK, STATE, RESULT, OLD = "lock", "run.json", "result", "old"
-ADVICE = "choose another place or delete it"
+ADVICE = "choose another path or delete it"
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -69,7 +69,7 @@ def result_folder(
 
     Args:
         out: The folder: new, empty, or with a result.
-        kind: Record of the result; anything else in the folder is refused.
+        kind: Record of the result; anything else in the folder is rejected.
         sources: Files and folders that the result is made from, which it would change if it were inside.
         option: Name of the parameter, for errors.
     """
@@ -120,7 +120,7 @@ def run(
 ) -> T:
     """Find a finished result, or make it: locked, resumed after a kill, and renamed when it is complete.
 
-    If `make` refuses its input, nothing is left, unless the work folder holds what took long. A full disk or a lost
+    If `make` rejects its input, nothing is left, unless the work folder holds what took long. A full disk or a lost
     process keeps the work folder of long work.
 
     Args:
@@ -131,7 +131,7 @@ def run(
             returns the record, which is written last.
         result: Builds what is returned from the folder, the record, and whether this call made the result.
         command: Name of the command, such as `train`; no other command continues or removes its work.
-        holds: Says whether a work folder holds what took long to make, so that other settings and errors must not
+        holds: Says whether a work folder holds expensive work, so that other settings and errors must not
             remove it. None for short work, which starts again after an interruption.
         read: Reads and checks a finished result, if `kind.read` does not check enough.
         work_identity: What work in progress must agree with, if not the identity.
@@ -208,7 +208,7 @@ def replace_result(
 ) -> T:
     """Replace a finished result by one made from it; the old one stays until the new one is complete.
 
-    Call `finish_replacing` first, before the old result is read. Arguments as of `run`.
+    Call `finish_replacing` first, before the old result is read. Arguments as in `run`.
     """
     work = work_folder(out)
     with locked(work, command, as_json(identity), holds):
@@ -270,9 +270,9 @@ def locked(work: Path, command: str, identity: Identity, holds: Holds | None) ->
 
     Args:
         work: The folder.
-        command: As of `run`.
+        command: See `run`.
         identity: What work in progress must agree with.
-        holds: As of `run`.
+        holds: See `run`.
     """
     if work.exists() and not (work / STATE).exists() and not _is_unused(work):
         raise InputError(f"{work} is needed for work in progress and holds something else; move it away", path=work)

@@ -229,7 +229,7 @@ class TabFile(Reader):
             for block in read_blocks(path):
                 if not width and (width := count_fields(block)) < max(self.positions.values()):
                     raise InputError(
-                        f"{path}:1: expected at least {max(self.positions.values())} fields with a tab between them, "
+                        f"{path}:1: expected at least {max(self.positions.values())} tab-separated fields, "
                         f"got {width}: check the columns {self.positions}"
                     )
                 starts, ends = find_fields(block, width, path, lines + 1)
