@@ -25,7 +25,7 @@ from paranmt_hf.util.files import check_regular
 EXTRAS = ("para_score", "origin")
 # What `columns` can name.
 COLUMN_NAMES = ("reference", "translation", *EXTRAS)
-# A table of more would not be read.
+# A longer table would be unreadable.
 MAX_ORIGINS = 100
 # A sample is cut down when it has grown by a half, or by this many rows.
 SLACK = 10_000

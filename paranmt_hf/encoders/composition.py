@@ -91,7 +91,7 @@ class Composition:
     """The parts of an encoder of this package.
 
     Attributes:
-        parts: The encoders that are combined; of a single one itself.
+        parts: The combined encoders; one if there is no combination.
         mode: How: `add` or `concatenate`.
     """
 

@@ -32,13 +32,13 @@ MODELS = {1: "cbow", 2: "skipgram", 3: "supervised", 4: "sent2vec", 5: "cbow-c+w
 LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax"}
 # The program's name for the placeholder of a target; its id is 0, and it is in no text.
 PLACEHOLDER = b"<PLACEHOLDER>"
-# Maximum number of words of the program.
-MOST_WORDS = 30_000_000
+# Maximum number of words in the program.
+MAX_WORDS = 30_000_000
 # Maximum number of bytes of a word, and of a vocabulary: a small packed file could unpack to any number.
 LONGEST_WORD, MOST_TEXT = 2**16, 2**30
-# Bytes that are read at once.
+# Bytes per read.
 BLOCK = 2**22
-# Of words that are not UTF-8, which no text of Unicode holds: their bytes, with a blank, so that no token is equal.
+# Name of words that are not valid UTF-8: contains a blank, so that no token is equal.
 RAW = "bytes"
 # The settings that are whole numbers, in the order of the file.
 OPTIONS = (
@@ -185,8 +185,8 @@ def read_vocabulary(reader: BinReader) -> Sent2VecWords:
     settings = _read_settings(reader)
     at = reader.position
     size, words, labels = (reader.number("i", "a number of words") for _ in range(3))
-    if not 1 < words <= MOST_WORDS or labels < 0 or size != words + labels or size > MOST_WORDS:
-        expected = f"words, at most {MOST_WORDS:,}, their number and that of labels, which add up"
+    if not 1 < words <= MAX_WORDS or labels < 0 or size != words + labels or size > MAX_WORDS:
+        expected = f"words, at most {MAX_WORDS:,}, their number and that of labels, which add up"
         raise reader.wrong("the size of the vocabulary", expected, f"{size:,} of {words:,} and {labels:,}", at)
     at = reader.position
     if (tokens := reader.number("q", "the number of tokens")) < 0:

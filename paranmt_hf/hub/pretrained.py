@@ -39,7 +39,7 @@ def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  #
     """Read the weights of an encoder-decoder in the given number format, whatever that of the folder.
 
     Args:
-        files: Where they are.
+        files: The located model.
         dtype: The number format.
         what: Kind of the model, for the error: `translation model`.
     """

@@ -203,7 +203,7 @@ def publish(
         license: Licence id of the Hub, or a name with a link; that of the record if left out, if it states one.
         about: YAML file with your own words for the card: `notes` in Markdown, and of a model license_text, summary,
             data, commands and datasets.
-        results: Of an encoder, files that `paranmt evaluate sts --json` wrote for its weights, or results themselves.
+        results: For an encoder: files that `paranmt evaluate sts --json` wrote for its weights, or results themselves.
         private: Make a new repository private.
         revision: Branch that gets the files.
         tag: Name of this version; the next of v1, v2, ... on the main branch if left out.

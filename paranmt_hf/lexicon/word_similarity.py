@@ -36,7 +36,7 @@ class WordSimilarity:
     """Agreement of word pair scores with people's judgements.
 
     Attributes:
-        name: What gave the scores.
+        name: Name of the scores.
         pairs: Number of word pairs.
         seen: Word pairs that have a score, in one order at least; that of the others is 0.
         spearman: Spearman's rho with the judgements, in [-1, 1].

@@ -143,7 +143,7 @@ def hardest(
         exclusions: Position among the queries and position of a candidate that it excludes, sorted by the former,
             both [exclusion].
         bounds: Bounds of the queries in the exclusions [query + 1], on the host.
-        asking: Positions of the queries [query]; all sentences by default.
+        asking: Positions of the sentences that are queries [query]; all by default.
         block: Queries that are compared with all candidates at once; by default as many as give a block of 1 GB.
 
     Returns:

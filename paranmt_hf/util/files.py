@@ -227,7 +227,7 @@ class ChecksummedFile:
 
 
 def share_weights(folder: Path) -> None:
-    """Return weights the permissions of their folder; some versions of safetensors let only their owner read them."""
+    """Set the permissions of weights to those of their folder, because safetensors may make them private."""
     for path in folder.rglob("*.safetensors"):
         path.chmod(path.parent.stat().st_mode & 0o666)
 

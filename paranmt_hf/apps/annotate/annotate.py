@@ -148,7 +148,7 @@ def serve_annotation(
                 announce(f"{name}: {address(listening, token, annotator=name)}")
             if not names:
                 announce(f"open {address(listening, token)}")
-            # This is how the page is meant to be ended.
+            # Ctrl-C is the intended way to stop the page.
             with suppress(KeyboardInterrupt):
                 serve(app, listening, token)
         return Annotators({name: progress_of(found, len(sample.items)) for name, found in store.answers().items()})
@@ -327,7 +327,7 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    # What is wrong with the disk is no fault of the one who asks.
+    # Disk errors are server errors, not errors of the request.
     return _json({"error": str(error)}, status=503 if isinstance(error, WriteError) else 400)
 
 

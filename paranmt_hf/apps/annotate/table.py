@@ -35,7 +35,7 @@ KAPPA = (
     "equal: share of equal labels; linear, quadratic: Cohen's kappa with such weights; - where it is undefined:\n"
     "both gave one and the same label throughout, or rated nothing in common"
 )
-NOT_THERE = "-"
+NO_VALUE = "-"
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _progress(progress: AnnotatorProgress) -> str:
 
 
 def _overlap(part: RangeSummary) -> str:
-    return NOT_THERE if part.mean_overlap is None else f"{part.mean_overlap:.2f} ± {part.std_overlap:.2f}"
+    return NO_VALUE if part.mean_overlap is None else f"{part.mean_overlap:.2f} ± {part.std_overlap:.2f}"
 
 
 def _labels(counts: Sequence[int]) -> list[str]:
@@ -224,7 +224,7 @@ def _agreement_cells(found: Agreement) -> list[str]:
 
 
 def _figure(value: float | None) -> str:
-    return NOT_THERE if value is None else f"{value:.2f}"
+    return NO_VALUE if value is None else f"{value:.2f}"
 
 
 def _said(name: str, found: Agreement) -> str:
