@@ -111,7 +111,7 @@ def test_numbers_from_text_and_of_other_types():
 @pytest.mark.parametrize("value", [b"", b"x", b"1,5", b"1_0", b"nan", b"inf", b"-Infinity", b"1e39", b"\xff", None])
 def test_a_bad_number_names_its_place(value):
     column = pa.array([b"0.5", b"0.6", value, b"also bad"], pa.binary())
-    with pytest.raises(InputError, match=r"^f\.tsv:12: expected a finite number in column 'score', got .*; mend"):
+    with pytest.raises(InputError, match=r"^f\.tsv:12: expected a finite number in column 'score', got .*; correct"):
         read_numbers(column, "score", "f.tsv:", 10)
 
 

@@ -192,7 +192,7 @@ class TestAsking:
         assert time.monotonic() - start >= 0.2
 
     def test_a_wait_of_hours_is_told(self, monkeypatch):
-        with pytest.raises(InputError, match="wants no request for 7,200 seconds"):
+        with pytest.raises(InputError, match="accepts no request for 7,200 seconds"):
             list(self.asker(Scripted(failures=1, wait=7200.0), monkeypatch).ask(["a"]))
 
     def test_nothing_is_asked(self, monkeypatch):
