@@ -129,7 +129,7 @@ def _judged(root: Path) -> None:
 
 
 def _stats(root: Path) -> list[str]:
-    files = {"json": "out", "picture": "stats.png", "write-samples": "sample"}
+    files = {"json": "out", "write": "stats.png", "write-samples": "sample"}
     return ["stats", f"{root}/pairs.parquet", *(f"--{name}={root}/{path}" for name, path in files.items())]
 
 
@@ -269,17 +269,7 @@ CASES = [
     Case(
         "rotate, principal",
         lambda root: [
-            *(
-                "encoder",
-                "rotate",
-                f"{root}/model",
-                "--out",
-                f"{root}/out",
-                "--order",
-                "principal",
-                "--dimension",
-                "5",
-            ),
+            *("encoder", "rotate", f"{root}/model", "--out", f"{root}/out", "--dimension", "5"),
             *("--data", f"{root}/pairs.parquet"),
         ],
         _trained,
