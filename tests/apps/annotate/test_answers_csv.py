@@ -100,7 +100,7 @@ def test_what_spreadsheets_write(sample, path):
         ("S,1,,3,3", "line 3: the name of an annotator must have"),
         ("S,1,Ada,3", "line 3: expected 5 cells, found 4"),
         ("S,0,ada,3,3", "line 3: ada answers item 0 already in line 2"),
-        ('S,1,"Ada,3,3', "line 3: this is no CSV"),
+        ('S,1,"Ada,3,3', "line 3: this is not a CSV file"),
     ],
 )
 def test_a_wrong_line_is_named(sample, path, row, message):

@@ -98,7 +98,7 @@ def test_a_mean_without_its_deviation(tmp_path):
     values = toy_sample(tmp_path).to_json()
     values["ranges"][0]["std_overlap"] = None
     (tmp_path / AnnotationSample.FILE).write_text(json.dumps(values))
-    with pytest.raises(InputError, match=r"is damaged: a range has a mean_overlap or a std_overlap, expected both"):
+    with pytest.raises(InputError, match=r"is damaged: a range must have both mean_overlap and std_overlap"):
         AnnotationSample.read(tmp_path)
 
 
