@@ -148,7 +148,7 @@ class TuneConfig:
     """The search for settings (arXiv:1511.08198, section 4.2).
 
     Attributes:
-        sampler: Which combination comes next: `tpe`, what optuna finds promising (extra `tune`); `random`; or `grid`,
+        sampler: Which combination comes next: `random`; `tpe`, what optuna finds promising (extra `tune`); or `grid`,
             in order.
         trials: Number of combinations that are tried, without those that do not fit together.
         tune_pairs: Number of pairs of each trial (section 4.2).
@@ -156,7 +156,7 @@ class TuneConfig:
         final_epochs: Passes over all pairs with the best settings (section 4.2).
     """
 
-    sampler: Literal["tpe", "random", "grid"] = "tpe"
+    sampler: Literal["random", "tpe", "grid"] = "random"
     trials: Count = 20
     tune_pairs: Annotated[int, Range(at_least=2)] = 100_000
     search_seed: Annotated[Seed, PythonOnly] = 1
