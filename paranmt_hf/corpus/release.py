@@ -296,7 +296,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
         snapshot_download(name, allow_patterns=[f"{FOLDERS[config]}/*.parquet"], **options)
     except InputError:
         raise
-    # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
+    # The client passes on errors of several libraries; all mean that the dataset cannot be loaded.
     except Exception as error:
         raise InputError(explain_absence(error, name, "dataset", revision)) from error
     files = release_files(folder, config)

@@ -180,7 +180,7 @@ def _files(release: str | Path, config: str) -> list[str]:
     where = f"datasets/{name}" + (f"@{revision}" if revision else "")
     try:
         files = sorted(str(file) for file in HfFileSystem().glob(f"{where}/{FOLDERS[config]}/train-*.parquet"))
-    # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
+    # The client passes on errors of several libraries; all mean that the dataset cannot be loaded.
     except Exception as error:
         raise InputError(explain_absence(error, name, "dataset", revision)) from error
     if not files:

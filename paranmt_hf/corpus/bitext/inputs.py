@@ -176,7 +176,7 @@ class HubDataset(TableReader):
         if self._resolved is None:
             try:
                 self._resolved = HfApi().dataset_info(self.id, revision=self.revision).sha
-            # The client passes on errors of several libraries; all mean that there is no such dataset to be had.
+            # The client passes on errors of several libraries; all mean that the dataset cannot be loaded.
             except Exception as error:
                 raise InputError(explain_absence(error, self.id, "dataset", self.revision)) from error
         return self._resolved

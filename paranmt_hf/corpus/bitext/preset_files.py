@@ -98,8 +98,8 @@ class PresetFiles(Reader):
         self.layout = _common_layout(preset, self.files)
         if self.layout.hidden_labels and label != "any":
             raise InputError(
-                f"{self.files[0]} has no labels, so its paraphrases cannot be told from other pairs; `label` any "
-                "reads all of them"
+                f"{self.files[0]} has no labels, so its paraphrases cannot be distinguished from other pairs; "
+                "`label` any reads all of them"
             )
         if label is not None and not self.layout.labelled and not self.layout.hidden_labels:
             raise InputError(

@@ -29,7 +29,7 @@ NEGATIONS = frozenset(
     "not no never nobody nothing none nor neither nowhere cannot without cant dont doesnt didnt isnt arent wasnt "
     "werent wont wouldnt couldnt shouldnt hasnt havent hadnt aint".split()
 )
-# Words that confirm a negation and are none by themselves.
+# Words that confirm a negation but do not negate by themselves.
 WEAKER = re.compile(
     r"""hardly|barely|scarcely|rarely|seldom|few|fewer|little|less|least|minus|nil|zero|only|until|unless|except\w*|instead
     |rather|any|anyone|anything|anybody|anymore|anywhere|lest|otherwise|difficult\w*|free|vain|gone|differ\w*

@@ -327,7 +327,7 @@ class DroppedRows:
 
 
 def selection_of(path: Path) -> str | None:
-    """Checksum of the selection that dropped the rows of a file; None if there is no file."""
+    """Checksum of the selection that dropped the rows of a file; None if the file does not exist."""
     check_regular(path)
     if not path.exists():
         return None

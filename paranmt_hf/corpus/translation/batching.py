@@ -145,7 +145,7 @@ class BatchTranslator(ABC):
 
         A blank sentence has the empty translation and no score; a sentence with more pieces than the limit has
         neither. A sentence that occurs several times is translated once. Of several hypotheses with the same text the
-        first counts, and an empty one only if there is no other. White space is normalised.
+        first counts, and an empty one only if all are empty. White space is normalised.
         """
         texts = [_tidy(sentence) for sentence in sentences]
         results: dict[str, list[tuple[str | None, float]]] = {"": [("", math.nan)]}
@@ -187,7 +187,7 @@ class BatchTranslator(ABC):
 
 
 def _distinct(texts: Sequence[str], scores: Sequence[float]) -> list[tuple[str | None, float]]:
-    """Keep the first hypothesis of each text; an empty one only if there is no other."""
+    """Keep the first hypothesis of each text; an empty one only if all are empty."""
     best: dict[str | None, float] = {}
     for text, score in zip(texts, scores, strict=True):
         best.setdefault(text, score)

@@ -359,7 +359,7 @@ console.log(vectors.tolist());"""
 JS_NOTE = (
     "A path that begins with `./` is a folder of this machine; else it is the id of a repository. In the pipeline "
     "pooling by `cls` gives the same vectors. Rows keep the precision of the source and are calculated with in "
-    "float32, so there is no other `dtype`. A sentence without known units is zeros. TRIGRAM reads "
+    "float32, so only the default `dtype` is available. A sentence without known units is zeros. TRIGRAM reads "
     "characters beyond U+FFFF (emoji, rare scripts) as unknown."
 )
 TRANSFORMERS_JS = Format(
