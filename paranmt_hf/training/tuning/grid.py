@@ -41,7 +41,8 @@ class Grid:
     """Values of settings, tried in all combinations.
 
     Attributes:
-        values: The values of each setting of `EncoderConfig` or `TrainConfig`, by name.
+        values: The values of each setting of `EncoderConfig` or `TrainConfig`, by name. Names with commas are settings
+            that change together, and each of their values is a list of one for each.
     """
 
     values: Mapping[str, Sequence[Any]]
@@ -49,19 +50,10 @@ class Grid:
     def __post_init__(self) -> None:
         if not self.values:
             raise InputError(f"there is nothing to search: give {EXAMPLE}", option="grid")
-        checked: dict[str, tuple[Any, ...]] = {}
-        for given, values in self.values.items():
-            name = str(given).replace("-", "_")
-            if name not in KIND_OF:
-                known = ", ".join(sorted(option.replace("_", "-") for option in KIND_OF))
-                raise InputError(f"`grid` names {given!r}, which is not one of {known}", option="grid")
-            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-                raise InputError(f"{given} of `grid` must be a list of values, was {values!r}", option="grid")
-            checked[name] = tuple(read_value(KIND_OF[name], name, value) for value in values)
-            if len(set(checked[name])) < len(values):
-                twice = ", ".join(map(str, checked[name]))
-                raise InputError(f"{given} of `grid` has a value twice: {twice}", option="grid")
+        checked = dict(_axis(given, values) for given, values in self.values.items())
         object.__setattr__(self, "values", checked)
+        if len(set(self.names)) < len(self.names):
+            raise InputError(f"`grid` names a setting twice: {', '.join(self.names)}", option="grid")
         # `len` itself takes no number beyond 64 bits.
         if (count := self.__len__()) > MAX_COMBINATIONS:
             raise InputError(
@@ -75,22 +67,63 @@ class Grid:
     @cached_property
     def names(self) -> list[str]:
         """Names of its settings."""
-        return list(self.values)
+        return [name for names in self.values for name in names.split(",")]
 
     def combination(self, index: int) -> dict[str, Any]:
         """The combination at an index, from 0; the last setting changes fastest."""
         chosen: dict[str, Any] = {}
-        for name in reversed(self.names):
-            index, position = divmod(index, len(self.values[name]))
-            chosen[name] = self.values[name][position]
+        for names, values in reversed([*self.values.items()]):
+            index, position = divmod(index, len(values))
+            value = values[position]
+            chosen |= zip(names.split(","), value if "," in names else [value], strict=True)
         return {name: chosen[name] for name in self.names}
 
-    def index(self, combination: Mapping[str, Any]) -> int:
-        """The index of a combination."""
+    def positions(self, combination: Mapping[str, Any]) -> dict[str, int]:
+        """The position of a combination among the values of each setting, or of those that change together."""
+        return {
+            names: values.index(
+                tuple(combination[name] for name in names.split(",")) if "," in names else combination[names]
+            )
+            for names, values in self.values.items()
+        }
+
+    def index(self, positions: Mapping[str, int]) -> int:
+        """The index of the combination at the given positions."""
         index = 0
-        for name in self.names:
-            index = index * len(self.values[name]) + self.values[name].index(combination[name])
+        for names, values in self.values.items():
+            index = index * len(values) + positions[names]
         return index
+
+
+def _axis(given: str, values: Any) -> tuple[str, tuple[Any, ...]]:  # noqa: ANN401 - what a file may hold
+    """Check a setting of a grid, or settings that change together, and their values."""
+    names = [name.strip().replace("-", "_") for name in str(given).split(",")]
+    for name in names:
+        if name not in KIND_OF:
+            known = ", ".join(sorted(option.replace("_", "-") for option in KIND_OF))
+            raise InputError(f"`grid` names {name.replace('_', '-')!r}, which is not one of {known}", option="grid")
+    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+        raise InputError(f"{given} of `grid` must be a list of values, was {values!r}", option="grid")
+    if len(names) == 1:
+        checked = tuple(read_value(KIND_OF[names[0]], names[0], value) for value in values)
+    else:
+        if any(not isinstance(row, list | tuple) or len(row) != len(names) for row in values):
+            raise InputError(f"{given} of `grid` must be a list of lists of {len(names)} values", option="grid")
+        checked = tuple(
+            tuple(read_value(KIND_OF[name], name, value) for name, value in zip(names, row, strict=True))
+            for row in values
+        )
+    if len(set(checked)) < len(values):
+        twice = ", ".join(map(str, checked))
+        raise InputError(f"{given} of `grid` has a value twice: {twice}", option="grid")
+    return ",".join(names), checked
+
+
+def written(value: object) -> str:
+    """A value as a user writes it."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value).lower() if isinstance(value, bool | None) else str(value)
 
 
 def apply(
@@ -139,7 +172,11 @@ def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str]) -> tuple[dict[
         else:
             expected = f"{EXAMPLE}, a YAML file, or a grid of the paper ({', '.join(paper_grids())})"
             raise InputError(f"`grid` {word}: expected {expected}", option="grid")
-        values |= {key.replace("_", "-"): value for key, value in found.items()}
+        own = {key.replace("_", "-"): value for key, value in found.items()}
+        replaced = {name for key in own for name in key.split(",")}
+        for key in [key for key in values if key not in own and not replaced.isdisjoint(key.split(","))]:
+            del values[key]
+        values |= own
     return fixed, Grid(values)
 
 
@@ -231,10 +268,10 @@ class Order:
         sampler = optuna.samplers.TPESampler(seed=(self.config.search_seed + 7919 * turn) % 2**32)
         study = optuna.create_study(direction="maximize", sampler=sampler)
         for combination, score in known:
-            positions = {name: values.index(combination[name]) for name, values in self.grid.values.items()}
             state = optuna.trial.TrialState.FAIL if score is None else optuna.trial.TrialState.COMPLETE
             study.add_trial(
-                optuna.trial.create_trial(state=state, params=positions, distributions=choices, value=score)
+                optuna.trial.create_trial(
+                    state=state, params=self.grid.positions(combination), distributions=choices, value=score
+                )
             )
-        chosen = study.ask(choices).params
-        return self.grid.index({name: values[chosen[name]] for name, values in self.grid.values.items()})
+        return self.grid.index(study.ask(choices).params)

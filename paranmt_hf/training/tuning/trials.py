@@ -25,7 +25,7 @@ from paranmt_hf.training.inputs import PairsAndText, TrainingRun, resolve_inputs
 from paranmt_hf.training.overfitting import MarginPairs
 from paranmt_hf.training.prepare import prepare_training
 from paranmt_hf.training.train import Quiet, fit_encoder
-from paranmt_hf.training.tuning.grid import Order, TuneTrial, apply
+from paranmt_hf.training.tuning.grid import Order, TuneTrial, apply, written
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.progress import duration
 from paranmt_hf.util.records import as_json, from_json, read_json, to_json
@@ -107,7 +107,7 @@ class Trials:
         shutil.rmtree(self._work / RUNNING, ignore_errors=True)
         self.done.append(trial)
         outcome = trial.reason if trial.spearman is None else f"Spearman {100 * trial.spearman:.1f}"
-        shown = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in combination.items())
+        shown = ", ".join(f"{name.replace('_', '-')} {written(value)}" for name, value in combination.items())
         logger.info(f"trial {number}: {shown}: {outcome} ({duration(trial.seconds)})")
 
     def _train(self, number: int, combination: dict[str, Any], run: TrainingRun, margins: MarginPairs) -> TuneTrial:

@@ -22,7 +22,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingRun, resolve_inputs
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import Trained, train
-from paranmt_hf.training.tuning.grid import KIND_OF, Order, TuneConfig, TuneTrial, apply, read_grid
+from paranmt_hf.training.tuning.grid import KIND_OF, Order, TuneConfig, TuneTrial, apply, read_grid, written
 from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -82,15 +82,11 @@ def _cells(trial: TuneTrial, names: Sequence[str]) -> list[str]:
     margins = [trial.train_margin, trial.development_margin]
     return [
         str(trial.number),
-        *(_written(trial.settings[name]) for name in names),
+        *(written(trial.settings[name]) for name in names),
         "failed" if trial.spearman is None else percent(trial.spearman),
         *("" if margin is None else f"{margin:.3f}" for margin in margins),
         "" if trial.loss is None else f"{trial.loss:.4f}",
     ]
-
-
-def _written(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def table_of(record: TuneRecord) -> str:
@@ -104,14 +100,14 @@ def as_tsv(record: TuneRecord) -> str:
     """Format the trials as tab-separated values, in the order of their runs."""
     names = list(record.trials[0].settings)
     figures = [entry.name for entry in fields(TuneTrial) if entry.name not in ("number", "settings", "seconds")]
-    written = io.StringIO()
-    writer = csv.writer(written, delimiter="\t", lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
     writer.writerow(["trial", *names, *figures])
     for trial in record.trials:
         values = [getattr(trial, name) for name in figures]
-        settings = [_written(trial.settings[name]) for name in names]
+        settings = [written(trial.settings[name]) for name in names]
         writer.writerow([trial.number, *settings, *("" if value is None else value for value in values)])
-    return written.getvalue()
+    return text.getvalue()
 
 
 def as_options(encoder: EncoderConfig, config: TrainConfig, others: Mapping[str, Any]) -> str:

@@ -67,7 +67,7 @@ def test_combinations_are_numbered(sizes):
     names = ["lambda_w", "seed", "batch_size"][: len(sizes)]
     grid = Grid({name: list(range(1, 1 + size)) for name, size in zip(names, sizes, strict=True)})
     combinations = [grid.combination(index) for index in range(len(grid))]
-    assert [grid.index(combination) for combination in combinations] == list(range(len(grid)))
+    assert [grid.index(grid.positions(combination)) for combination in combinations] == list(range(len(grid)))
     assert len({tuple(combination.values()) for combination in combinations}) == len(grid)
     assert list(combinations[0]) == names
 
@@ -95,7 +95,7 @@ def walk(sampler, seed=1, restart=False, turns=20):
         # One of them fails.
         known.append((combination, None if turn == 3 else combination["lambda_w"] + combination["seed"] / 100))
     assert turns < 20 or order.next(known, closed) is None
-    return [GRID.index(combination) for combination, _ in known]
+    return [GRID.index(GRID.positions(combination)) for combination, _ in known]
 
 
 @pytest.mark.parametrize("sampler", ["grid", "random", "tpe"])
@@ -127,20 +127,57 @@ def test_optuna_is_asked_for(monkeypatch):
 
 @pytest.mark.parametrize("name", paper_grids())
 def test_grids_of_the_paper(name):
-    settings, grid = read_grid([name])
-    settings = {key.replace("-", "_"): value for key, value in settings.items()}
-    of_encoder = {key: settings.pop(key) for key in list(settings) if hasattr(EncoderConfig(), key)}
-    fitting = []
-    for index in range(0, len(grid), len(grid) // 60):
-        encoder, config = apply(grid.combination(index), EncoderConfig(**of_encoder), TrainConfig(**settings))
-        fitting.append((config, encoder))
-    assert len(fitting) >= 25 and all(encoder.model == name for _, encoder in fitting)
-    assert (fitting[0][0].mega_batch, fitting[0][0].clip, fitting[0][0].margin) == (1, 1, 0.4)
-    assert grid.values["batch_size"] == (25, 50, 100) and grid.values["learning_rate"] == (0.05, 0.005, 0.0005)
+    """Section 4.2.1 and footnote 9 of arXiv:1511.08198."""
+    fixed, grid = read_grid([name])
+    fixed = {key.replace("-", "_"): value for key, value in fixed.items()}
+    assert (
+        fixed.pop("model") == name and fixed.pop("mega_batch") == 1 and fixed.pop("scrambling", 0) == 0 and not fixed
+    )
+    words = (1e-5, 1e-6, 1e-7, 1e-8)
+    wanted = {
+        "batch_size": {25, 50, 100},
+        "margin": {0.4, 0.6, 0.8},
+        "clip": {None, 1.0},
+        "optimizer": {"adam", "adagrad"},
+        "learning_rate": {0.05, 0.005, 0.0005},
+        "negatives": {"mix", "max"},
+    }
+    if name == "word":
+        wanted["lambda_w"] = set(words)
+    else:
+        wanted["lambda_w,freeze_words"] = {*((weight, False) for weight in words), (0.0, True)}
+        wanted["lambda_c"] = {1000.0, 100.0, 10.0, 1.0} if name == "irnn" else {1e-3, 1e-4, 1e-5, 1e-6}
+    wanted |= {"activation": {"tanh", "relu"}} if name in ("rnn", "dan") else {}
+    wanted |= {"layers": {1, 2}} if name == "dan" else {}
+    wanted |= {"output_gate": {"with", "without"}} if name == "plstm" else {}
+    assert {names: set(values) for names, values in grid.values.items()} == wanted
+    for index in range(0, len(grid), 29):
+        encoder, _ = apply(grid.combination(index), EncoderConfig(model=name), TrainConfig(mega_batch=1))
+        assert encoder.model == name
 
 
 def test_the_grids_are_those_of_the_encoders_of_the_paper():
-    assert paper_grids() == ["dan", "irnn", "plstm", "projection", "rnn", "word"]
     sizes = {name: len(read_grid([name])[1]) for name in paper_grids()}
-    assert sizes["word"] == 8 * 3 * 2 * 3 * 2 and sizes["dan"] == 9 * 8 * 2 * (3 * 2 * 3 * 2) * 2 * 2
-    assert max(read_grid(["irnn"])[1].values["lambda_c"]) == 1000
+    # lambda_w 4, or 5 with words that are not updated; lambda_c 4; batch, margin, clip, optimizer, rate, negatives.
+    others = 3 * 3 * 2 * 2 * 3 * 2
+    averaged = {"word": 4 * others, "projection": 20 * others, "irnn": 20 * others}
+    assert sizes == averaged | {"rnn": 40 * others, "plstm": 40 * others, "dan": 80 * others}
+    assert sizes["word"] == 864
+
+
+def test_settings_that_change_together():
+    grid = Grid({"seed": [1, 2], "lambda-w, freeze-words": [[0.5, False], [0, True]]})
+    assert [tuple(grid.combination(index).values()) for index in range(len(grid))] == [
+        (1, 0.5, False), (1, 0.0, True), (2, 0.5, False), (2, 0.0, True)
+    ]  # fmt: skip
+    assert [grid.index(grid.positions(grid.combination(index))) for index in range(4)] == [0, 1, 2, 3]
+    # A list of one of them replaces both.
+    assert list(read_grid(["dan", "lambda-w=0"])[1].values)[-1] == "lambda_w"
+    assert "freeze_words" not in read_grid(["dan", "lambda-w=0"])[1].names
+    for values in ([[0.5]], [0.5], [[0.5, False, 1]]):
+        with pytest.raises(InputError) as error:
+            Grid({"lambda-w,freeze-words": values})
+        assert error.value.option == "grid"
+    with pytest.raises(InputError) as error:
+        Grid({"lambda-w,freeze-words": [[0, True]], "lambda-w": [0]})
+    assert error.value.option == "grid"
