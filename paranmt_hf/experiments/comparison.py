@@ -39,8 +39,8 @@ from paranmt_hf.util.tables import markdown_table, percent
 
 TABLE, FIGURE = "table.md", "figure.png"
 SENTENCES = ["reference", "translation", "reference_length", "translation_length"]
-# Pairs of all samples that are in memory together, about a gigabyte of text.
-MAX_SAMPLED = 3_000_000
+# Pairs of all samples that are in memory together, about a gigabyte of text; PPDB XL has three million.
+MAX_SAMPLED = 4_000_000
 SAMPLE_SEED = 0
 
 
@@ -103,13 +103,9 @@ class Training:
         config = SampleConfig(**self._values[2])
         return SampledPart(config if count is None else replace(config, max_pairs=count))
 
-    def samples(self, count: int) -> list[SampledPart]:
-        """Create several samples that are in memory together."""
-        if SampleConfig(**self._values[2]).max_pairs > (most := MAX_SAMPLED // count):
-            raise InputError(
-                f"max_pairs of `training` must be at most {most:,} for {count} samples", option="training"
-            )
-        return [self.sample() for _ in range(count)]
+    def samples_in_memory(self, count: int) -> int:
+        """How many of several samples are in memory together."""
+        return min(count, max(1, MAX_SAMPLED // SampleConfig(**self._values[2]).max_pairs))
 
     @property
     def _values(self) -> list[dict[str, Any]]:

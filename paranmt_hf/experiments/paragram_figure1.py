@@ -23,46 +23,58 @@ from paranmt_hf.experiments.pictures import Line
 from paranmt_hf.util.settings import Range
 from paranmt_hf.util.tables import percent
 
+EPOCHS = 10
+
 
 def paragram_figure1(
     release: str | Path,
     out: str | Path,
     models: ComparedModels,
     *,
-    sizes: Annotated[tuple[int, ...], Range(at_least=2, at_most=MAX_SAMPLED)] = (1_000, 10_000, 100_000),
-    order: Literal["random", "given", "both"] = "random",
+    sizes: Annotated[tuple[int, ...], Range(at_least=2, at_most=MAX_SAMPLED)] = (),
+    order: Literal["random", "given", "both"] = "both",
     sts: Sequence[str] = (),
 ) -> Comparison:
-    """Compare numbers of training pairs (PARAGRAM-PHRASE, section 6, figure 1).
+    """Compare numbers of training pairs (PARAGRAM-PHRASE, section 5.2.1, figure 1).
 
-    The encoders are trained for one epoch unless `training` says otherwise. The paper halves the pairs down to fewer
-    than 10 and trains for 10 epochs.
+    The encoders are trained for 10 epochs unless `training` says otherwise.
 
     Args:
         release: A release.
         out: Folder of the outcome.
         models: The encoders.
-        sizes: Numbers of pairs; one larger than the corpus is all of it.
+        sizes: Numbers of pairs; one larger than the corpus is all of it. By default all pairs (at most 4 million),
+            half of them, and so on until there are fewer than 10.
         order: Which pairs: sampled at random (a smaller sample is a part of a larger one), the first ones of the
             corpus, as PPDB has its best pairs first, or one after the other.
         sts: STS data that the encoders are measured on too, and the figure shows: the mean over the sets.
     """
-    source, training = Source(release), Training(models, {"epochs": 1}, sts, "max_pairs")
+    source, training = Source(release), Training(models, {"epochs": EPOCHS}, sts, "max_pairs")
     orders = ("given", "random") if order == "both" else (order,)
     settings = {"figure": 1, "files": source.checksums, "sizes": sizes, "order": order}
 
     def samples(work: Path) -> Iterator[ComparedSample]:
-        part, first = read_pairs(source, training.sample(max(sizes)), max(sizes))
+        largest = max(sizes, default=MAX_SAMPLED)
+        part, first = read_pairs(source, training.sample(largest), largest)
         part.check("the release")
+        wanted = sizes or halves(min(part.sample.seen, largest))
         for one in orders:
             pairs = part.sample.table() if one == "random" else first
-            for size in sorted({min(size, part.sample.seen) for size in sizes}):
+            for size in sorted({min(size, part.sample.seen) for size in wanted}):
                 trials = training.train(work, f"{one}-{size}", pairs.slice(0, size))
                 yield part.compared(one, str(size), trials)
 
     measured = "mean over STS sets" if sts else "on the development set"
     axes = {"xscale": "log", "xlabel": "training pairs", "ylabel": f"Pearson x 100, {measured}"}
     return compare_samples(out, {**settings, **training.identity}, samples, _write, _lines, **axes)
+
+
+def halves(size: int) -> list[int]:
+    """A number of pairs, halved until there are fewer than 10, but at least two."""
+    found = [size]
+    while found[-1] >= 10:
+        found.append(found[-1] // 2)
+    return found
 
 
 def read_pairs(source: Source, part: SampledPart, largest: int) -> tuple[SampledPart, pa.Table]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.schema import COLUMNS
@@ -39,8 +38,8 @@ def paranmt_table5(
     """Compare tenths of a corpus by encoders trained on a sample of each (ParaNMT-50M, section 5.4, table 5).
 
     All rows are ranked by a score and cut into ten folds of equal size, of which fold 1 has the lowest scores; rows of
-    equal score are ranked by their ids, and rows without a score have no rank. Afterwards rows with a side of over 30
-    tokens are dropped. 100,000 pairs of each fold train the encoders for one epoch, unless `training` says otherwise.
+    equal score are ranked by their ids, and rows without a score have no rank. One million pairs of each fold train
+    the encoders for one epoch, unless `training` says otherwise; its `max_length` applies after the ranking.
 
     Args:
         release: A release.
@@ -50,17 +49,21 @@ def paranmt_table5(
     """
     source = Source(release)
     _check_scores(source, scores)
-    training = Training(models, {"epochs": 1, "max_pairs": 100_000, "max_length": 30})
+    training = Training(models, {"epochs": 1, "max_pairs": 1_000_000})
     identity = {"table": 5, "files": source.checksums, "scores": scores, **training.identity}
 
     def samples(work: Path) -> Iterator[ComparedSample]:
+        together = training.samples_in_memory(FOLDS)
         for score in scores:
-            folds = draw_folds(source, score, training.samples(FOLDS))
-            for number, fold in enumerate(folds, 1):
-                fold.check(f"fold {number} by {score}")
-            for number, fold in enumerate(folds, 1):
-                trials = training.train(work, f"{score}-{number}", fold.sample.table())
-                yield fold.compared(score, str(number), trials)
+            ranks = rank_rows(source, score, FOLDS)
+            for first in range(1, FOLDS + 1, together):
+                folds = {number: training.sample() for number in range(1, FOLDS + 1)[first - 1 :][:together]}
+                sample_folds(source, score, ranks, folds)
+                for number, fold in folds.items():
+                    fold.check(f"fold {number} by {score}")
+                for number, fold in folds.items():
+                    trials = training.train(work, f"{score}-{number}", fold.sample.table())
+                    yield fold.compared(score, str(number), trials)
 
     axes = {"xlabel": "fold, from the lowest scores to the highest", "ylabel": "Pearson x 100, mean of the encoders"}
     return compare_samples(out, identity, samples, _write, _lines, **axes)
@@ -72,47 +75,49 @@ def _check_scores(source: Source, scores: tuple[str, ...]) -> None:
         if score not in source.schema.names:
             made = f"`{commands[score]}` makes it" if score in commands else f"it has {', '.join(source.schema.names)}"
             raise InputError(f"{source.folder} has no column {score} to rank its rows by; {made}", option="scores")
-        kind = source.schema.field(score).type
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        if not (pa.types.is_integer(kind := source.schema.field(score).type) or pa.types.is_floating(kind)):
             raise InputError(f"the column {score} of {source.folder} must hold numbers, not {kind}", option="scores")
     if len(set(scores)) != len(scores):
         raise InputError(f"scores must be different, were {' '.join(scores)}", option="scores")
 
 
-def draw_folds(source: Source, score: str, folds: list[SampledPart]) -> list[SampledPart]:
-    """Rank all rows by a score, and add each to its fold."""
-    ranks = Tenths(score, [1], len(folds))
+def rank_rows(source: Source, score: str, folds: int) -> Tenths:
+    """Find the ranks between a number of folds of all rows that have a score."""
+    ranks = Tenths(score, [1], folds)
+    ranks.prepare(lambda: (_scored(table, score) for _, table in source.tables([score])), Path())
+    return ranks
 
-    def ranked(tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        return (table.filter(pa.array(numbers(table[score])[1])) for table in tables)
 
-    ranks.prepare(lambda: ranked(table for _, table in source.tables([score])), Path())
-    for table in ranked(source.read(f"folds by {score}", score)):
-        values, parts = numbers(table[score])[0], ranks.part_of(table)
-        for number in np.unique(parts):
+def _scored(table: pa.Table, score: str) -> pa.Table:
+    return table.filter(pa.array(numbers(table[score])[1]))
+
+
+def sample_folds(source: Source, score: str, ranks: Tenths, folds: Mapping[int, SampledPart]) -> None:
+    """Add each row to the sample of its fold, if that is one of the given ones, by number from 1."""
+    for table in source.read(f"folds by {score}", score):
+        scored = _scored(table, score)
+        values, parts = numbers(scored[score])[0], ranks.part_of(scored)
+        for number, fold in folds.items():
             inside = parts == number
-            folds[number - 1].add(table.filter(pa.array(inside)), values[inside])
-    if not any(fold.rows for fold in folds):
-        raise InputError(f"no row has a {score}, so none has a rank", option="scores")
-    return folds
+            fold.add(scored.filter(pa.array(inside)), values[inside])
 
 
 def _write(record: ComparisonRecord) -> list[str]:
     scores = list(dict.fromkeys(part.group for part in record.samples))
     means = {(part.group, part.name): percent(part.mean) for part in record.samples}
     rows = [[str(fold), *(means[score, str(fold)] for score in scores)] for fold in range(1, FOLDS + 1)]
+    header = ["score", "fold", "from", "to", "rows", "left", "pairs"]
     details = [
-        [part.group, part.name, f"{part.low:.4f}", f"{part.high:.4f}", f"{part.rows:,}", f"{part.left:,}"]
-        + [f"{part.pairs:,}", *part.cells]
+        [part.group, part.name, f"{part.low:.4f}", f"{part.high:.4f}"]
+        + [f"{count:,}" for count in (part.rows, part.left, part.pairs)]
+        + part.cells
         for part in record.samples
     ]
     said = "Pearson's r times 100 on the development set, mean of the encoders; fold 1 has the lowest scores."
-    header = ["score", "fold", "from", "to", "rows", "left", "pairs"]
     return [said, markdown_table(["fold", *scores], rows), record.table(header, details)]
 
 
 def _lines(record: ComparisonRecord) -> list[Line]:
-    means: dict[str, list[float]] = {}
-    for part in record.samples:
-        means.setdefault(part.group, []).append(100 * part.mean)
+    scores = dict.fromkeys(part.group for part in record.samples)
+    means = {score: [100 * part.mean for part in record.samples if part.group == score] for score in scores}
     return [Line(score, range(1, FOLDS + 1), values) for score, values in means.items()]

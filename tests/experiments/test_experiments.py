@@ -26,7 +26,7 @@ from paranmt_hf.experiments.comparison import (
     Source,
     Trial,
 )
-from paranmt_hf.experiments.paragram_figure1 import paragram_figure1, read_pairs
+from paranmt_hf.experiments.paragram_figure1 import halves, paragram_figure1, read_pairs
 from paranmt_hf.experiments.paranmt_table6 import paranmt_table6
 from paranmt_hf.util.records import made_with
 from tests.training.toys import synonyms
@@ -82,11 +82,13 @@ def quarters(monkeypatch):
 
 
 @pytest.mark.slow
-def test_folds_are_exact_and_good_ones_win(corpus, development, tmp_path, quarters):
+def test_folds_are_exact_and_good_ones_win(corpus, development, tmp_path, quarters, monkeypatch):
     def run(**training):
         chosen = models(development, max_pairs=25, epochs=6, **training)
         return table5(corpus, tmp_path / "out", chosen, scores=("para_score",))
 
+    # Not all folds are in memory together.
+    monkeypatch.setattr(comparison.Training, "samples_in_memory", lambda self, count: 3)
     found = run()
     assert found.fresh
     samples = found.record.samples
@@ -100,7 +102,7 @@ def test_folds_are_exact_and_good_ones_win(corpus, development, tmp_path, quarte
     again = run()
     assert (again.record, again.fresh) == (found.record, False)
     assert not (tmp_path / "out.work").exists()
-    with pytest.raises(InputError, match=r"sample.max_length: was 30, now 29"):
+    with pytest.raises(InputError, match=r"sample.max_length: "):
         run(max_length=29)
 
 
@@ -110,8 +112,11 @@ def test_samples_of_folds_equal_a_plain_reading(corpus):
     order = sorted(zip(table["para_score"].to_pylist(), table["id"].to_pylist(), strict=True))
     fold_of = {number: 7 * rank // ROWS for rank, (_, number) in enumerate(order)}
     sizes = Counter(fold_of.values())
-    folds = paranmt_table5.draw_folds(rows, "para_score", [SampledPart(SampleConfig(10)) for _ in range(7)])
-    for index, fold in enumerate(folds):
+    ranks = paranmt_table5.rank_rows(rows, "para_score", 7)
+    folds = {number: SampledPart(SampleConfig(10)) for number in range(1, 8)}
+    for part in ([1, 2, 3], [4, 5, 6], [7]):
+        paranmt_table5.sample_folds(rows, "para_score", ranks, {number: folds[number] for number in part})
+    for index, fold in enumerate(folds.values()):
         assert fold.rows == sizes[index]
         ids = fold.sample.table()["id"].to_pylist()
         assert len(ids) == 10
@@ -176,7 +181,7 @@ def test_sizes_of_mega_batches(corpus, development, tmp_path):
         (("reference",), {}, "scores"),
         (("para_score", "para_score"), {}, "scores"),
         (("para_score",), {"max_length": 1}, None),
-        (("para_score",), {"max_pairs": 1_000_000}, "training"),
+        (("para_score",), {"max_pairs": 4_000_001}, "max_pairs"),
         (("para_score",), {"batch": 1}, "training"),
     ],
 )
@@ -272,6 +277,13 @@ def test_sizes(corpus, development, tmp_path):
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InputError, match="the release has 0 pairs left of 120, too few"):
         paragram_figure1(corpus, tmp_path / "other", models(development, max_length=1))
+
+
+def test_sizes_are_halved():
+    """PPDB XL has 3,033,753 pairs; the paper divides them by two until there are fewer than 10."""
+    sizes = halves(3_033_753)
+    assert sizes[:3] == [3_033_753, 1_516_876, 758_438] and sizes[-2:] == [11, 5] and len(sizes) == 20
+    assert halves(9) == [9]
 
 
 def test_the_pairs_of_sizes(corpus):
