@@ -77,8 +77,6 @@ def _check_scores(source: Source, scores: tuple[str, ...]) -> None:
             raise InputError(f"{source.folder} has no column {score} to rank its rows by; {made}", option="scores")
         if not (pa.types.is_integer(kind := source.schema.field(score).type) or pa.types.is_floating(kind)):
             raise InputError(f"the column {score} of {source.folder} must hold numbers, not {kind}", option="scores")
-    if len(set(scores)) != len(scores):
-        raise InputError(f"scores must be different, were {' '.join(scores)}", option="scores")
 
 
 def rank_rows(source: Source, score: str, folds: int) -> Tenths:
@@ -106,7 +104,6 @@ def _write(record: ComparisonRecord) -> list[str]:
     scores = list(dict.fromkeys(part.group for part in record.samples))
     means = {(part.group, part.name): percent(part.mean) for part in record.samples}
     rows = [[str(fold), *(means[score, str(fold)] for score in scores)] for fold in range(1, FOLDS + 1)]
-    header = ["score", "fold", "from", "to", "rows", "left", "pairs"]
     details = [
         [part.group, part.name, f"{part.low:.4f}", f"{part.high:.4f}"]
         + [f"{count:,}" for count in (part.rows, part.left, part.pairs)]
@@ -114,7 +111,11 @@ def _write(record: ComparisonRecord) -> list[str]:
         for part in record.samples
     ]
     said = "Pearson's r times 100 on the development set, mean of the encoders; fold 1 has the lowest scores."
-    return [said, markdown_table(["fold", *scores], rows), record.table(header, details)]
+    return [
+        said,
+        markdown_table(["fold", *scores], rows),
+        record.table([*"score fold from to rows left pairs".split()], details),
+    ]
 
 
 def _lines(record: ComparisonRecord) -> list[Line]:

@@ -179,7 +179,6 @@ def test_sizes_of_mega_batches(corpus, development, tmp_path):
     [
         (("translation_score",), {}, "scores"),
         (("reference",), {}, "scores"),
-        (("para_score", "para_score"), {}, "scores"),
         (("para_score",), {"max_length": 1}, None),
         (("para_score",), {"max_pairs": 4_000_001}, "max_pairs"),
         (("para_score",), {"batch": 1}, "training"),
