@@ -29,11 +29,7 @@ SCORES = ("translation_score", "trigram_overlap", "para_score")
 
 
 def paranmt_table5(
-    release: str | Path,
-    out: str | Path,
-    models: ComparedModels,
-    *,
-    scores: tuple[str, ...] = SCORES,
+    release: str | Path, out: str | Path, models: ComparedModels, *, scores: tuple[str, ...] = SCORES
 ) -> Comparison:
     """Compare tenths of a corpus by encoders trained on a sample of each (ParaNMT-50M, section 5.4, table 5).
 
@@ -57,7 +53,7 @@ def paranmt_table5(
         for score in scores:
             ranks = rank_rows(source, score, FOLDS)
             for first in range(1, FOLDS + 1, together):
-                folds = {number: training.sample() for number in range(1, FOLDS + 1)[first - 1 :][:together]}
+                folds = {number: training.sample() for number in range(first, min(first + together, FOLDS + 1))}
                 sample_folds(source, score, ranks, folds)
                 for number, fold in folds.items():
                     fold.check(f"fold {number} by {score}")
@@ -111,11 +107,8 @@ def _write(record: ComparisonRecord) -> list[str]:
         for part in record.samples
     ]
     said = "Pearson's r times 100 on the development set, mean of the encoders; fold 1 has the lowest scores."
-    return [
-        said,
-        markdown_table(["fold", *scores], rows),
-        record.table([*"score fold from to rows left pairs".split()], details),
-    ]
+    header = ["score", "fold", "from", "to", "rows", "left", "pairs"]
+    return [said, markdown_table(["fold", *scores], rows), record.table(header, details)]
 
 
 def _lines(record: ComparisonRecord) -> list[Line]:
