@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,8 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.evaluate import Models, StsData, evaluate, sets_of
-from paranmt_hf.evaluation.pair_set import StsSet, parse_number, read_lines
+from paranmt_hf.evaluation.pair_set import StsSet
+from paranmt_hf.evaluation.paper_tables import TASK_SYSTEMS
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.evaluation.word_averages import count_words
@@ -30,7 +31,6 @@ def paragram_section5(
     data: StsData,
     training: str,
     vectors: Sequence[str | Path] = (),
-    references: Path | None = None,
     picture: Path | None = None,
     at_least: Annotated[int, PythonOnly] = UNDER_TRAINED_BELOW,
 ) -> Evaluation:
@@ -41,59 +41,37 @@ def paragram_section5(
         data: Folders with STS sets, TSV files, Hub ids.
         training: What the encoders were trained on: a release, a Parquet file, a text, or a list of words and counts.
         vectors: Files of word vectors whose averages are measured too.
-        references: Figures to compare with, such as the 75th percentile of a task's systems: set, tab, Pearson x 100.
         picture: PNG file for a picture (extra `plots`).
         at_least: Words that were seen fewer times are under-trained.
     """
     check_picture(picture)
     sets = sets_of(data)
-    compared = {} if references is None else _references_of(references)
     counts = count_words(training)
     evaluated = evaluate(models, data=sets, vectors=vectors, bootstrap=0)
-    found = Evaluation([measure_coverage(each, sets, counts, at_least, compared) for each in evaluated])
+    found = Evaluation([measure_coverage(each, sets, counts, at_least) for each in evaluated])
     if picture is not None:
         draw_coverage(found.results, picture, at_least)
     return found
 
 
-def _references_of(path: Path) -> dict[str, float]:
-    """Read scores to compare with: set, tab, score times 100."""
-    references = {}
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip():
-            continue
-        title, tab, figure = line.partition("\t")
-        if not tab or not title.strip():
-            raise InputError(f"{path}, line {number}: expected a set such as 'STS12 MSRpar', a tab and a figure")
-        references[title.strip()] = parse_number(figure.strip(), f"{path}, line {number}", "Pearson x 100") / 100
-    return references
-
-
 def measure_coverage(
-    results: Results,
-    sets: Sequence[StsSet],
-    counts: WordCounts,
-    at_least: int = UNDER_TRAINED_BELOW,
-    references: Mapping[str, float] | None = None,
+    results: Results, sets: Sequence[StsSet], counts: WordCounts, at_least: int = UNDER_TRAINED_BELOW
 ) -> Results:
     """Measure the share of tokens of each set that are rare in the training data, given a model's results on the sets.
 
-    The last table has Spearman's rho over the sets, of the under-trained share and Pearson's r, less the reference if
-    there are some (in [-1, 1], by the title of a set); sets without one are left out of it.
+    The last table has Spearman's rho over the sets, of the under-trained share and Pearson's r less that of the 75th
+    percentile of the task's systems. If no set is one of the paper's 22, it is Pearson's r itself.
     """
-    chosen = _independent(sets)
-    titles = [each.title for each in chosen]
-    if references and not set(references) & set(titles):
-        raise InputError(f"no reference is of one of the sets {', '.join(titles)}; it has {', '.join(references)}")
-    rows = [_row(sts_set, results, counts, at_least, references or {}) for sts_set in chosen]
-    used = [row for row in rows if not references or "reference" in row.values]
+    rows = [_row(sts_set, results, counts, at_least) for sts_set in _independent(sets)]
+    used = [row for row in rows if "systems" in row.values]
+    what = "Pearson's r less that of the 75th percentile of systems" if used else "Pearson's r"
+    used = used or rows
     shares = np.array([row["under_trained"] for row in used])
-    gaps = np.array([row["pearson"] - row.values.get("reference", 0.0) for row in used])
+    gaps = np.array([row["pearson"] - row.values.get("systems", 0.0) for row in used])
     tables = {"Set": rows}
     if len(used) > 1 and np.ptp(shares) and np.ptp(gaps):
         tables["Over the sets"] = [Row(name="Correlation", values={"spearman": spearman(shares, gaps)})]
     seen = np.array(list(counts.counts.values()))
-    what = "Pearson's r less the reference" if references else "Pearson's r"
     return Results(
         kind="under-trained",
         model=results.model,
@@ -109,7 +87,7 @@ def measure_coverage(
     )
 
 
-def _row(sts_set: StsSet, results: Results, counts: WordCounts, at_least: int, references: Mapping[str, float]) -> Row:
+def _row(sts_set: StsSet, results: Results, counts: WordCounts, at_least: int) -> Row:
     table = WordTokenizer().tables([*sts_set.left, *sts_set.right])[0]
     # Occurrences in training of each token of the set.
     occurrences = counts.of(table.vocabulary)[table.ids]
@@ -122,8 +100,8 @@ def _row(sts_set: StsSet, results: Results, counts: WordCounts, at_least: int, r
         "under_trained": float(np.mean(occurrences < at_least)),
         "unseen": float(np.mean(occurrences == 0)),
     }
-    if sts_set.title in references:
-        values["reference"] = references[sts_set.title]
+    if sts_set.title in TASK_SYSTEMS:
+        values["systems"] = TASK_SYSTEMS[sts_set.title][1] / 100
     return Row(name=sts_set.title, values=values, items=len(occurrences))
 
 

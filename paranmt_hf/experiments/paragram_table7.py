@@ -12,6 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pearson
 from paranmt_hf.evaluation.evaluate import Models, StsData, evaluate, sets_of
 from paranmt_hf.evaluation.pair_set import StsSet
+from paranmt_hf.evaluation.paper_tables import SEMEVAL_SETS
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
 from paranmt_hf.experiments.pictures import check_picture, draw_lengths
 from paranmt_hf.text.tokens import WordTokenizer
@@ -30,9 +31,9 @@ def paragram_table7(
     up_to: Annotated[Sequence[int], PythonOnly] = TABLE_7_LENGTHS,
     bootstrap: Annotated[int, PythonOnly] = RESAMPLES,
 ) -> Evaluation:
-    """Compute Pearson's r by the number of tokens of the longer sentence, over the pairs of all sets together.
+    """Compute Pearson's r by the number of tokens of the longer sentence, over the pairs of several sets together.
 
-    Sets of the yearly competitions are pooled; if there are none, all sets are.
+    These are the sets of SemEval 2012 to 2015, as in the paper; if there are none, all sets.
 
     Args:
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
@@ -59,8 +60,7 @@ def paragram_table7(
 
 def pearson_by_length(results: Results, sets: Sequence[StsSet], up_to: Sequence[int], bootstrap: int = 0) -> Results:
     """Correlate the similarities of a model on exactly these sets with gold scores; see `paragram_table7`."""
-    # The STS benchmark is drawn from the yearly sets and would count their pairs twice.
-    chosen = [sts_set for sts_set in sets if sts_set.year] or list(sets)
+    chosen = [sts_set for sts_set in sets if sts_set.title in SEMEVAL_SETS] or list(sets)
     values = np.concatenate([results.similarities[sts_set.title] for sts_set in chosen])
     gold, lengths = np.concatenate([sts_set.gold for sts_set in chosen]), longer_side(chosen)
     lows, highs = [0, *(edge + 1 for edge in up_to)], [*up_to, lengths.max()]

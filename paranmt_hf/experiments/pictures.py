@@ -89,9 +89,9 @@ def draw_lengths(results: Sequence[Results], path: Path) -> None:
 def draw_coverage(results: Sequence[Results], path: Path, at_least: int) -> None:
     """Draw the share of under-trained tokens of each set, and next to it Pearson's r of each model.
 
-    If there are references: Pearson's r less the reference, of the sets that have one.
+    Of sets with published systems: Pearson's r less that of their 75th percentile.
     """
-    compared = [row for row in results[0].tables["Set"] if "reference" in row.values]
+    compared = [row for row in results[0].tables["Set"] if "systems" in row.values]
     sets = sorted(compared or results[0].tables["Set"], key=lambda row: row["under_trained"])
     figure = new_figure(9, 1.8 + 0.24 * len(sets))
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.5), sharey=True)
@@ -101,9 +101,9 @@ def draw_coverage(results: Sequence[Results], path: Path, at_least: int) -> None
     for number, each in enumerate(results):
         rho = each.value("Correlation")
         label = each.model if rho is None else f"{each.model} (Spearman {rho:.2f})"
-        values = [100 * ((each.value(row.name) or 0.0) - row.values.get("reference", 0.0)) for row in sets]
+        values = [100 * ((each.value(row.name) or 0.0) - row.values.get("systems", 0.0)) for row in sets]
         right.plot(values, range(len(sets)), "o", color=COLOURS[number % len(COLOURS)], label=label)
     right.grid(axis="y", alpha=0.3)
-    right.set_xlabel("Pearson x 100 less the reference" if compared else "Pearson x 100")
+    right.set_xlabel("Pearson x 100 less that of the 75th percentile of systems" if compared else "Pearson x 100")
     figure.legend(frameon=False, loc="outside upper right")
     save_figure(figure, path)

@@ -1,10 +1,18 @@
 """SICK and PIT as sets of pairs, and tables with the rows and columns of the sibling papers."""
 
+import numpy as np
 import pytest
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.paper_tables import PARAGRAM_SETS, TABLES, paragram_table, sent2vec_table
+from paranmt_hf.evaluation.paper_tables import (
+    PARAGRAM_SETS,
+    SEMEVAL_SETS,
+    TABLES,
+    TASK_SYSTEMS,
+    paragram_table,
+    sent2vec_table,
+)
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_several, read_sts
 from tests.evaluation.toys import DIAGONAL, SICK_HEADER, Plane, write, write_senteval
@@ -85,14 +93,27 @@ def test_the_table_of_22_sets(data):
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.split("\n")]
     rows = {line[0]: line[1:] for line in lines}
     first, second = (100 * pearson(COSINES, gold) for gold in ([5, 1, 2, 0], [0, 1, 2, 0]))
-    assert rows["STS12 MSRpar"] == [f"{first:.1f}"] * 2 and rows["STS12 MSRvid"] == [f"{second:.1f}"] * 2
-    assert rows["STS12 SMTeuroparl"] == rows["STS15 belief"] == rows["STS13 mean, 0 of 4 sets"] == ["missing"] * 2
-    assert rows["STS12 mean, 2 of 5 sets"] == [f"{(first + second) / 2:.1f}"] * 2
-    assert rows["SICK test"] == ["100.0"] * 2
+    assert lines[0][1:] == ["50 %", "75 %", "best", "plane", "plane"]
+    assert rows["STS12 MSRpar"] == ["51.5", "57.6", "73.4"] + [f"{first:.1f}"] * 2
+    assert rows["STS12 MSRvid"] == ["75.5", "80.3", "88.0"] + [f"{second:.1f}"] * 2
+    assert rows["STS12 SMTeuroparl"] == ["44.4", "48.1", "56.7"] + ["missing"] * 2
+    assert rows["STS13 mean, 0 of 4 sets"] == ["missing"] * 5 and rows["STS15 belief"][3:] == ["missing"] * 2
+    # (51.5 + 75.5) / 2, (57.6 + 80.3) / 2, (73.4 + 88.0) / 2.
+    assert rows["STS12 mean, 2 of 5 sets"] == ["63.5", "69.0", "80.7"] + [f"{(first + second) / 2:.1f}"] * 2
+    assert rows["SICK test"][3:] == ["100.0"] * 2
     fourth, pit = (100 * pearson(COSINES, gold) for gold in ([5, 1, 2, 3], [5, 2, 1, 0]))
-    assert rows["Twitter"] == [f"{pit:.1f}"] * 2
-    assert rows["Mean, 6 of 22 sets"] == [f"{(first + second + first + fourth + 100 + pit) / 6:.1f}"] * 2
+    assert rows["Twitter"][3:] == [f"{pit:.1f}"] * 2
+    assert rows["Mean, 6 of 22 sets"][3:] == [f"{(first + second + first + fourth + 100 + pit) / 6:.1f}"] * 2
     assert "\n\nMissing in the data: STS12 SMTeuroparl, STS12 surprise.OnWN," in text and "Twitter." not in text
+
+
+def test_the_systems_of_the_tasks():
+    """The means that table 2 of arXiv:1511.08198 prints for each year."""
+    printed = {"STS12": (54.5, 59.5, 70.3), "STS13": (45.3, 51.4, 65.3), "STS14": (64.7, 71.4, 76.7)}
+    for year, means in {**printed, "STS15": (70.2, 75.8, 80.2)}.items():
+        systems = np.array([values for title, values in TASK_SYSTEMS.items() if title.startswith(year)])
+        assert np.abs(systems.mean(axis=0) - means).max() < 0.06
+    assert len(SEMEVAL_SETS) == 20
 
 
 def test_the_table_of_sent2vec(data):

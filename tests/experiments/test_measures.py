@@ -50,11 +50,17 @@ def results(sets):
     return [evaluate_sts(Seeded(seed), sets, name=f"model {seed}", bootstrap=0) for seed in (3, 4)]
 
 
-def test_lengths_against_a_loop(sets, results):
+def test_lengths_against_a_loop():
+    """The pairs of the sets of SemEval 2012 to 2015 alone."""
+    sets = [
+        random_set("MSRpar", 60, 1),
+        random_set("images", 80, 2, "STS14"),
+        random_set("plagiarism", 30, 3, "STS16"),
+    ]
+    results = [evaluate_sts(Seeded(seed), sets, name=f"model {seed}", bootstrap=0) for seed in (3, 4)]
     tables = [pearson_by_length(each, sets, [2, 3, 6], bootstrap=50) for each in results]
     assert [row.name for row in tables[0].rows] == ["<= 2", "3", "4 to 6", ">= 7", "all"]
-    titles = ["STS12 one", "STS14 two"]
-    assert tables[0].notes[0].endswith(", ".join(titles) + "."), "the benchmark is drawn from the yearly sets"
+    assert tables[0].notes[0].endswith("STS12 MSRpar, STS14 images.")
     pairs = [
         (
             max(len(words(left)), len(words(right))),
@@ -182,26 +188,16 @@ def test_coverage_against_a_loop(sets, results):
         assert "5 words, of which 3 were seen 100 times or more" in found.text()
 
 
-def test_coverage_beside_references(sets, results, tmp_path):
-    path = tmp_path / "references.tsv"
-    path.write_text("STS12 one\t50.5\n\nSTS14 two\t20\nSTS15 x\t1\n")
+def test_coverage_beside_the_systems_of_a_task(tmp_path):
+    """Section 5.1: the share of rare words against the deviation from the 75th percentile."""
+    sets = [random_set("MSRpar", 60, 1), random_set("images", 80, 2, "STS14"), random_set("own", 50, 3, None)]
     (tmp_path / "counts.txt").write_text("a 150\nb 1\n")
-    given = {"data": sets, "training": str(tmp_path / "counts.txt"), "references": path}
-    (found,) = paragram_section5(Seeded(3), **given)
-    assert [row["reference"] for row in found.tables["Set"]] == [0.505, 0.2]
+    (found,) = paragram_section5(Seeded(3), data=sets, training=str(tmp_path / "counts.txt"))
     rows = found.tables["Set"]
-    gaps = [row["pearson"] - row["reference"] for row in rows]
-    assert found.value("Correlation") == pytest.approx(spearman([row["under_trained"] for row in rows], gaps))
-    assert "Reference" in found.text().split("\n")[0] and "50.5" in found.text()
-    with pytest.raises(InputError, match="no reference is of one of the sets STS12 one, STS14 two; it has other"):
-        measure_coverage(results[0], sets, WordCounts({"a": 150}, ""), references={"other": 0.5})
-    for text, message in (
-        ("STS12 one 50\n", "line 1: expected a set such as"),
-        ("a\tb\n", "line 1: expected Pearson"),
-    ):
-        path.write_text(text)
-        with pytest.raises(InputError, match=message):
-            paragram_section5(Seeded(3), **given)
+    assert [row.values.get("systems") for row in rows] == [pytest.approx(0.576), pytest.approx(0.790), None]
+    gaps = [row["pearson"] - row["systems"] for row in rows[:2]]
+    assert found.value("Correlation") == pytest.approx(spearman([row["under_trained"] for row in rows[:2]], gaps))
+    assert "57.6" in found.text()
 
 
 def test_sentences_without_words(results):
@@ -214,7 +210,7 @@ def test_pictures(sets, results, tmp_path):
     pytest.importorskip("matplotlib")
     counts = WordCounts({"a": 150, "b": 3, "the": 7, "cat": 2, "dog": 1}, "a text")
     draw_lengths([pearson_by_length(each, sets, [4, 6], bootstrap=20) for each in results], tmp_path / "lengths.png")
-    covered = [measure_coverage(each, sets, counts, references={"STS12 one": 0.5}) for each in results]
+    covered = [measure_coverage(each, sets, counts) for each in results]
     draw_coverage(covered, tmp_path / "coverage.png", 100)
     norms = [measure_norms(name, space, counts, 9, 1)[1] for name, space in (("one", SPACE), ("two", OTHER))]
     draw_norms(norms, tmp_path / "norms.png")
