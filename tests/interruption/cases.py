@@ -228,7 +228,7 @@ def _tasks(root: Path) -> None:
 
 def _supervise(root: Path) -> list[str]:
     words = ["supervise", f"{root}/senteval", "--task", "SICK-R", "--init-from", f"{root}/model"]
-    return [*words, "--out", f"{root}/out", "--epochs", "2", "--head", "hidden=4"]
+    return [*words, "--out", f"{root}/out", "--epochs", "2", "--head", "hidden=4", "--optimization", "batch-size=4"]
 
 
 def _task(root: Path) -> None:

@@ -25,6 +25,8 @@ OPTIMIZER: dict[TaskName, Optimizer] = {"SICK-R": "adam", "SICK-E": "adagrad", "
 LEARNING_RATE: dict[Optimizer, float] = {"adam": 0.001, "adagrad": 0.05}
 LAMBDA_W: dict[TaskName, float] = {"SICK-R": 1e-5, "SICK-E": 1e-5, "SST2": 1e-6, "SST5": 1e-6}
 EPOCHS, EPOCHS_FIXED = 10, 20
+# In the work folder.
+CHECKPOINT = "checkpoint.safetensors"
 HEAD = Group("head", "Widths of the layers over sentence vectors.")
 OPTIMIZATION = Group("optimization", "How steps are made.")
 PENALTIES = Group("penalties", "What holds parameters back (equation 2).")

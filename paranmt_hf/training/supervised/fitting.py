@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -16,14 +20,17 @@ from torch.nn.functional import kl_div
 from paranmt_hf.encoders.composition import Part
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.text.tokens import Bags
+from paranmt_hf.training import checkpoint
 from paranmt_hf.training.losses import Pull, diverged, penalty, towards_initial, towards_zero
 from paranmt_hf.training.optimizers import ADAGRAD_START, leave_first_row
-from paranmt_hf.training.supervised.config import Epoch, SuperviseConfig
+from paranmt_hf.training.supervised.config import CHECKPOINT, Epoch, SuperviseConfig
 from paranmt_hf.training.supervised.model import Head
 from paranmt_hf.training.trainer import encoder_features
 from paranmt_hf.util.machine import one_thread
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import as_json, from_json
 
+logger = logging.getLogger(__name__)
 # Sentences that are encoded at once without gradients.
 BLOCK = 1000
 Centre = Literal["zero", "initial"]
@@ -153,51 +160,126 @@ def penalties_of(source: VectorSource, head: Head, config: SuperviseConfig) -> l
 
 
 def fit_head(
-    source: VectorSource, head: Head, train: Items, dev: Items, config: SuperviseConfig, measure: Measure
+    source: VectorSource, head: Head, train: Items, dev: Items, config: SuperviseConfig, measure: Measure, folder: Path
 ) -> list[Epoch]:
     """Train all epochs and restore the best one on the development items, the first of equals.
 
-    The result depends on the seed and not on the number of threads, of which one is used.
+    The result depends on the seed and not on the number of threads, of which one is used; nor on interruptions, after
+    which training continues from the last checkpoint.
 
     Args:
-        source: What the vectors come from.
-        head: The head.
+        source: What the vectors come from, with its initial weights.
+        head: The head, with its initial weights.
         train: Items to learn from.
         dev: Items that choose the epoch.
         config: The settings, resolved.
         measure: The main figure of the development items' probabilities.
+        folder: For checkpoints.
     """
-    parameters = [*source.tables, *chain.from_iterable(source.dense), *head.parameters()]
-    pulls, optimizer = penalties_of(source, head, config), _optimizer(parameters, config)
-    epochs: list[Epoch] = []
-    best, kept = -math.inf, []
-    steps = -(-len(train) // config.batch_size)
-    with one_thread(), Progress(f"{config.task}: training", (config.epochs or 0) * steps, unit="steps") as progress:
-        for epoch in range(config.epochs or 0):
-            order = np.random.default_rng([config.seed, epoch]).permutation(len(train))
-            losses = []
-            for start in range(0, len(train), config.batch_size):
-                items = order[start : start + config.batch_size]
-                loss = _loss(source, head, train, items)
-                losses.append(float(loss.detach()))
-                if not math.isfinite(losses[-1]):
-                    raise diverged(f"{epoch * steps + len(losses)}", losses[-1])
-                optimizer.zero_grad()
-                (loss + penalty(pulls)).backward()
-                optimizer.step()
-                progress.advance_to(epoch * steps + len(losses))
-            shares = probabilities(source, head, dev)
-            if not np.isfinite(shares).all():
-                # What the last step did shows in no loss.
-                raise diverged(f"{(epoch + 1) * steps}", math.nan)
-            reached = measure(shares)
-            progress.advance_to((epoch + 1) * steps, f"{reached:.3f} on the development items")
-            epochs.append(Epoch(float(np.mean(losses)), reached))
-            if reached > best:
-                best, kept = reached, [parameter.detach().clone() for parameter in parameters]
-    for parameter, value in zip(parameters, kept, strict=True):
-        parameter.data.copy_(value)
-    return epochs
+    return _Fitting(source, head, train, config, folder).run(dev, measure)
+
+
+class _Fitting:
+    """Training in progress; arguments as in `fit_head`."""
+
+    def __init__(self, source: VectorSource, head: Head, train: Items, config: SuperviseConfig, folder: Path) -> None:
+        self._source, self._head, self._train, self._config = source, head, train, config
+        self._checkpoint = folder / CHECKPOINT
+        self._parameters = [*source.tables, *chain.from_iterable(source.dense), *head.parameters()]
+        # Before a checkpoint is read, because weights are pulled to where they began.
+        self._pulls = penalties_of(source, head, config)
+        self._optimizer = _optimizer(self._parameters, config)
+        self._steps = -(-len(train) // config.batch_size)
+        # The finished epochs, the losses of the current one, and the best weights.
+        self._epochs: list[Epoch] = []
+        self._losses: list[float] = []
+        self._best: list[torch.Tensor] = []
+        self._resume()
+        self._saved = time.monotonic()
+
+    @property
+    def _step(self) -> int:
+        """Number of steps made."""
+        return len(self._epochs) * self._steps + len(self._losses)
+
+    def run(self, dev: Items, measure: Measure) -> list[Epoch]:
+        """Train to the end; the parameters are those of the best epoch."""
+        total = (self._config.epochs or 0) * self._steps
+        with (
+            one_thread(),
+            Progress(f"{self._config.task}: training", total, done=self._step, unit="steps") as progress,
+        ):
+            while self._step < total:
+                self._finish_epoch(progress)
+                reached = self._measure(dev, measure)
+                progress.advance_to(self._step, f"{reached:.3f} on the development items")
+                self._save_if_due()
+        # If the model cannot be written, nothing is lost.
+        self._save()
+        for parameter, value in zip(self._parameters, self._best, strict=True):
+            parameter.data.copy_(value)
+        return self._epochs
+
+    def _finish_epoch(self, progress: Progress) -> None:
+        """Make the steps that are left of the current epoch."""
+        size = self._config.batch_size
+        order = np.random.default_rng([self._config.seed, len(self._epochs)]).permutation(len(self._train))
+        for start in range(len(self._losses) * size, len(order), size):
+            loss = _loss(self._source, self._head, self._train, order[start : start + size])
+            self._losses.append(float(loss.detach()))
+            if not math.isfinite(self._losses[-1]):
+                raise diverged(f"{self._step}", self._losses[-1])
+            self._optimizer.zero_grad()
+            (loss + penalty(self._pulls)).backward()
+            self._optimizer.step()
+            progress.advance_to(self._step)
+            if len(self._losses) < self._steps:
+                self._save_if_due()
+
+    def _measure(self, dev: Items, measure: Measure) -> float:
+        """End an epoch: measure it, and keep its weights if they are the best."""
+        shares = probabilities(self._source, self._head, dev)
+        if not np.isfinite(shares).all():
+            # What the last step did shows in no loss.
+            raise diverged(f"{self._step}", math.nan)
+        reached = measure(shares)
+        if reached > max((epoch.development for epoch in self._epochs), default=-math.inf):
+            self._best = [parameter.detach().clone() for parameter in self._parameters]
+        self._epochs.append(Epoch(float(np.mean(self._losses)), reached))
+        self._losses = []
+        return reached
+
+    def _save_if_due(self) -> None:
+        if time.monotonic() - self._saved >= checkpoint.CHECKPOINT_SECONDS:
+            self._save()
+            self._saved = time.monotonic()
+
+    def _save(self) -> None:
+        tensors = {f"weight.{index}": parameter.detach() for index, parameter in enumerate(self._parameters)}
+        tensors |= {f"best.{index}": value for index, value in enumerate(self._best)}
+        for index, values in self._optimizer.state_dict()["state"].items():
+            tensors |= {f"state.{index}.{name}": value for name, value in values.items()}
+        state = {"epochs": [as_json(epoch) for epoch in self._epochs], "losses": self._losses}
+        checkpoint.write_checkpoint(self._checkpoint, tensors, state)
+
+    def _resume(self) -> None:
+        found = checkpoint.read_checkpoint(self._checkpoint)
+        if found is None:
+            return
+        tensors, state = found
+        for index, parameter in enumerate(self._parameters):
+            parameter.data.copy_(tensors[f"weight.{index}"])
+        self._best = [tensors[f"best.{index}"] for index in range(len(self._parameters)) if f"best.{index}" in tensors]
+        own = self._optimizer.state_dict()
+        own["state"] = defaultdict(dict)
+        for name, value in tensors.items():
+            if name.startswith("state."):
+                _, index, key = name.split(".")
+                own["state"][int(index)][key] = value
+        self._optimizer.load_state_dict(own)
+        self._epochs = from_json(list[Epoch], state["epochs"], self._checkpoint)
+        self._losses = state["losses"]
+        logger.info(f"continuing after {self._step:,} steps")
 
 
 def _optimizer(parameters: list[nn.Parameter], config: SuperviseConfig) -> torch.optim.Optimizer:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.hub.repository import locate
-from paranmt_hf.training.supervised.config import SuperviseConfig, SupervisedRecord
+from paranmt_hf.training.supervised.config import CHECKPOINT, SuperviseConfig, SupervisedRecord
 from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import values_for
@@ -56,7 +56,8 @@ def supervise(
 ) -> Supervised:
     """Train an encoder, and a head over its vectors, for a supervised task.
 
-    Equal settings give the same bytes on one machine. An interrupted run starts again.
+    Equal settings give the same bytes on one machine, also if the run was interrupted: the same command continues from
+    the last checkpoint.
 
     Args:
         data: Folder with the files of the task in SentEval's layout (SICK, SST).
@@ -78,8 +79,16 @@ def supervise(
     setup = resolve_task(data, config, encoder)
 
     def make(work: Path, folder: Path) -> SupervisedRecord:
-        model, record = train_task(setup)
+        model, record = train_task(setup, work)
         model.save_pretrained(folder)
         return record
 
-    return run(out, setup.settings, SupervisedRecord, make, result=Supervised, command="supervise")
+    return run(
+        out,
+        setup.settings,
+        SupervisedRecord,
+        make,
+        result=Supervised,
+        command="supervise",
+        holds=lambda work: (work / CHECKPOINT).exists(),
+    )

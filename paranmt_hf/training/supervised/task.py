@@ -16,7 +16,7 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import unpacked_sequences
 from paranmt_hf.encoders.units import UnitCounter, lookup
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.transfer_data import JUDGEMENTS, TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import target_distributions
@@ -24,7 +24,7 @@ from paranmt_hf.hub.repository import plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
 from paranmt_hf.training.prepare import build_for
-from paranmt_hf.training.supervised.config import SuperviseConfig, SupervisedRecord, SupervisedSettings
+from paranmt_hf.training.supervised.config import CHECKPOINT, SuperviseConfig, SupervisedRecord, SupervisedSettings
 from paranmt_hf.training.supervised.fitting import (
     FixedVectors,
     Items,
@@ -97,8 +97,8 @@ def _check_labels(task: TransferTask) -> None:
             )
 
 
-def train_task(setup: TaskSetup) -> tuple[SupervisedModel, SupervisedRecord]:
-    """Train the head, and the encoder below it; returns the model and its record."""
+def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, SupervisedRecord]:
+    """Train the head, and the encoder below it, with checkpoints in `work`; returns the model and its record."""
     config, task = setup.config, setup.task
     texts = list(dict.fromkeys(text for part in task.parts.values() for side in part.sides for text in side))
     row_of = {text: row for row, text in enumerate(texts)}
@@ -114,20 +114,26 @@ def train_task(setup: TaskSetup) -> tuple[SupervisedModel, SupervisedRecord]:
         source = TrainedEncoder(encoder, take_apart(list(encoder)).parts, bags)
     trained = sum(weights.numel() for weights in chain(source.tables, *source.dense, head.parameters()))
 
-    with unpacked_sequences(encoder.modules()):
-        labels = task.parts["dev"].labels
-        epochs = fit_head(
-            source,
-            head,
-            items["train"],
-            items["dev"],
-            config,
-            lambda shares: next(iter(_figures(task.name, shares, labels, "dev").values())),
-        )
-        figures = {
-            name: _figures(task.name, probabilities(source, head, items[name]), task.parts[name].labels, name)
-            for name in ("dev", "test")
-        }
+    try:
+        with unpacked_sequences(encoder.modules()):
+            labels = task.parts["dev"].labels
+            epochs = fit_head(
+                source,
+                head,
+                items["train"],
+                items["dev"],
+                config,
+                lambda shares: next(iter(_figures(task.name, shares, labels, "dev").values())),
+                work,
+            )
+            figures = {
+                name: _figures(task.name, probabilities(source, head, items[name]), task.parts[name].labels, name)
+                for name in ("dev", "test")
+            }
+    except DivergedError:
+        # It is of no use, and must not keep a run with another rate from the folder.
+        (work / CHECKPOINT).unlink(missing_ok=True)
+        raise
     if isinstance(source, TrainedEncoder):
         source.put_back()
     model = SupervisedModel(encoder, head.eval())
@@ -218,4 +224,4 @@ def _figures(task: str, shares: np.ndarray, labels: np.ndarray, part: str) -> di
         }
     except InputError as error:
         where = f"{task}, {part} items (first: predictions, second: gold scores)"
-        raise InputError(f"{where}: {error}; lower `learning_rate`") from None
+        raise DivergedError(f"{where}: {error}; lower `learning_rate`") from None

@@ -11,6 +11,7 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.sequences import unpacked_sequences
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer_heads import target_distributions
+from paranmt_hf.training import checkpoint
 from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.training.supervised.fitting import FixedVectors, Items, TrainedEncoder, fit_head, probabilities
 from tests.training.supervised.toys import TEXTS, cut, encoder, head_of, items_of
@@ -81,14 +82,14 @@ def plain(model, head, items, config):
         pytest.param("word+lstm", "initialised", "adagrad", marks=pytest.mark.slow),
     ],
 )
-def test_equal_to_whole_tables_and_autograd(model, way, optimizer):
+def test_equal_to_whole_tables_and_autograd(tmp_path, model, way, optimizer):
     own, other = encoder(model), encoder(model)
     head, head2, items, config = head_of(**width(own)), head_of(**width(own)), items_of(), settings(way, optimizer)
     before = flat(own.parameters())
     source = source_of(own)
     with unpacked_sequences(own.modules()):
         # A figure that rises keeps the last epoch.
-        fit_head(source, head, items, items, config, rising())
+        fit_head(source, head, items, items, config, rising(), tmp_path)
     source.put_back()
     plain(other, head2, items, config)
     torch.testing.assert_close(flat(own.parameters()), flat(other.parameters()), atol=2e-6, rtol=1e-4)
@@ -105,12 +106,12 @@ def rising():
     return lambda shares: float(next(figures))
 
 
-def test_rows_of_other_words_rest():
+def test_rows_of_other_words_rest(tmp_path):
     model = encoder()
     before = model[0].weight.clone()
     source = source_of(model)
     assert len(source.tables[0]) < len(before)
-    fit_head(source, head_of(), items_of(), items_of(), settings("initialised"), rising())
+    fit_head(source, head_of(), items_of(), items_of(), settings("initialised"), rising(), tmp_path)
     source.put_back()
     row_of = {unit: row for row, unit in enumerate(model[0].units)}
     moved = (model[0].weight != before).any(dim=1)
@@ -130,7 +131,7 @@ def test_vectors_under_training_are_those_of_encode(model):
     np.testing.assert_allclose(own.encode(TEXTS), expected, atol=1e-6)
 
 
-def test_the_loss_by_hand():
+def test_the_loss_by_hand(tmp_path):
     """A score of 3.6 has mass 0.4 on 3 and 0.6 on 4; its divergence from equal shares is ln 5 less its entropy."""
     items = Items(np.array([[0], [1]]), torch.from_numpy(target_distributions(np.array([3.6]))))
     head = head_of(classes=list("12345"), values=[1.0, 2.0, 3.0, 4.0, 5.0])
@@ -139,47 +140,87 @@ def test_the_loss_by_hand():
     source = FixedVectors(torch.zeros(2, 4))
     np.testing.assert_allclose(probabilities(source, head, items), np.full((1, 5), 0.2))
     config = settings("fixed", epochs=1, lambda_s=0.0)
-    (epoch,) = fit_head(source, head, items, items, config, rising())
+    (epoch,) = fit_head(source, head, items, items, config, rising(), tmp_path)
     entropy = -(0.4 * np.log(0.4) + 0.6 * np.log(0.6))
     assert epoch.loss == pytest.approx(np.log(5) - entropy, rel=1e-5)
 
 
-def test_the_best_epoch_is_kept():
+def test_the_best_epoch_is_kept(tmp_path):
     """The first of equals; the result is that of a run that ends there."""
     vectors = torch.randn(13, 4, generator=torch.Generator().manual_seed(1))
     found = {}
     for name, figures, epochs in (("kept", [0.2, 0.5, 0.5, 0.1], 4), ("two", [0.2, 0.5], 2)):
         figures, head = iter(figures), head_of()
         config = settings("fixed", epochs=epochs)
-        course = fit_head(FixedVectors(vectors), head, items_of(), items_of(), config, lambda shares: next(figures))  # noqa: B023
+        measure = lambda shares: next(figures)  # noqa: B023, E731
+        course = fit_head(FixedVectors(vectors), head, items_of(), items_of(), config, measure, tmp_path / name)
         found[name] = flat(head.parameters())
         assert len(course) == epochs
     assert torch.equal(found["kept"], found["two"])
 
 
-def test_the_number_of_threads_changes_nothing():
+class Stopped(FixedVectors):
+    """Counts the steps, and is interrupted in one of them."""
+
+    def __init__(self, matrix, step=None):
+        super().__init__(matrix)
+        self.step, self.steps = step, 0
+
+    def vectors(self, sentences):
+        self.steps += 1
+        if self.steps == self.step:
+            raise KeyboardInterrupt
+        return super().vectors(sentences)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
+@pytest.mark.parametrize("step", [2, 4, 6])
+def test_an_interrupted_run_continues(tmp_path, monkeypatch, optimizer, step):
+    """Within an epoch, at the begin of one, and in the last step; of three in each epoch."""
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
+    vectors = torch.randn(13, 4, generator=torch.Generator().manual_seed(1))
+    config, shares = settings("fixed", optimizer, epochs=2), lambda shares: float(shares[0, 0])
+
+    def train(source, head, folder):
+        return fit_head(source, head, items_of(), items_of(seed=2), config, shares, folder)
+
+    whole, head = head_of(), head_of()
+    expected = train(FixedVectors(vectors), whole, tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train(Stopped(vectors, step), head, tmp_path / "stopped")
+    again, rest = head_of(), Stopped(vectors)
+    assert train(rest, again, tmp_path / "stopped") == expected
+    assert rest.steps == 6 - (step - 1)
+    assert torch.equal(flat(again.parameters()), flat(whole.parameters()))
+    # What is finished is only restored.
+    assert train(Stopped(vectors, 1), again, tmp_path / "stopped") == expected
+
+
+def test_the_number_of_threads_changes_nothing(tmp_path):
     vectors = torch.randn(13, 4, generator=torch.Generator().manual_seed(1))
     threads, found = torch.get_num_threads(), []
     for count in (1, 2):
         torch.set_num_threads(count)
         head = head_of()
-        fit_head(FixedVectors(vectors), head, items_of(), items_of(), settings("fixed"), rising())
+        fit_head(
+            FixedVectors(vectors), head, items_of(), items_of(), settings("fixed"), rising(), tmp_path / f"{count}"
+        )
         found.append(flat(head.parameters()))
         assert torch.get_num_threads() == count
     torch.set_num_threads(threads)
     assert torch.equal(*found)
 
 
-def test_a_last_step_that_diverges():
+def test_a_last_step_that_diverges(tmp_path):
     """It shows in no loss, for there is no step after it."""
     source = FixedVectors(torch.randn(13, 4, generator=torch.Generator().manual_seed(1)))
     source.vectors = source.all_vectors
     source.all_vectors = lambda sentences: torch.full((len(sentences), 4), float("nan"))
     with pytest.raises(InputError, match="the loss of step 3 is nan"):
-        fit_head(source, head_of(), items_of(), items_of(), settings("fixed", epochs=1), rising())
+        fit_head(source, head_of(), items_of(), items_of(), settings("fixed", epochs=1), rising(), tmp_path)
 
 
-def test_a_loss_that_is_no_number():
+def test_a_loss_that_is_no_number(tmp_path):
     vectors = torch.full((13, 4), float("inf"))
     with pytest.raises(InputError, match="the loss of step 1 is nan; lower the learning rate"):
-        fit_head(FixedVectors(vectors), head_of(), items_of(), items_of(), settings("fixed"), rising())
+        fit_head(FixedVectors(vectors), head_of(), items_of(), items_of(), settings("fixed"), rising(), tmp_path)

@@ -13,6 +13,8 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.transfer_data import read_tasks
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
+from paranmt_hf.training import checkpoint
+from paranmt_hf.training.supervised import task
 from paranmt_hf.training.supervised.config import SupervisedRecord
 from tests.cli.commands import fails
 from tests.evaluation.toys import SICK_HEADER, WORDS, write, write_all
@@ -104,6 +106,32 @@ def test_the_same_command_gives_the_same_bytes_and_is_not_repeated(made, folder)
         run(made, folder / "one", "SICK-E", "word,trigram", seed=2)
     other = run(made, folder / "three", "SICK-E", "word,trigram", seed=2)
     assert other.record.epochs != first.record.epochs
+
+
+@pytest.mark.parametrize(("start", "way"), [(None, "scratch"), ("lstm", "regularised")])
+def test_an_interrupted_command_continues_to_the_same_bytes(made, folder, monkeypatch, start, way):
+    """Of three epochs with one step each, the third is interrupted after it was measured."""
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
+    run(made, folder / "whole", "SICK-E", start, way=way)
+    measured = []
+
+    def figures(*arguments):
+        measured.append(arguments)
+        if len(measured) == 3:
+            raise KeyboardInterrupt
+        return own(*arguments)
+
+    own = task._figures
+    monkeypatch.setattr(task, "_figures", figures)
+    with pytest.raises(KeyboardInterrupt):
+        run(made, folder / "out", "SICK-E", start, way=way)
+    with pytest.raises(InputError, match="holds unfinished work with other settings: training.seed"):
+        run(made, folder / "out", "SICK-E", start, way=way, seed=2)
+    assert run(made, folder / "out", "SICK-E", start, way=way).fresh
+    # The third epoch once more, and both parts at the end.
+    assert len(measured) == 3 + 1 + 2
+    assert bytes_of(folder / "whole") == bytes_of(folder / "out")
+    assert not (folder / "out.work").exists()
 
 
 def test_pulled_back_with_all_might_it_stays(made, folder):
