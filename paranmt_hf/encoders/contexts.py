@@ -6,8 +6,7 @@ Words that are in no sentence are encoded alone. Not in the papers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import PreTrainedTokenizerFast
 
+from paranmt_hf.encoders.distillation import Kept
 from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import word_normalizer, word_pre_tokenizer
@@ -27,18 +27,6 @@ SENTENCES_AT_ONCE, BLOCK = 32, 5_000
 NO_LIMIT = 2**31
 
 Tensors = dict[str, torch.Tensor]
-
-
-class Kept(Protocol):
-    """Stores the state of reading text, so that it continues after an interruption."""
-
-    def read(self) -> Tensors | None:
-        """Return the last state; None if there is none."""
-        ...
-
-    def offer(self, state: Callable[[], Tensors]) -> None:
-        """Store a state if one is due; it is only computed then."""
-        ...
 
 
 def first_holders(bags: Bags, seen: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import Count, Group, Range, check
+
+if TYPE_CHECKING:
+    import torch
 
 Encode = Callable[[list[str]], np.ndarray]
 # Words that are encoded at once.
@@ -25,6 +28,18 @@ SIF_A = 1e-3
 FREQUENT = Group("most_frequent", "Which words get a vector.")
 READING = Group("reading", "How words are read in sentences, instead of alone.")
 REDUCTION = Group("reduction", "How vectors are weighted and reduced.")
+
+
+class Kept(Protocol):
+    """Stores unfinished work, so that it continues after an interruption."""
+
+    def read(self) -> dict[str, torch.Tensor] | None:
+        """Return the last state; None if there is none."""
+        ...
+
+    def offer(self, state: Callable[[], dict[str, torch.Tensor]]) -> None:
+        """Store a state if one is due; it is only computed then."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -58,9 +73,15 @@ class DistillConfig:
             )
 
 
-def distill(words: Sequence[str], encoders: Sequence[Encode], config: DistillConfig) -> WordVectors:
-    """Distill vectors of words without context; the root mean square of their lengths is 1."""
-    matrix = _side_by_side([_alone(words, encode) for encode in encoders])
+def distill(
+    words: Sequence[str], encoders: Sequence[Encode], config: DistillConfig, kept: Sequence[Kept] = ()
+) -> WordVectors:
+    """Distill vectors of words without context; the root mean square of their lengths is 1.
+
+    `kept` has a store for the unfinished work of each encoder; without them an interrupted call starts again.
+    """
+    stores: Sequence[Kept | None] = kept or [None] * len(encoders)
+    matrix = _side_by_side([_alone(words, *part) for part in zip(encoders, stores, strict=True)])
     if config.dimension is not None or config.remove:
         matrix = matrix @ components(matrix, config.dimension, config.remove)
     if not config.unweighted:
@@ -95,12 +116,18 @@ def distill_in_context(
     return WordVectors(list(words), _scaled(matrix))
 
 
-def _alone(words: Sequence[str], encode: Encode) -> np.ndarray:
-    parts = []
-    with Progress("distill", len(words), unit="words") as progress:
-        for start in range(0, len(words), WORDS_AT_ONCE):
+def _alone(words: Sequence[str], encode: Encode, kept: Kept | None) -> np.ndarray:
+    import torch
+
+    found = kept.read() if kept is not None else None
+    parts = [] if found is None else [found["vectors"].numpy()]
+    done = sum(map(len, parts))
+    with Progress("distill", len(words), done=done, unit="words") as progress:
+        for start in range(done, len(words), WORDS_AT_ONCE):
             parts.append(np.asarray(encode(list(words[start : start + WORDS_AT_ONCE])), np.float32))
             progress.advance_to(min(start + WORDS_AT_ONCE, len(words)))
+            if kept is not None:
+                kept.offer(lambda: {"vectors": torch.from_numpy(np.concatenate(parts))})
     return np.concatenate(parts)
 
 

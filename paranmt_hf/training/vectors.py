@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Minimum number of sentences whose averages have the principal components.
 SAMPLE = 50_000
-# Seconds between two checkpoints of the states of words, hundreds of megabytes.
+# Seconds between two checkpoints, of hundreds of megabytes for words in sentences.
 CHECKPOINT_SECONDS = 60.0
 
 
@@ -111,8 +111,8 @@ def distill_vectors(
 ) -> DistilledVectors:
     """Distill word vectors from SentenceTransformers, which encode words alone or in sentences.
 
-    With `contexts`, states of words are kept in `<out>.work`; after an interruption the same command continues with
-    them, and the result has the same bytes.
+    What the encoders gave is kept in `<out>.work`; after an interruption the same command continues with it, and the
+    result has the same bytes.
 
     Args:
         models: Folders or Hub ids; the vectors of several are concatenated and reduced together.
@@ -154,10 +154,11 @@ def distill_vectors(
 
     def make(work: Path, file: Path) -> VectorsRecord:
         encoders = _encoders(located, words, config)
+        kept = [_States(work / f"states-{index}.safetensors") for index in range(len(encoders))]
         if config.contexts is None:
-            vectors = distill(words, [partial(_encode, encoder) for encoder in encoders], config)
+            vectors = distill(words, [partial(_encode, encoder) for encoder in encoders], config, kept)
         else:
-            vectors = _in_context(words, counts, encoders, sentences, config, work)
+            vectors = _in_context(words, counts, encoders, sentences, config, kept)
         write_vectors(file, vectors)
         return VectorsRecord(
             settings=settings,
@@ -194,7 +195,7 @@ def _encoders(models: Sequence[Model], words: list[str], config: DistillConfig) 
 
 
 class _States:
-    """The states of words in one encoder so far, in a file of the work folder."""
+    """What one encoder gave so far, vectors or states of words, in a file of the work folder."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._saved = path, time.monotonic()
@@ -241,7 +242,7 @@ def _in_context(
     encoders: Sequence[SentenceEncoder],
     sentences: PairsAndText,
     config: DistillConfig,
-    work: Path,
+    kept: Sequence[_States],
 ) -> WordVectors:
     """Word vectors from the states of words in sentences."""
     import torch
@@ -253,10 +254,9 @@ def _in_context(
     known = lookup(Vocabulary("word", [UNKNOWN, *words]))
     total = sum(len(column) for column in sentences.columns())
     states = []
-    for index, encoder in enumerate(encoders):
-        kept = _States(work / f"states-{index}.safetensors")
+    for encoder, own in zip(encoders, kept, strict=True):
         found = mean_states(
-            encoder, known, sentences.columns(), total, config.contexts, kept, in_bf16=config.precision == "bf16"
+            encoder, known, sentences.columns(), total, config.contexts, own, in_bf16=config.precision == "bf16"
         )
         states.append(found[1:])
     (table,) = WordTokenizer().tables(_every(sentences.columns(), max(1, total // SAMPLE)))

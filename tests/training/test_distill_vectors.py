@@ -12,6 +12,7 @@ from paranmt_hf.encoders.distillation import DistillConfig, components, distill
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import read_vectors
+from paranmt_hf.training import vectors as workflow
 from paranmt_hf.training.vectors import distill_vectors
 from tests.training.toys import encoder_of
 
@@ -88,6 +89,32 @@ def test_file_is_written_and_read_again(tmp_path, model, name):
     first = (tmp_path / name).read_bytes()
     distill_vectors(model, tmp_path / name, data=[tmp_path / "p.parquet"], config=config)
     assert (tmp_path / name).read_bytes() == first
+
+
+def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
+    """Of two encoders, the second is interrupted at its second part of three."""
+    monkeypatch.setattr(distillation, "WORDS_AT_ONCE", 3)
+    monkeypatch.setattr(workflow, "CHECKPOINT_SECONDS", 0)
+    (tmp_path / "words").write_text("a\nb\nc\nd\ne\nf\ng\n", encoding="utf8")
+    calls, encode = [], workflow._encode
+
+    def stopped(encoder, texts):
+        calls.append(texts)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return encode(encoder, texts)
+
+    def distilled(name):
+        config = DistillConfig(dimension=3)
+        distill_vectors([model, model], tmp_path / name, vocabulary=tmp_path / "words", config=config)
+        return (tmp_path / name).read_bytes()
+
+    whole = distilled("whole")
+    monkeypatch.setattr(workflow, "_encode", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        distilled("cut")
+    assert distilled("cut") == whole and len(calls) == 5 + 2
+    assert not (tmp_path / "cut.work").exists()
 
 
 def test_vocabulary_file(tmp_path, model):

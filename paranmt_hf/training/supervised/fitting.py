@@ -274,8 +274,8 @@ class _Fitting:
         own["state"] = defaultdict(dict)
         for name, value in tensors.items():
             if name.startswith("state."):
-                _, index, key = name.split(".")
-                own["state"][int(index)][key] = value
+                _, number, key = name.split(".")
+                own["state"][int(number)][key] = value
         self._optimizer.load_state_dict(own)
         self._epochs = from_json(list[Epoch], state["epochs"], self._checkpoint)
         self._losses = state["losses"]
