@@ -18,6 +18,7 @@ from paranmt_hf.evaluation.results import Results, Row
 from paranmt_hf.evaluation.similarities import pair_cosines
 from paranmt_hf.evaluation.transfer_data import TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import (
+    GRIDS,
     MOST_PASSES,
     PASSES,
     LabelledVectors,
@@ -75,9 +76,14 @@ def evaluate_transfer(
             items = task.parts["all" if task.way == "nested" else "train"]
             check_folds(items.labels, 1 if task.way == "dev" else config.folds, task.name, nested=task.way == "nested")
     name = name or type(encoder).__name__
-    store = _VectorStore(encoder, name)
+    store = _VectorStore(encoder, name, scaled=config.scaled)
     rows = [_evaluate_task(task, store, config) for task in tasks]
     said = [*(note for task in tasks for note in task.notes), *getattr(encoder, "notes", ())]
+    if edges := [row.name for row in rows if _at_the_edge(row, tasks)]:
+        said.append(
+            f"Of {', '.join(edges)} the largest C of the grid was chosen, which means that vectors are short for it: "
+            "evaluate them scaled."
+        )
     if left_out:
         said.append(f"Left out, because the files are not there: {', '.join(left_out)}.")
     if zeros := sum(row.details["zero_vectors"] for row in rows):
@@ -99,6 +105,13 @@ def evaluate_transfer(
     )
 
 
+def _at_the_edge(row: Row, tasks: Sequence[TransferTask]) -> bool:
+    """Whether most tests of a task chose the weakest penalty."""
+    (way,) = (task.way for task in tasks if task.name == row.name)
+    chosen = row.details["penalties"]
+    return way != "relatedness" and 2 * chosen.count(max(GRIDS[way])) > len(chosen)
+
+
 def averages(rows: Sequence[Row]) -> list[Row]:
     """Compute the averages of `AVERAGES` for which all tasks are given."""
     figures = {row.name: row.main for row in rows}
@@ -112,8 +125,8 @@ def averages(rows: Sequence[Row]) -> list[Row]:
 class _VectorStore:
     """Vectors of the sentences of one task, each encoded once; both tasks of SICK share theirs."""
 
-    def __init__(self, encoder: Encoder, name: str) -> None:
-        self._encoder, self._name = encoder, name
+    def __init__(self, encoder: Encoder, name: str, *, scaled: bool = False) -> None:
+        self._encoder, self._name, self._scaled = encoder, name, scaled
         self._rows: dict[str, int] = {}
         self.vectors = np.empty((0, 0), np.float32)
 
@@ -130,6 +143,8 @@ class _VectorStore:
                 blocks.append(self._block(encoder, texts[start : start + _BLOCK], task.name))
                 progress.advance_to(min(start + _BLOCK, len(texts)))
         self.vectors = np.concatenate(blocks)
+        if self._scaled and self.vectors.any():
+            self.vectors /= np.linalg.norm(self.vectors, axis=1).mean()
 
     def _block(self, encoder: Encoder, texts: list[str], task: str) -> np.ndarray:
         vectors = np.asarray(encoder.encode(texts), np.float32)

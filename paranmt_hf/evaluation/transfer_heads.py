@@ -56,10 +56,13 @@ class TransferConfig:
     Attributes:
         folds: Folds of cross-validation; published figures have 10, and 5 are quicker.
         seed: Seed of the folds, and of the start and order of training of SICK-R.
+        scaled: Divide the vectors of each task by their mean length, so that the penalties suit short vectors too,
+            such as averages of words; SentEval takes vectors as they are.
     """
 
     folds: Annotated[int, Range(at_least=2, at_most=100)] = 10
     seed: Seed = 1111
+    scaled: bool = False
 
     def __post_init__(self) -> None:
         check(self)
@@ -69,6 +72,7 @@ class TransferConfig:
         return {
             "folds": self.folds,
             "seed": self.seed,
+            "scaled": self.scaled,
             "head": "scikit-learn LogisticRegression, its defaults but for C",
             "grid": dict(zip(("MR CR SUBJ MPQA", "TREC MRPC", "SST SICK-E"), map(list, GRIDS.values()), strict=True)),
             "relatedness": "softmax over 5 classes, squared error, Adam",

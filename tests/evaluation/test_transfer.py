@@ -192,6 +192,23 @@ def test_vectors_of_zeros_are_counted(folder):
     assert "72 sentences have a vector of zeros." in record.text()
 
 
+def test_short_vectors(folder):
+    """SentEval's penalties are too strong for them, which the result says; scaled, their length does not matter."""
+    tasks, _ = read_tasks(folder, ["CR", "TREC"])
+
+    def run(factor, **settings):
+        noise = np.random.default_rng(1).standard_normal((8, 8)).astype(np.float32)
+        encoder = Broken(lambda texts: factor * np.asarray(FirstWord().encode(texts), np.float32) @ noise)
+        return evaluate_transfer(encoder, tasks, config=TransferConfig(folds=3, **settings))
+
+    short, scaled, long = run(0.01), run(0.01, scaled=True), run(64, scaled=True)
+    edges = [note for note in short.notes if "largest C" in note]
+    assert len(edges) == 1 and edges[0].startswith("Of TREC the")
+    assert short.tables["Task"][1].details["penalties"] == [32.0]
+    assert [row.values for row in scaled.tables["Task"]] == [row.values for row in long.tables["Task"]]
+    assert scaled.value("TREC") > short.value("TREC") and scaled.settings["scaled"] is True
+
+
 @pytest.mark.slow
 def test_real_data_and_vectors(shared_data):
     """100-dimensional GloVe on the real files; SentEval's program gives 72.64/80.86 and 75.75."""
