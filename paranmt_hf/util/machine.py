@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
@@ -154,9 +155,13 @@ def compiled(*, fast: bool = False, **options: Any) -> Callable[[Function], Func
 
     def compile_(function: Function) -> Function:
         try:
+            # The cache stores classes of named tuples by name, and fails where a later version has none of that name.
+            # Its files are called after the function, so each version of the source file gets files of its own.
+            source = Path(function.__code__.co_filename).read_bytes()
+            function.__qualname__ += f"-{hashlib.sha256(source).hexdigest()[:12]}"
             return njit(cache=True, **options)(function)
-        except RuntimeError:
-            # Neither the package's folder, the user's nor NUMBA_CACHE_DIR can be written.
+        except (OSError, RuntimeError):
+            # There is no source, or neither the package's folder, the user's nor NUMBA_CACHE_DIR can be written.
             return njit(**options)(function)
 
     return compile_

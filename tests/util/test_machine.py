@@ -1,7 +1,11 @@
-"""Limits of control groups, and sizes of folders."""
+"""Limits of control groups, sizes of folders, and compiled loops."""
 
+import importlib
+import sys
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_limit
@@ -74,3 +78,37 @@ def test_the_size_of_a_folder(tmp_path):
     assert folder_size(tmp_path, -1)[1] is False
     assert folder_size(tmp_path / "none", 60) == (0, True)
     assert free_space(tmp_path / "none" / "there") > 0 and free_space(Path("/")) > 0
+
+
+KERNEL = """
+from typing import NamedTuple
+import numpy as np
+from paranmt_hf.util.machine import compiled
+
+class {name}(NamedTuple):
+    rows: np.ndarray
+    {more}
+
+@compiled()
+def total(table):
+    return table.rows.sum()
+"""
+
+
+def test_a_cache_of_another_version_does_not_hinder(tmp_path, monkeypatch):
+    """Whose named tuple has another name, so that the classes in its index of the same function are gone."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def run(name, more, *others):
+        (tmp_path / "a_kernel.py").write_text(KERNEL.format(name=name, more=more))
+        sys.modules.pop("a_kernel", None)
+        importlib.invalidate_caches()
+        module = importlib.import_module("a_kernel")
+        assert module.total(getattr(module, name)(np.arange(4), *others)) == 6
+        return sum(module.total.stats.cache_hits.values())
+
+    assert run("Rows", "") == 0 and run("Rows", "") == 1
+    assert run("WeightedRows", "weight: float", 2.0) == 0
+    # The first version finds its own files again.
+    assert run("Rows", "") == 1

@@ -13,12 +13,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from paranmt_hf.encoders.modules.paranmt_tables import FACTOR
+from paranmt_hf.util.machine import compiled
 
-# Sums may be rounded in another order; infinities and what is not a number stay, for the loop looks for them.
-FAST = {"reassoc", "contract", "arcp", "nsz"}
 # Instead of the row of an n-gram. Row 0 is the placeholder's, which no n-gram has.
 MISSING, DROPPED = 0, -1
 MOST_COUNTED = 255
@@ -82,7 +80,7 @@ class _Room(NamedTuple):
     entering: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _next_uniform(random: np.ndarray) -> float:
     """Draw from [0, 1): SplitMix64 (Steele, Lea and Flood 2014), whose state is one number."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -93,7 +91,7 @@ def _next_uniform(random: np.ndarray) -> float:
     return float(bits >> np.uint64(11)) * 2.0**-53
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def bucket_of(words: np.ndarray, start: int, size: int, hidden: int, buckets: int) -> np.int64:
     """Hash an n-gram, see `ngram_buckets`.
 
@@ -110,7 +108,7 @@ def bucket_of(words: np.ndarray, start: int, size: int, hidden: int, buckets: in
     return np.int64(value % np.uint64(buckets))
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_buckets(words: np.ndarray, bounds: np.ndarray, order: int, placeholder: bool, counts: np.ndarray) -> None:
     """Count the n-grams of sentences by bucket, up to 255.
 
@@ -132,7 +130,7 @@ def count_buckets(words: np.ndarray, bounds: np.ndarray, order: int, placeholder
                         counts[bucket] += 1
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
     total = np.float32(0)
     for k in range(len(left)):
@@ -140,19 +138,19 @@ def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
     return total
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def _add(target: np.ndarray, factor: float, row: np.ndarray) -> None:
     for k in range(len(target)):
         target[k] += factor * row[k]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def _scale(target: np.ndarray, factor: float) -> None:
     for k in range(len(target)):
         target[k] *= factor
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def _step(gradient: np.ndarray, row: np.ndarray, alpha: float, hidden: np.ndarray) -> None:
     """Add a row to the gradient, and the hidden vector to the row."""
     for k in range(len(row)):
@@ -161,7 +159,7 @@ def _step(gradient: np.ndarray, row: np.ndarray, alpha: float, hidden: np.ndarra
         row[k] = value + alpha * hidden[k]
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def _predict(
     target: int,
     hidden: np.ndarray,
@@ -195,7 +193,7 @@ def _predict(
     return linear + math.log(product)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _find_ngrams(words: np.ndarray, model: Tables, sampling: Sampling, random: np.ndarray, room: _Room) -> int:
     """Find the rows of a sentence's n-grams, except for dropped ones; returns their number."""
     length, wide, count = len(words), model.order - 1, 0
@@ -220,7 +218,7 @@ def _find_ngrams(words: np.ndarray, model: Tables, sampling: Sampling, random: n
     return count
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _exchange(words: np.ndarray, at: int, model: Tables, room: _Room) -> tuple[int, int]:
     """Find the rows that leave the context when a word becomes the placeholder, and those that enter it; how many."""
     leaving, entering = 1, 1
@@ -239,7 +237,7 @@ def _exchange(words: np.ndarray, at: int, model: Tables, room: _Room) -> tuple[i
     return leaving, entering
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def _gather(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, total: np.ndarray) -> int:
     """Add rows to the sum of the context and count their copies; returns the increase of the sum of squares."""
     rise = 0
@@ -250,7 +248,7 @@ def _gather(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, total: np.
     return rise
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def _settle(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, delta: np.ndarray, trained: bool) -> None:
     """Apply the gradients of the rows of a sentence, and reset the counts of copies."""
     for row in rows:
@@ -259,7 +257,7 @@ def _settle(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, delta: np.
         copies[row] = 0
 
 
-@njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(fast=True)
 def train_sentences(
     words: np.ndarray,
     bounds: np.ndarray,
