@@ -139,19 +139,19 @@ def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
 
 
 @compiled(fast=True)
-def _add(target: np.ndarray, factor: float, row: np.ndarray) -> None:
+def _add(target: np.ndarray, factor: np.float32, row: np.ndarray) -> None:
     for k in range(len(target)):
         target[k] += factor * row[k]
 
 
 @compiled(fast=True)
-def _scale(target: np.ndarray, factor: float) -> None:
+def _scale(target: np.ndarray, factor: np.float32) -> None:
     for k in range(len(target)):
         target[k] *= factor
 
 
 @compiled(fast=True)
-def _step(gradient: np.ndarray, row: np.ndarray, alpha: float, hidden: np.ndarray) -> None:
+def _step(gradient: np.ndarray, row: np.ndarray, alpha: np.float32, hidden: np.ndarray) -> None:
     """Add a row to the gradient, and the hidden vector to the row."""
     for k in range(len(row)):
         value = row[k]
