@@ -8,13 +8,12 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from paranmt_hf.cli.command import Command, reworded, with_flags
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, perhaps
 from paranmt_hf.util.files import replacing, result_file, write_result
 from paranmt_hf.util.settings import Expands
 from paranmt_hf.util.yaml_files import OPTIONS_FILE, as_yaml, read_yaml
@@ -75,9 +74,9 @@ def _run(words: list[str]) -> int:
         return 0 if words[bool(below) :] else 2
     else:
         typed = " ".join(words[: 2 if below else 1])
-        near = get_close_matches(typed, [each.name for each in below] or [*COMMANDS, *FAMILIES])
-        hint = f"perhaps you meant `paranmt {near[0]}`" if near else "`paranmt --help` lists all"
-        print(f"paranmt: there is no command {typed!r}; {hint}", file=sys.stderr)
+        known = [each.name for each in below] or [*COMMANDS, *FAMILIES]
+        hint = perhaps(typed, {name: f"paranmt {name}" for name in known}) or "; `paranmt --help` lists all"
+        print(f"paranmt: there is no command {typed!r}{hint}", file=sys.stderr)
         return 2
     return 0
 

@@ -8,14 +8,13 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, perhaps
 from paranmt_hf.util.settings import (
     Advanced,
     Expected,
@@ -210,9 +209,8 @@ class Command:
                 found |= self.values_of_group(name, value, where)
                 continue
             if name not in known:
-                near = get_close_matches(name, known)
-                hint = f"perhaps you meant {near[0].replace('_', '-')}" if near else "see --help-all"
-                raise InputError(f"{where}: `paranmt {self.name}` has no option {key!r}; {hint}")
+                near = perhaps(name, {each: each.replace("_", "-") for each in known})
+                raise InputError(f"{where}: `paranmt {self.name}` has no option {key!r}{near or '; see --help-all'}")
             if value is None:
                 continue
             expected = known[name].expected
@@ -230,7 +228,9 @@ class Command:
         names = {option.field: option.name for option in self.groups[group]}
         found = {str(key).replace("-", "_"): value for key, value in given.items()}
         if unknown := next((key for key in found if key not in names), None):
-            raise InputError(f"{where}: {unknown!r} is not one of {', '.join(names)}", option=group)
+            raise InputError(
+                f"{where}: {unknown!r} is not one of {', '.join(names)}{perhaps(unknown, names)}", option=group
+            )
         return self.values_of({names[key]: value for key, value in found.items()}, where)
 
     def call(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the result of the function

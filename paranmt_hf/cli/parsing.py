@@ -113,19 +113,17 @@ def _description(command: Command, brief: bool) -> str:
 
 
 def _tyro_field(option: Option, file_values: Mapping[str, Any], flags: Mapping[str, str]) -> tuple[str, Any, Any]:
-    """A field of the dataclass from which tyro makes its parser."""
+    """A field of the dataclass from which tyro makes its parser; all but switches are text, which `_checked` reads."""
     expected = option.expected
     default = file_values.get(option.name, option.default)
-    kind: Any = str if expected.kind is dict else expected.kind
+    kind: Any = bool if expected.kind is bool else str
     if expected.several:
-        if default is not MISSING:
-            # tyro narrows the type to that of a default.
-            default = tuple(float(each) if kind is float else each for each in default or ())
-        kind = tuple[kind, ...]
-    elif expected.optional or default is None:
-        kind = Optional[kind]  # noqa: UP045 - a `Literal` has no `|`
-    if isinstance(default, dict):
-        default = as_written(default)
+        kind = tuple[str, ...]
+        default = default if default is MISSING else tuple(str(as_written(each)) for each in default or ())
+    elif kind is str and default not in (None, MISSING):
+        default = str(as_written(default))
+    if not expected.several and (expected.optional or default is None):
+        kind = Optional[kind]  # noqa: UP045
     text = with_flags(option.help, flags)
     if expected.kind is float and str(expected.range):
         text = f"{text.removesuffix('.')}; {expected.range}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from paranmt_hf.encoders.families import ALIASES, FAMILIES, OF_PAIRS, Family, Kind
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, perhaps
 from paranmt_hf.util.settings import Advanced, Count, Group, Range, check
 
 # Dimensions of the paper's vectors, and the most that are taken for meant.
@@ -70,10 +70,12 @@ class EncoderConfig:
                 f"{elsewhere.name} is trained on text by `paranmt {elsewhere.trained_by}`, and not on pairs; model "
                 f"must be made of {', '.join(OF_PAIRS)}"
             )
-        if not 1 <= len(names) <= 3 or len(set(names)) != len(names) or any(name not in FAMILIES for name in names):
+        unknown = [name for name in names if name not in FAMILIES]
+        if not 1 <= len(names) <= 3 or len(set(names)) != len(names) or unknown:
             raise InputError(
                 f"model must be one to three different ones of {', '.join(OF_PAIRS)}, joined by + or by commas, "
-                f"was {self.model!r}"
+                f"was {self.model!r}{perhaps(unknown[0], [*OF_PAIRS, *ALIASES]) if unknown else ''}",
+                option="model",
             )
         if "+" in self.model and re.search("[,-]", self.model):
             raise InputError(f"model must be joined by + or by commas, not both, was {self.model!r}")

@@ -12,7 +12,7 @@ import numpy as np
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import is_id, nearest, split_revision
+from paranmt_hf.hub.client import is_id, perhaps_path, split_revision
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
@@ -51,10 +51,9 @@ class NamedEncoder:
         """The files of an encoder, unless it is a file of word vectors."""
         path = Path(self.name).expanduser()
         if self.name != EMBEDDED and not path.exists() and not is_id(split_revision(self.name)[0]):
-            near = f" ({str(path.with_name(there))!r} is there)" if (there := nearest(path)) else ""
             raise InputError(
-                f"no encoder {self.name!r}{near}: expected a folder or a file of word vectors that exists, or a Hub "
-                "id like 'organisation/name'"
+                f"no encoder {self.name!r}: expected a folder or a file of word vectors that exists, or a Hub id like "
+                f"'organisation/name'{perhaps_path(self.name, EMBEDDED)}"
             )
         return locate(self.name)
 

@@ -203,9 +203,12 @@ def read_vocabulary(reader: BinReader) -> Sent2VecWords:
 
 def _read_settings(reader: BinReader) -> dict[str, Any]:
     """Read magic number, version and settings."""
-    at = reader.position
-    if (magic := reader.number("i", "the magic number")) != MAGIC:
-        raise reader.wrong("the number that such files begin with,", f"{MAGIC}", magic, at)
+    if reader.number("i", "the magic number") != MAGIC:
+        raise InputError(
+            f"expected a .bin model of the Sent2Vec program, and {reader.name} is none, for it begins otherwise; text "
+            "with a word and its vector on each line is for `paranmt train --vectors`",
+            option="model",
+        )
     at = reader.position
     version = reader.number("i", "the version")
     if version not in (VERSION, FASTTEXT_VERSION):

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import read_lines
 from paranmt_hf.evaluation.sts_data import COLUMNS, StsSet, collect, development_set, read_hub, read_tsv
-from paranmt_hf.hub.client import is_id
+from paranmt_hf.hub.client import is_id, perhaps_path
 from paranmt_hf.hub.repository import ASSETS
 
 # Forty pairs of our own, which the package carries.
@@ -44,7 +44,7 @@ def read_scored_pairs(data: str | Path) -> StsSet:
         raise InputError(
             f"there is no development set {data}: expected {SAMPLE!r}, a TSV or Parquet file (or a folder of Parquet "
             "files) with sentence1, sentence2 and score, the folder of the STS benchmark with sts-dev.csv, or the id "
-            "of a dataset on the Hub"
+            f"of a dataset on the Hub{perhaps_path(str(data), SAMPLE)}"
         )
     if len(np.unique(pairs.gold)) < 2:
         raise InputError(f"{data}: all {len(pairs)} scores are equal, so nothing can agree with them; give others")

@@ -6,11 +6,11 @@ import os
 import re
 import textwrap
 from collections.abc import Iterator
-from difflib import get_close_matches
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, perhaps
 from paranmt_hf.util.files import checksum
 
 if TYPE_CHECKING:
@@ -40,20 +40,20 @@ def split_revision(name: str) -> tuple[str, str | None]:
 
 
 def absent_here(name: str) -> str | None:
-    """Explain that a path is missing: `the folder models holds no 'wort', but 'word'`; None if it may be an id."""
+    """Explain that a path is missing: `the folder models holds no 'wort'`; None if it may be an id."""
     path = Path(name).expanduser()
     if len(path.parts) < 2 or path.exists() or not path.parent.is_dir():
         return None
-    return f"the folder {path.parent} holds no {path.name!r}" + (f", but {near!r}" if (near := nearest(path)) else "")
+    return f"the folder {path.parent} holds no {path.name!r}{perhaps_path(name)}"
 
 
-def nearest(path: Path) -> str | None:
-    """The file or folder with the most similar name in the same folder; None without one."""
-    try:
-        names = sorted(other.name for other in path.expanduser().parent.iterdir())
-    except OSError:
-        return None
-    return next(iter(get_close_matches(path.name, names, n=1)), None)
+def perhaps_path(name: str, *known: str) -> str:
+    """Suggest a known name, or a file or folder next to a missing one; see `perhaps`."""
+    path = Path(name)
+    names: dict[str, str] = {}
+    with suppress(OSError):
+        names = {other.name: str(path.with_name(other.name)) for other in sorted(path.expanduser().parent.iterdir())}
+    return perhaps(path.name, names | {each: each for each in known})
 
 
 def explain_absence(error: BaseException, name: str, kind: str, revision: str | None = None) -> str:

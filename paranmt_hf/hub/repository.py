@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import absent_here, check_download, explain_absence, is_id, nearest, split_revision
+from paranmt_hf.hub.client import absent_here, check_download, explain_absence, is_id, perhaps_path, split_revision
 from paranmt_hf.util.files import check_regular, checksum, link
 
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -103,10 +103,9 @@ def check_name(model: str, *, kind: Kind = "encoder") -> None:
 def _check_id(name: str) -> None:
     """Reject the name of a model that is neither a folder nor a valid Hub id."""
     if not is_id(name):
-        near = nearest(Path(name))
-        there = f" ({str(Path(name).with_name(near))!r} is there)" if near else ""
         raise InputError(
-            f"no model {name!r}{there}: expected a folder that exists or a Hub id like 'organisation/name'"
+            f"no model {name!r}: expected a folder that exists or a Hub id like 'organisation/name'"
+            f"{perhaps_path(name, EMBEDDED)}"
         )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, perhaps
 from paranmt_hf.util.settings import (
     Advanced,
     Count,
@@ -261,7 +261,10 @@ class Decoding:
         """Parse settings, which may be text; `base` provides the missing ones."""
         known = list(ParaphraseConfig.__dataclass_fields__)
         if unknown := [str(field) for field in settings if field not in known]:
-            raise InputError(f"{name}: there is no setting {', '.join(unknown)}; there are {', '.join(known)}")
+            raise InputError(
+                f"{name}: there is no setting {', '.join(unknown)}; there are {', '.join(known)}"
+                f"{perhaps(unknown[0], known)}"
+            )
         if fixed := [field for field in COMMON_SETTINGS if field in settings]:
             raise InputError(f"{name}: {', '.join(fixed)} is the same for all decodings; give it to `search`")
         try:
@@ -300,7 +303,11 @@ def _parsed(text: str) -> dict[str, Any]:
         elif name in SEARCH_WORDS:
             values |= SEARCH_WORDS[name]
         else:
-            raise InputError(f"{text!r}: expected NAME=VALUE with commas between, such as beams=4, found {part!r}")
+            raise InputError(
+                f"{text!r}: expected NAME=VALUE with commas between, such as beams=4, found {part!r}"
+                f"{perhaps(name, list(SEARCH_WORDS))}",
+                option="decodings",
+            )
     return values
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, perhaps
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
@@ -78,7 +78,10 @@ def recipe_names() -> list[str]:
 def read_recipe(name: str) -> Recipe:
     """Read a recipe."""
     if name not in recipe_names():
-        raise InputError(f"recipe must be one of {', '.join(recipe_names())}, was {name!r}", option="recipe")
+        known = recipe_names()
+        raise InputError(
+            f"recipe must be one of {', '.join(known)}, was {name!r}{perhaps(name, known)}", option="recipe"
+        )
     return Recipe(**read_yaml(RECIPES / f"{name}.yaml", "a recipe"))
 
 

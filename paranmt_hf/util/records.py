@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal, Self, TypedDict, TypeVar
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, read_text, write_bytes
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import brief, is_recorded
+from paranmt_hf.util.settings import brief, in_words, is_recorded
 from paranmt_hf.version import __version__
 
 Identity = dict[str, Any]
@@ -159,20 +159,27 @@ def _differences(found: Mapping[str, Any], wanted: Mapping[str, Any], prefix: st
     differences = []
     for name in dict.fromkeys([*found, *wanted]):
         old, new = found.get(name), wanted.get(name)
-        if isinstance(old, dict) and isinstance(new, dict):
-            differences += _differences(old, new, f"{prefix}{name}.")
-        elif old != new:
-            was, now = _brief(old), _brief(new)
-            differences.append(
-                f"{prefix}{name}: " + (f"was {was}, now {now}" if was != now else f"not the same {was}")
-            )
+        if old == new:
+            continue
+        if isinstance(inner := _by_name(old), dict) and isinstance(others := _by_name(new), dict):
+            differences += _differences(inner, others, f"{prefix}{name}.")
+            continue
+        was, now = _brief(old), _brief(new)
+        differences.append(f"{prefix}{name}: " + (f"was {was}, now {now}" if was != now else f"not the same {was}"))
     return differences
+
+
+def _by_name(value: object) -> object:
+    """Give the objects of a list their places as names; other values are unchanged."""
+    if isinstance(value, list) and value and all(isinstance(part, dict) for part in value):
+        return {str(place): part for place, part in enumerate(value, 1)}
+    return value
 
 
 def _brief(value: object) -> str:
     """Format a value, with checksums and long lists shortened."""
     digits = rf"\b([0-9a-f]{{{CHECKSUM_DIGITS}}})[0-9a-f]{{{64 - CHECKSUM_DIGITS}}}\b"
-    text = re.sub(digits, r"\1", repr(value))
+    text = re.sub(digits, r"\1", in_words(value))
     return text if len(text) <= VALUE_CHARACTERS else f"{text[:VALUE_CHARACTERS]}..."
 
 
@@ -193,10 +200,10 @@ def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is t
     except InputError:
         raise
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}") from None
+        raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}", path=path) from None
     except (ValueError, RecursionError) as error:
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-        raise InputError(f"{path} is damaged: it is not JSON ({reason}); expected {expected}") from None
+        raise _damaged(path, f"it is not JSON ({reason}); expected {expected}") from None
 
 
 def from_json(kind: type[T], values: Any, where: Path | str) -> T:  # noqa: ANN401
@@ -208,7 +215,7 @@ def from_json(kind: type[T], values: Any, where: Path | str) -> T:  # noqa: ANN4
     try:
         found: T = _read(kind, values, "", where)
     except RecursionError:
-        raise InputError(f"{where} is damaged: it is nested too deeply") from None
+        raise _damaged(where, "it is nested too deeply") from None
     return found
 
 
@@ -250,12 +257,12 @@ def _read_record(kind: type, values: Any, key: str, where: Path | str) -> Any:  
         if entry.name in values:
             found[entry.name] = _read(hints[entry.name], values[entry.name], name, where)
         elif entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING:
-            raise InputError(f"{where} is damaged: it has no {name!r}")
+            raise _damaged(where, f"it has no {name!r}")
     try:
         return kind(**found)
     except InputError as error:
         # What the record itself says of values that do not fit together.
-        raise InputError(f"{where} is damaged: {error}") from None
+        raise _damaged(where, str(error)) from None
 
 
 def _read_union(kinds: tuple[Any, ...], value: Any, key: str, where: Path | str) -> Any:  # noqa: ANN401
@@ -291,4 +298,8 @@ def _is_plain(kind: Any, value: Any) -> bool:  # noqa: ANN401
 
 def _wrong(expected: str, value: Any, key: str, where: Path | str) -> InputError:  # noqa: ANN401
     place = f" under {key!r}" if key else ""
-    return InputError(f"{where} is damaged: expected {expected}{place}, found {brief(value)}")
+    return _damaged(where, f"expected {expected}{place}, found {brief(value)}")
+
+
+def _damaged(where: Path | str, what: str) -> InputError:
+    return InputError(f"{where} is damaged: {what}", path=where if isinstance(where, Path) else None)

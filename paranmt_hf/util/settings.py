@@ -27,7 +27,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, perhaps
 
 # The largest seed that every random number generator in use accepts.
 LARGEST_SEED = 2**32 - 1
@@ -216,8 +216,16 @@ def checked(name: str, value: Any, expected: Expected) -> Any:  # noqa: ANN401
     if not expected.several:
         value = _plain(expected.kind, value)
     if reason := _wrong(expected, value):
-        raise InputError(f"{name} must be {reason}, was {brief(value)}", option=name)
+        raise InputError(f"{name} must be {reason}, was {brief(value)}{_near_choice(expected, value)}", option=name)
     return value
+
+
+def _near_choice(expected: Expected, value: Any) -> str:  # noqa: ANN401
+    """Suggest a choice similar to the first wrong one; empty for other types."""
+    choices = expected.choices()
+    given = value if isinstance(value, list | tuple) else [value]
+    wrong = next((str(each) for each in given if each not in choices), None)
+    return perhaps(wrong, map(str, choices)) if choices and wrong else ""
 
 
 def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
@@ -249,8 +257,11 @@ def values_for(
         name = str(given).replace("-", "_")
         place = next((place for place, known in enumerate(names) if name in known), None)
         if place is None:
-            known = ", ".join(sorted(set().union(*names))).replace("_", "-")
-            raise InputError(f"{option} names {given!r}, which is not one of {known}", option=option)
+            known = [each.replace("_", "-") for each in sorted(set().union(*names))]
+            raise InputError(
+                f"{option} names {given!r}, which is not one of {', '.join(known)}{perhaps(str(given), known)}",
+                option=option,
+            )
         found[place][name] = read_value(kinds[place], name, value)
     return found
 
@@ -338,9 +349,20 @@ def _after(range: Range) -> str:
 
 
 def brief(value: object) -> str:
-    """Format a value for an error, with at most 60 characters."""
-    text = repr(value)
+    """Format a value for an error, in plain words of at most 60 characters."""
+    text = in_words(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def in_words(value: object) -> str:
+    """Format a value as a person would write it: `none`, `true`, `[1, 2]`, `a=1,b=2`; text has quotation marks."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={in_words(part)}" for name, part in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(in_words, value))}]" if value else "none"
+    return repr(value) if isinstance(value, str) else str(value)
 
 
 def is_recorded(kind: type, name: str) -> bool:

@@ -110,7 +110,7 @@ BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: &c [*b, *b, *b]\n"
 @pytest.mark.parametrize(
     ("text", "messages"),
     [
-        ("epoch: 3", ["options.yaml: `paranmt train` has no option 'epoch'; perhaps you meant epochs"]),
+        ("epoch: 3", ["options.yaml: `paranmt train` has no option 'epoch'; perhaps you meant 'epochs'"]),
         ("epochs: many", ["epochs must be a whole number from 1 to 1,000,000, was 'many'"]),
         ("epochs: 2.5", ["epochs must be a whole number from 1 to 1,000,000, was '2.5'"]),
         ("epochs: true", ["epochs must be a whole number"]),

@@ -282,7 +282,7 @@ def test_broken_list_of_modules(copy, text):
             "similarity_fn_name in .* must be one of cosine, .*, was 'nearness'",
         ),
         ('{"truncate_dim": "x"}', "truncate_dim in .*transformers.json must be a whole number above 0, was 'x'"),
-        ('{"truncate_dim": true}', "truncate_dim in .*transformers.json must be a whole number above 0, was True"),
+        ('{"truncate_dim": true}', "truncate_dim in .*transformers.json must be a whole number above 0, was true"),
         ('{"prompts": {"query": 3}}', "prompts in .*transformers.json must be texts by their names"),
         ('{"truncate_dim": 0}', "truncate_dim in .*transformers.json must be a whole number above 0, was 0"),
     ],

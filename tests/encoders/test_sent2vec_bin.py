@@ -46,7 +46,6 @@ def test_round_trip(further: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 DAMAGE = {
-    "magic": (dict(magic=7), "begin with, at byte 0 must be 793712314, was 7"),
     "version": (dict(version=13), "the version of the file at byte 4 must be 11, was 13"),
     "kind": (dict(settings={"model": 9}), "the kind of model at byte 36 must be one of 1, 2, 3, 4, 5, was 9"),
     "dim": (dict(settings={"dim": -1}), "the setting dim at byte 8 must be from 1 to 100,000, was -1"),
@@ -84,6 +83,14 @@ def test_damage_is_named_with_its_place(name: str) -> None:
     changes, message = DAMAGE[name]
     with pytest.raises(InputError, match=f"model.bin .*{message}"):
         read(BinFile(**{"words": WORDS, **changes}).write())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("content", [BinFile(WORDS, magic=7).write(), b"A man is riding a horse .\n"])
+def test_other_files_are_about_the_model(content: bytes) -> None:
+    """A file that is no model at all is not said to be damaged."""
+    with pytest.raises(InputError) as refused:
+        read(content)
+    assert refused.value.option == "model"
 
 
 @pytest.mark.parametrize("model", ["cbow", "skipgram", "supervised", "cbow-c+w-ngrams"])

@@ -141,7 +141,7 @@ class AnswerStore:
 
     def _put(self, annotator: str, item: int, answer: Rating) -> Rating:
         if isinstance(item, bool) or not isinstance(item, int) or not 0 <= item < self._items:
-            raise InputError(f"the sample has the items 0 to {self._items - 1}, not {item!r}")
+            raise InputError(f"the sample has the items 0 to {self._items - 1}, not {brief(item)}")
         row = self._connection.execute(
             f"SELECT {', '.join(FIELDS)} FROM answers WHERE annotator = ? AND item = ?", (annotator, item)
         ).fetchone()
@@ -231,7 +231,7 @@ class Rating:
         _check_label("strength", self.strength, STRENGTHS)
         _check_label("fluency", self.fluency, LABELS)
         if not isinstance(self.skipped, bool):
-            raise InputError(f"skipped must be true or false, was {self.skipped!r}")
+            raise InputError(f"skipped must be true or false, was {brief(self.skipped)}")
         if self.skipped and not (self.strength is None and self.fluency is None):
             raise InputError("a pair that is skipped has neither strength nor fluency")
         if not isinstance(self.note, str) or len(self.note) > NOTE_CHARACTERS or _has_controls(self.note):

@@ -18,7 +18,7 @@ from paranmt_hf.corpus.bitext.columns import read_column
 from paranmt_hf.corpus.bitext.lines import opened, read_blocks, split_lines
 from paranmt_hf.corpus.bitext.readers import BLOCK_ROWS
 from paranmt_hf.corpus.schema import MadeBy
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "presets"
@@ -116,8 +116,9 @@ def read_preset(name: str) -> Preset:
     """Read a preset."""
     if name not in preset_names():
         raise InputError(
-            f"`preset` must be one of {', '.join(preset_names())}, not {name!r}; for another data set name its "
-            "columns with `columns`"
+            f"`preset` must be one of {', '.join(preset_names())}, not {name!r}{perhaps(name, preset_names())}; for "
+            "another data set name its columns with `columns`",
+            option="preset",
         )
     values: dict[str, Any] = read_yaml(FOLDER / f"{name}.yaml", "a preset")
     return Preset(name, **{**values, "layouts": [Layout(**layout) for layout in values["layouts"]]})

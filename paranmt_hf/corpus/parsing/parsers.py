@@ -14,6 +14,7 @@ from paranmt_hf.corpus.parsing.templates import linearised, read_template
 from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex, write_index
 from paranmt_hf.corpus.parsing.trees import Tree, read_at
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import perhaps_path
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import check_regular, checksum, writing
 from paranmt_hf.util.optional import require
@@ -63,7 +64,8 @@ def open_parser(
     path = Path(parser).expanduser()
     if not path.exists():
         raise InputError(
-            f"parser {parser}: there is no such file; expected {', '.join(NAMED_PARSERS)} or a file of trees",
+            f"parser {parser}: there is no such file; expected {', '.join(NAMED_PARSERS)} or a file of trees"
+            f"{perhaps_path(str(parser), *NAMED_PARSERS)}",
             option="parser",
         )
     return TreeFile(path, text)

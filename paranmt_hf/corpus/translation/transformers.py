@@ -23,6 +23,7 @@ from paranmt_hf.corpus.translation.translator import TranslatorConfig, default_b
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import UNREADABLE, quiet, read_encoder_decoder
 from paranmt_hf.hub.repository import locate, readable
+from paranmt_hf.util.settings import brief
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ class Checkpoint:
             if code not in known:
                 raise InputError(
                     f"{self.files.name!r} needs {name} to be one of its {len(known)} codes, such as "
-                    f"{', '.join(sorted(known)[:3])}; got {code!r}"
+                    f"{', '.join(sorted(known)[:3])}; got {brief(code)}"
                 )
         self.tokenizer.src_lang = source
         return [known[str(target)]]

@@ -26,6 +26,7 @@ from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.files import share_weights
 from paranmt_hf.util.machine import total_memory
 from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.settings import brief
 
 HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
 KIND = "paranmt_hf.training.supervised"
@@ -59,7 +60,7 @@ class HeadConfig:
     dimension: int
     projection: int | None
     hidden: int
-    kind: str = KIND
+    kind: str
 
     def __post_init__(self) -> None:
         if self.kind != KIND:
@@ -146,9 +147,10 @@ class Head(nn.Module):
         found = {name: list(weight.shape) for name, weight in weights.items()}
         if found != expected:
             name = next(name for name in [*expected, *found] if expected.get(name) != found.get(name))
+            wanted, given = (brief(shapes.get(name)) for shapes in (expected, found))
             raise InputError(
-                f"{path} does not fit {CONFIG_FILE} next to it: expected {name!r} of the shape {expected.get(name)}, "
-                f"found {found.get(name)}; {COPY}",
+                f"{path} does not fit {CONFIG_FILE} next to it: expected {name!r} of the shape {wanted}, found "
+                f"{given}; {COPY}",
                 path=path,
             )
         if wrong := next(

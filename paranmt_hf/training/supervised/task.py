@@ -33,7 +33,7 @@ from paranmt_hf.training.supervised.fitting import (
     fit_head,
     probabilities,
 )
-from paranmt_hf.training.supervised.model import HeadConfig, SupervisedModel, new_head
+from paranmt_hf.training.supervised.model import KIND, HeadConfig, SupervisedModel, new_head
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 
@@ -200,6 +200,7 @@ def _head_config(config: SuperviseConfig, encoder: SentenceEncoder) -> HeadConfi
         dimension=encoder.get_embedding_dimension() or 0,
         projection=config.projection,
         hidden=config.hidden,
+        kind=KIND,
     )
 
 

@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.hub.client import perhaps_path
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import Advanced, Count, PythonOnly, Range, Seed, check, read_value
+from paranmt_hf.util.settings import Advanced, Count, PythonOnly, Range, Seed, brief, check, read_value
 from paranmt_hf.util.yaml_files import read_yaml
 
 PAPER_GRIDS = ASSETS / "grids"
@@ -100,10 +101,12 @@ def _axis(given: str, values: Any) -> tuple[str, tuple[Any, ...]]:  # noqa: ANN4
     names = [name.strip().replace("-", "_") for name in str(given).split(",")]
     for name in names:
         if name not in KIND_OF:
-            known = ", ".join(sorted(option.replace("_", "-") for option in KIND_OF))
-            raise InputError(f"`grid` names {name.replace('_', '-')!r}, which is not one of {known}", option="grid")
+            typed, known = name.replace("_", "-"), sorted(option.replace("_", "-") for option in KIND_OF)
+            raise InputError(
+                f"`grid` names {typed!r}, which is not one of {', '.join(known)}{perhaps(typed, known)}", option="grid"
+            )
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise InputError(f"{given} of `grid` must be a list of values, was {values!r}", option="grid")
+        raise InputError(f"{given} of `grid` must be a list of values, was {brief(values)}", option="grid")
     if len(names) == 1:
         checked = tuple(read_value(KIND_OF[names[0]], names[0], value) for value in values)
     else:
@@ -171,7 +174,8 @@ def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str]) -> tuple[dict[
             found = read_yaml(Path(word).expanduser(), "a grid, names of settings and a list of values for each")
         else:
             expected = f"{EXAMPLE}, a YAML file, or a grid of the paper ({', '.join(paper_grids())})"
-            raise InputError(f"`grid` {word}: expected {expected}", option="grid")
+            near = perhaps_path(word, *paper_grids())
+            raise InputError(f"`grid` {word}: expected {expected}{near}", option="grid")
         own = {key.replace("_", "-"): value for key, value in found.items()}
         replaced = {name for key in own for name in key.split(",")}
         for key in [key for key in values if key not in own and not replaced.isdisjoint(key.split(","))]:

@@ -109,7 +109,7 @@ def test_pairs_get_trees_and_keep_their_columns(pairs, tmp_path):
 def test_the_same_call_finds_what_is_there_and_another_one_refuses(pairs, tmp_path):
     run(pairs, tmp_path / "out")
     assert not run(pairs, tmp_path / "out", Letters(most=0)).fresh
-    with pytest.raises(InputError, match=r"other settings: .*max_pairs: was None, now 2"):
+    with pytest.raises(InputError, match=r"other settings: .*max_pairs: was none, now 2"):
         run(pairs, tmp_path / "out", max_pairs=2)
     other = Letters()
     other.name = "letters 2"

@@ -137,7 +137,7 @@ def test_the_same_again_and_another(whole, tmp_path):
     assert (tmp_path / "some" / RELEASE_RECORD).stat().st_mtime_ns == before
     with pytest.raises(InputError, match=r"some was made with other settings: selection\.filters: was"):
         select(whole, tmp_path / "some", ReleaseFilter(tenths="8-10"))
-    with pytest.raises(InputError, match="moved was made with other settings: .*selection: was None"):
+    with pytest.raises(InputError, match="moved was made with other settings: .*selection: was none"):
         select(tmp_path / "some", tmp_path / "moved", config)
     assert not list(tmp_path.glob("*.work"))
 

@@ -1,6 +1,7 @@
 """The head: its layers by hand, its files, and what is wrong with one."""
 
 import json
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.training.supervised.model import Head
+from paranmt_hf.training.supervised.model import Head, HeadConfig
 from tests.training.supervised.toys import head_of
 
 
@@ -69,7 +70,7 @@ def test_saved_and_loaded(tmp_path, projection):
             {"hidden": 10**6},
             r"next to it: expected 'hidden.weight' of the shape \[1000000, 8\]",
         ),
-        ({"projection": 5}, r"expected 'project.weight' of the shape \[5, 4\], found None"),
+        ({"projection": 5}, r"expected 'project.weight' of the shape \[5, 4\], found none"),
         ({"sides": 3}, "reads one or two sentences"),
         ({"classes": ["a"]}, "at least two classes"),
         ({"classes": ["a", "a"]}, "of different names"),
@@ -82,6 +83,16 @@ def test_damaged_configurations(tmp_path, values, message):
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
     with pytest.raises(InputError, match=message):
         Head.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in fields(HeadConfig)])
+def test_every_entry_is_needed(tmp_path, name):
+    head_of().save(tmp_path)
+    path = tmp_path / "head" / "head.json"
+    path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != name}))
+    with pytest.raises(InputError) as refused:
+        Head.load(tmp_path)
+    assert refused.value.path == path
 
 
 def test_damaged_files(tmp_path):
