@@ -41,6 +41,7 @@ from paranmt_hf.corpus.selection.near_duplicates import (
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.util.progress import Progress
 
 LIKENESS = Likeness()
 
@@ -97,7 +98,7 @@ def ours(sentences: list[str], likeness: Likeness, encoder: Encoder | None = Non
     with tempfile.TemporaryDirectory() as folder:
         search = NearDuplicateSearch(Path(folder), likeness, encoder=encoder)
         search.add([pa.array(sentences)])
-        return set(np.flatnonzero(search.repeats() >= 0).tolist())
+        return set(np.flatnonzero(search.repeats(Progress("compare")) >= 0).tolist())
 
 
 def rensa(sentences: list[str]) -> set[int]:

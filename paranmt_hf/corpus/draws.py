@@ -128,7 +128,6 @@ def text_numbers(column: pa.ChunkedArray, *, size: int = 8, salt: str = "") -> n
         Evenly distributed numbers [row] below 256**size, uint64.
     """
     encoded = column.combine_chunks().dictionary_encode()
-    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
     numbers = [
         int.from_bytes(hashlib.blake2b(text.encode(), digest_size=size, salt=salt.encode()).digest())
         for text in encoded.dictionary.to_pylist()

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.columns import composed
-from paranmt_hf.corpus.selection.filters import Filter, Verdict, one_array
+from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 
@@ -108,7 +108,7 @@ class InLanguage(Filter):
         """Judge the next rows."""
         kept, numbers = np.ones(table.num_rows, bool), np.full(table.num_rows, np.inf)
         for name in self.columns:
-            good, probabilities = in_language(one_array(table[name]), self._model, self.config)
+            good, probabilities = in_language(table[name].combine_chunks(), self._model, self.config)
             kept &= good
             numbers = np.fmin(numbers, probabilities)
         return Verdict(kept, numbers)

@@ -43,7 +43,7 @@ from paranmt_hf.util.files import result_file, write_result, writing
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import to_json
+from paranmt_hf.util.records import as_json
 from paranmt_hf.util.settings import Advanced, Count, Group, PythonOnly, Range, RunOnly, Seed, check
 from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
@@ -129,8 +129,7 @@ class CorpusStatistics:
 
     def to_json(self) -> dict[str, Any]:
         """The figures as JSON values."""
-        values: dict[str, Any] = to_json(self)
-        return values
+        return as_json(self)
 
     def summary(self) -> str:
         """A table for a terminal, with notes."""

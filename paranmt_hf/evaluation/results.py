@@ -13,7 +13,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.speed import Speed
 from paranmt_hf.util.files import result_file, write_result
-from paranmt_hf.util.records import from_json, read_json, to_json
+from paranmt_hf.util.records import as_json, from_json, read_json
 from paranmt_hf.util.tables import escape, markdown_table
 
 Kind = Literal[
@@ -150,8 +150,8 @@ class Results:
     def to_json(self) -> dict[str, Any]:
         """Return the results as JSON values."""
         shown = {name: value for name, value in vars(self).items() if name != "similarities"}
-        shown["tables"] = {title: [to_json(row) for row in rows] for title, rows in self.tables.items()}
-        shown["speed"] = None if self.speed is None else to_json(self.speed)
+        shown["tables"] = {title: [as_json(row) for row in rows] for title, rows in self.tables.items()}
+        shown["speed"] = None if self.speed is None else as_json(self.speed)
         return dict(json.loads(json.dumps(shown)))
 
     @classmethod

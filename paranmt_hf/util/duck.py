@@ -19,14 +19,13 @@ MEMORY_BYTES = 2_000_000_000
 
 @contextmanager
 def database(
-    *, memory: int = MEMORY_BYTES, spill: Path | None = None, threads: int | None = None, extra: str = "select"
+    *, memory: int = MEMORY_BYTES, spill: Path | None = None, extra: str = "select"
 ) -> Iterator[DuckDBPyConnection]:
     """Open a database in memory that spills to disk, and downloads nothing.
 
     Args:
         memory: Bytes that DuckDB may take; its buffers for reading come on top.
         spill: Folder for what does not fit; a temporary one if left out.
-        threads: Threads; one for each core if left out.
         extra: The extra that installs DuckDB, for the error.
     """
     duckdb = require("duckdb", extra)
@@ -38,8 +37,6 @@ def database(
             "autoload_known_extensions": False,
             "preserve_insertion_order": False,
         }
-        if threads:
-            settings["threads"] = threads
         with duckdb.connect(":memory:", config=settings) as connection:
             # The commands show progress of their own.
             connection.execute("SET enable_progress_bar = false")

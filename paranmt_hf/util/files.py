@@ -278,7 +278,7 @@ def _is_record(file: Path) -> bool:
     """Whether a file is the record of a result; one next to its result is named after it."""
     if file.suffix != ".json" or not file.is_file():
         return False
-    with suppress(OSError, ValueError, RecursionError):
+    with suppress(OSError, ValueError):
         values = json.loads(file.read_bytes())
         return isinstance(values, dict) and {"settings", "machine", "paranmt_hf"} <= values.keys()
     return False

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import platform
 import re
-import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -201,7 +201,7 @@ def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is t
         raise
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}", path=path) from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
         raise _damaged(path, f"it is not JSON ({reason}); expected {expected}") from None
 
@@ -212,16 +212,8 @@ def from_json(kind: type[T], values: Any, where: Path | str) -> T:  # noqa: ANN4
     Raises:
         InputError: A value is missing or of another type: `FILE is damaged: expected text under 'name', found 3`.
     """
-    try:
-        found: T = _read(kind, values, "", where)
-    except RecursionError:
-        raise _damaged(where, "it is nested too deeply") from None
+    found: T = _read(kind, values, "", where)
     return found
-
-
-def to_json(record: Any) -> Any:  # noqa: ANN401 - a dataclass
-    """Convert a record to JSON values, as reading them back returns them."""
-    return json.loads(json.dumps(dataclasses.asdict(record)))
 
 
 def _read(kind: Any, value: Any, key: str, where: Path | str) -> Any:  # noqa: ANN401
@@ -291,8 +283,7 @@ def _read_items(kind: Any, inner: tuple[Any, ...], value: Any, key: str, where: 
 
 def _is_plain(kind: Any, value: Any) -> bool:  # noqa: ANN401
     if kind is float:
-        # A whole number of JSON may be larger than any float.
-        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 

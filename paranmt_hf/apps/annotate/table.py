@@ -14,7 +14,7 @@ from paranmt_hf.apps.annotate.answers import LABELS, STRENGTHS, Rating
 from paranmt_hf.apps.annotate.sample import AnnotationSample, RangeSummary
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.records import to_json
+from paranmt_hf.util.records import as_json
 from paranmt_hf.util.tables import markdown_table
 
 Question = Literal["paraphrase", "fluency"]
@@ -85,7 +85,7 @@ class AnnotationTable:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values; each range has its label."""
-        values: dict[str, Any] = to_json(self)
+        values = as_json(self)
         values["ranges"] = [
             {"range": part.label, **found} for part, found in zip(self.ranges, values["ranges"], strict=True)
         ]

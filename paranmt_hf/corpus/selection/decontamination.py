@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.draws import mix, salt
-from paranmt_hf.corpus.selection.filters import Filter, Verdict, one_array
+from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.text.tokens import TokenTable, expand
@@ -114,7 +114,7 @@ class NotInEvaluation(Filter):
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
-        found = [self._text.found_in(one_array(table[name])) for name in self.columns]
+        found = [self._text.found_in(table[name].combine_chunks()) for name in self.columns]
         return Verdict(~(found[0] | found[1]))
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict, mapped, one_array
+from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict, mapped
 from paranmt_hf.corpus.selection.minhash import ColumnFile
 from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.util.duck import database
 from paranmt_hf.util.files import writing
-from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 
 Compared = Literal["pair", "reference", "translation"]
@@ -28,10 +27,6 @@ SIDES: dict[Compared, tuple[str, ...]] = {
 }
 # Repeated rows that are written at once.
 BLOCK_ROWS = 1_000_000
-# Files of copies by hash. At 100 million rows each has 50 MB.
-PARTS = 64
-# Bytes that wait before they are written.
-WAITING_BYTES = 32_000_000
 
 
 class FirstIsKept(TwoPassFilter):
@@ -61,45 +56,10 @@ class FirstIsKept(TwoPassFilter):
         return Verdict(firsts < 0, firsts.astype(np.float64))
 
 
-class _Spill:
-    """Rows of 64-bit unsigned integers, distributed over numbered files."""
-
-    def __init__(self, folder: Path, label: str, width: int) -> None:
-        self._folder, self._label, self._width = folder, label, width
-        self._waiting: dict[int, list[np.ndarray]] = {}
-        self._bytes = 0
-
-    def add(self, parts: np.ndarray, records: np.ndarray) -> None:
-        """Add records [record, field] to the files that `parts` [record] names."""
-        order = np.argsort(parts, kind="stable")
-        records, parts = records[order], parts[order]
-        bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
-            self._waiting.setdefault(int(parts[start]), []).append(records[start:stop])
-        self._bytes += records.nbytes
-        if self._bytes > WAITING_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the buffered records."""
-        for part, blocks in self._waiting.items():
-            with (self._folder / f"{self._label}-{part:06d}").open("ab") as file:
-                file.writelines(block.tobytes() for block in blocks)
-        self._waiting, self._bytes = {}, 0
-
-    def take(self, part: int) -> np.ndarray:
-        """Read the records of a file [record, field] in the order of writing, and delete it."""
-        path = self._folder / f"{self._label}-{part:06d}"
-        records = np.fromfile(path, np.uint64) if path.exists() else np.empty(0, np.uint64)
-        path.unlink(missing_ok=True)
-        return records.reshape(-1, self._width)
-
-
 class FirstCopies(FirstIsKept):
     """Drops a row with the pair, reference or translation of an earlier one, exactly as written.
 
-    Two independent hashes of 64 bits represent the sentences. They go into files by the first hash, each of which fits
-    into memory, and what repeats goes into files by its place, with the id of the first.
+    Two independent hashes of 64 bits represent the sentences; DuckDB finds those that repeat, out of core.
     """
 
     def __init__(self, compared: Compared) -> None:
@@ -109,54 +69,25 @@ class FirstCopies(FirstIsKept):
 
     def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Hash all rows and find the repeated hashes."""
-        hashed, repeated = _Spill(work, "hashed", 4), _Spill(work, "repeated", 2)
+        names, shifted = ", ".join(self.columns), ", ".join(f"'|' || {name}" for name in self.columns)
         seen = 0
-        for one, other, ids in self._hashes(rows):
-            places = np.arange(seen, seen + len(ids), dtype=np.uint64)
-            seen += len(ids)
-            hashed.add((one % PARTS).astype(np.int64), np.stack([one, other, places, ids.astype(np.uint64)], axis=1))
-        hashed.flush()
-        for part in range(PARTS):
-            found = repeated_records(hashed.take(part))
-            repeated.add((found[:, 0] // BLOCK_ROWS).astype(np.int64), found)
-        repeated.flush()
-        for block in range(-(-seen // BLOCK_ROWS)):
-            found = repeated.take(block).astype(np.int64)
-            order = np.argsort(found[:, 0])
-            yield found[order, 0], found[order, 1]
-
-    def _hashes(self, rows: Rows) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        duckdb = require("duckdb", "select")
-        names = ", ".join(self.columns)
-        shifted = ", ".join(f"'|' || {name}" for name in self.columns)
-        # One thread keeps the order of the rows.
-        with duckdb.connect(config={"threads": 1}) as connection:
+        with database(spill=work) as connection:
+            connection.execute("CREATE TABLE hashed (one UBIGINT, other UBIGINT, place BIGINT, id BIGINT)")
             for table in rows():
-                connection.register("rows_of_a_release", table)
-                query = f"SELECT hash({names}) AS one, hash({shifted}) AS other FROM rows_of_a_release"
-                hashes = connection.execute(query).fetchnumpy()
-                yield np.asarray(hashes["one"]), np.asarray(hashes["other"]), table["id"].to_numpy()
-
-
-def repeated_records(records: np.ndarray) -> np.ndarray:
-    """Find the repeated records.
-
-    Args:
-        records: Two hashes, the row's place and its id [row, field], in order of the places.
-
-    Returns:
-        Place of each row that repeats another, and the id of the first of these [row, field].
-    """
-    order = np.argsort(records[:, 0], kind="stable")
-    ordered = records[order]
-    same = ordered[1:, 0] == ordered[:-1, 0]
-    if (same & (ordered[1:, 1] != ordered[:-1, 1])).any():
-        # Different sentences with the same first hash: once in ten thousand corpora.
-        ordered = records[np.lexsort((records[:, 1], records[:, 0]))]
-        same = ordered[1:, 0] == ordered[:-1, 0]
-    same = np.concatenate([[False], same & (ordered[1:, 1] == ordered[:-1, 1])])[: len(ordered)]
-    first = np.maximum.accumulate(np.where(same, 0, np.arange(len(ordered))))
-    return np.stack([ordered[same, 2], ordered[first[same], 3]], axis=1)
+                places = pa.array(np.arange(seen, seen + table.num_rows))
+                connection.register("block", table.append_column("place", places))
+                connection.execute(f"INSERT INTO hashed SELECT hash({names}), hash({shifted}), place, id FROM block")
+                seen += table.num_rows
+            connection.execute(
+                "CREATE TABLE repeats AS SELECT place, first FROM hashed JOIN "
+                "(SELECT one, other, min(place) AS first_place, min_by(id, place) AS first FROM hashed "
+                "GROUP BY one, other HAVING count(*) > 1) USING (one, other) WHERE place > first_place"
+            )
+            for start in range(0, seen, BLOCK_ROWS):
+                within = [start, start + BLOCK_ROWS]
+                query = "SELECT place, first FROM repeats WHERE place >= ? AND place < ? ORDER BY place"
+                found = connection.execute(query, within).fetchnumpy()
+                yield found["place"], found["first"]
 
 
 class FirstOfLike(FirstIsKept):
@@ -182,17 +113,12 @@ class FirstOfLike(FirstIsKept):
         search = NearDuplicateSearch(work, self._likeness, self._language, encoder)
         ids = ColumnFile(work / "ids", np.int64)
         for table in rows():
-            search.add([one_array(table[name]) for name in self.columns])
+            search.add([table[name].combine_chunks() for name in self.columns])
             ids.append(table["id"].to_numpy())
         with Progress(f"compare: {self.reason}", unit="steps", least=QUIET_SECONDS) as progress:
-            repeats = search.repeats(partial(_show, progress))
+            repeats = search.repeats(progress)
         places = np.flatnonzero(repeats >= 0)
         for start in range(0, len(places), BLOCK_ROWS):
             block = places[start : start + BLOCK_ROWS]
             yield block, ids.take(repeats[block])
         ids.close()
-
-
-def _show(progress: Progress, done: int, total: int) -> None:
-    progress.total = total
-    progress.advance_to(done)

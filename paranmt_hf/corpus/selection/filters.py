@@ -154,7 +154,7 @@ class DifferentSides(Filter):
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
-        sides = [one_array(table[name]) for name in self.columns]
+        sides = [table[name].combine_chunks() for name in self.columns]
         (first, strange), (second, also_strange) = map(_letter_sums, sides)
         # Only sides that may be the same are compared letter by letter, which takes twenty times as long.
         doubtful = np.flatnonzero(strange | also_strange | (first == second))
@@ -175,12 +175,6 @@ def numbers(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
 _COUNTS = bytes(
     (ord(chr(byte).lower()) * 37) % 241 + 1 if byte < 128 and chr(byte).isalnum() else 0 for byte in range(256)
 )
-
-
-def one_array(column: pa.ChunkedArray) -> pa.Array:
-    """Combine the chunks of a column into one array."""
-    whole = column.combine_chunks()
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from paranmt_hf.corpus.selection.minhash import (
 )
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.util.progress import Progress
 
 # Thresholds of near-duplicates by shingles and by vectors.
 JACCARD, COSINE = 0.7, 0.95
@@ -123,22 +123,17 @@ class NearDuplicateSearch:
             parts.append(unit_vectors(vectors)[encoded.indices.to_numpy()])
         return unit_vectors(np.concatenate(parts, axis=1))
 
-    def repeats(self, progress: Callable[[int, int], None] | None = None) -> np.ndarray:
+    def repeats(self, progress: Progress) -> np.ndarray:
         """Find the near-duplicates among the added documents; can only be called once.
-
-        Args:
-            progress: Called with the number of steps done and their total.
 
         Returns:
             For each document the first earlier one that is kept and like it; -1 if it is kept itself [document].
         """
         blocks = -(-len(self) // (_ROWS if self._compares_all else BLOCK))
-        total = blocks + (0 if self._compares_all else len(self._store.keys))
-        steps = itertools.count(1)
+        progress.total = blocks + (0 if self._compares_all else len(self._store.keys))
 
         def report() -> None:
-            if progress is not None:
-                progress(next(steps), total)
+            progress.advance_to(progress.rows + 1)
 
         repeats = np.full(len(self), -1, np.int64)
         copies = np.full(len(self), -1, np.int64)

@@ -21,7 +21,7 @@ from paranmt_hf.corpus.selection.filters import Filter, TwoPassFilter
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, write_bytes, writing
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
-from paranmt_hf.util.records import as_json, from_json, read_json, to_json
+from paranmt_hf.util.records import as_json, from_json, read_json
 
 # Seconds of a pass after which its verdicts are saved.
 KEEP_SECONDS = 20.0
@@ -258,7 +258,7 @@ class Judging:
             rows=rows,
             seconds=self._spent + time.monotonic() - self._started,
         )
-        write_bytes(self.work / STATE, json.dumps(to_json(state)).encode())
+        write_bytes(self.work / STATE, json.dumps(as_json(state)).encode())
 
 
 def took_long(work: Path) -> bool:

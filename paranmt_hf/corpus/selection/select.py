@@ -35,7 +35,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import replacing, result_file
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import as_json, made_with, to_json
+from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run, work_folder, working
 from paranmt_hf.util.settings import RunOnly
 
@@ -72,7 +72,7 @@ class Selected(Built):
 
     def to_json(self) -> dict[str, Any]:
         """Counts and recipe as JSON values."""
-        return {"folder": str(self.folder), "left": self.rows, "selection": to_json(self.selection)}
+        return {"folder": str(self.folder), "left": self.rows, "selection": as_json(self.selection)}
 
 
 def select(

@@ -18,7 +18,7 @@ from paranmt_hf.training.sent2vec.corpus import BLOCK, Block, TextOnDisk
 from paranmt_hf.training.sent2vec.kernels import Sampling, Tables, Worker, train_sentences
 from paranmt_hf.util.machine import total_memory
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import from_json, to_json
+from paranmt_hf.util.records import as_json, from_json
 
 logger = logging.getLogger(__name__)
 # Entries of the table of negatives in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`), and the most for
@@ -185,7 +185,7 @@ class Loop:
             "sentence": self._sentence,
             "random": [int(worker.random[0]) for worker in self._workers],
             "cursor": [int(worker.cursor[0]) for worker in self._workers],
-            "course": to_json(self.course),
+            "course": as_json(self.course),
         }
         checkpoint.write_checkpoint(self._checkpoint, self._tensors, state)
 

@@ -28,7 +28,7 @@ from paranmt_hf.training.train import Quiet, fit_encoder
 from paranmt_hf.training.tuning.grid import Order, TuneTrial, apply, written
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.progress import duration
-from paranmt_hf.util.records import as_json, from_json, read_json, to_json
+from paranmt_hf.util.records import as_json, from_json, read_json
 
 logger = logging.getLogger(__name__)
 # In the work folder: the pairs of all trials, the results, what a trial in progress keeps, encoders before step one.
@@ -103,7 +103,7 @@ class Trials:
                 return
         trial = self._train(number, combination, run, margins)
         path.parent.mkdir(exist_ok=True)
-        write_bytes(path, f"{json.dumps(to_json(trial))}\n".encode())
+        write_bytes(path, f"{json.dumps(as_json(trial))}\n".encode())
         shutil.rmtree(self._work / RUNNING, ignore_errors=True)
         self.done.append(trial)
         outcome = trial.reason if trial.spearman is None else f"Spearman {100 * trial.spearman:.1f}"

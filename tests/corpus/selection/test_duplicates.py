@@ -5,10 +5,11 @@ import pyarrow as pa
 import pytest
 
 from paranmt_hf.corpus.selection import duplicates, minhash, near_duplicates
-from paranmt_hf.corpus.selection.duplicates import SIDES, FirstCopies, FirstOfLike, repeated_records
+from paranmt_hf.corpus.selection.duplicates import SIDES, FirstCopies, FirstOfLike
 from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Shingler, jaccard
 from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch, decide_pairs, unit_vectors
 from paranmt_hf.text.definitions import words
+from paranmt_hf.util.progress import Progress
 
 pytest.importorskip("duckdb")
 
@@ -26,7 +27,6 @@ def judged(one, table, work, size):
 @pytest.mark.parametrize("block", [100, 1_000_000])
 def test_the_first_copy_by_id_is_kept(tmp_path, monkeypatch, compared, block):
     monkeypatch.setattr(duplicates, "BLOCK_ROWS", block)
-    monkeypatch.setattr(duplicates, "WAITING_BYTES", 10_000)
     random = np.random.default_rng(2)
     sides = [[f"word {number}" for number in random.integers(0, 40, 3000)] for _ in range(2)]
     # Equal when joined, and not as pairs; and upper case counts.
@@ -46,12 +46,6 @@ def test_nothing_is_repeated_and_nothing_is_there(tmp_path):
     table = pa.table({"id": [3, 4], "reference": ["a", "a"], "translation": ["b", "c"]})
     assert judged(FirstCopies("pair"), table, tmp_path / "work", 1)[0].all()
     FirstCopies("pair").prepare(lambda: iter(()), tmp_path)
-
-
-def test_sentences_with_the_same_first_hash_are_distinguished():
-    # First hash, second hash, place, id.
-    records = np.array([[1, 8, 0, 10], [1, 9, 1, 11], [1, 8, 2, 12], [1, 9, 3, 13], [2, 8, 4, 14]], np.uint64)
-    assert repeated_records(records).tolist() == [[2, 10], [3, 11]]
 
 
 def test_without_duckdb(monkeypatch, tmp_path):
@@ -140,7 +134,7 @@ def find(documents, folder, likeness=None, batch=100, encoder=None, **bands) -> 
     for start in range(0, len(documents), batch):
         found.add([pa.array(column) for column in zip(*documents[start : start + batch], strict=True)])
     assert len(found) == len(documents)
-    return found.repeats()
+    return found.repeats(Progress("compare"))
 
 
 @pytest.mark.parametrize("sides", [1, 2])
@@ -208,7 +202,7 @@ def test_a_chain_by_hand():
 def test_empty_documents_and_sides(tmp_path):
     assert find([("",), ("",), ("a b",), ("",)], tmp_path / "work").tolist() == [-1] * 4
     (tmp_path / "none").mkdir()
-    assert NearDuplicateSearch(tmp_path / "none", Likeness()).repeats().tolist() == []
+    assert NearDuplicateSearch(tmp_path / "none", Likeness()).repeats(Progress("compare")).tolist() == []
     # A pair is not like the pair turned round.
     documents = [("a man eats", "two dogs"), ("two dogs", "a man eats"), ("a man eats", "two dogs")]
     assert find(documents, tmp_path / "sides").tolist() == [-1, -1, 0]
