@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.static_encoder import StaticEncoder as StaticEncoder
     from paranmt_hf.errors import InputError as InputError
     from paranmt_hf.evaluation.evaluate import evaluate as evaluate
-    from paranmt_hf.evaluation.sts import evaluate_sts as evaluate_sts
+    from paranmt_hf.evaluation.evaluator import StsEvaluator as StsEvaluator
     from paranmt_hf.evaluation.transfer import evaluate_transfer as evaluate_transfer
     from paranmt_hf.hub.publish import publish as publish
     from paranmt_hf.lexicon.lexicon import Lexicon as Lexicon
@@ -76,6 +76,7 @@ _MODULES = {
     "SentenceIndex": "paranmt_hf.search.index",
     "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StatsConfig": "paranmt_hf.corpus.stats",
+    "StsEvaluator": "paranmt_hf.evaluation.evaluator",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
     "SupervisedModel": "paranmt_hf.training.supervised.model",
     "TextInput": "paranmt_hf.corpus.bitext.inputs",
@@ -85,7 +86,6 @@ _MODULES = {
     "describe_corpora": "paranmt_hf.corpus.stats",
     "distill_vectors": "paranmt_hf.training.vectors",
     "evaluate": "paranmt_hf.evaluation.evaluate",
-    "evaluate_sts": "paranmt_hf.evaluation.sts",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer",
     "export_encoder": "paranmt_hf.encoders.export.export",
     "import_pairs": "paranmt_hf.corpus.import_pairs",

@@ -16,7 +16,6 @@ from paranmt_hf.encoders.families import Family, Kind
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
-from paranmt_hf.encoders.modules.paranmt_tables import PRECISIONS
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
@@ -177,21 +176,3 @@ def trainable(encoder: SentenceEncoder) -> SentenceEncoder:
         if isinstance(module, AverageEmbedding):
             module.precision = "float32"
     return encoder
-
-
-def with_precision(encoder: SentenceEncoder, precision: str) -> SentenceEncoder:
-    """Convert an averaging encoder to another storage precision: `float32`, `float16` or `int8`."""
-    composition = encoder.composition
-    if composition is None or not composition.is_bag:
-        raise InputError(
-            "only averaging encoders (WORD, TRIGRAM, their combinations, Sent2Vec) are stored in other precisions"
-        )
-    if precision not in PRECISIONS:
-        raise InputError(f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}")
-    chains: list[list[nn.Module]] = []
-    for part in composition.parts:
-        table = part.modules[0]
-        assert isinstance(table, AverageEmbedding)
-        chains.append([table.stored_as(precision), *part.modules[1:]])
-    parts = chains[0] if len(chains) == 1 else [Combination(chains, composition.mode)]
-    return SentenceEncoder(modules=parts, device="cpu", similarity_fn_name="cosine")

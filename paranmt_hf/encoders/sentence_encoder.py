@@ -12,11 +12,16 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import WordEmbeddings
+from torch import nn
 
 from paranmt_hf.encoders.composition import Composition, composition_of
+from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
+from paranmt_hf.encoders.modules.paranmt_combination import Combination
+from paranmt_hf.encoders.modules.paranmt_tables import PRECISIONS
 from paranmt_hf.encoders.saving import add_code, saved_modules
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
+from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 
 # Options of `encode` that the fast path takes, and those that it takes with this value only.
@@ -89,6 +94,35 @@ class SentenceEncoder(SentenceTransformer):
     def forget_average(self) -> None:
         """Discard the cached average; needed if other tensors have replaced the weights."""
         self.__dict__.pop("_average", None)
+
+    def stored_as(self, precision: str) -> SentenceEncoder:
+        """Return an averaging encoder whose rows `save_pretrained` writes in another precision.
+
+        Args:
+            precision: `float32`, `float16`, or `int8` with a scale for each row. In memory rows stay float32.
+        """
+        composition = self.composition
+        if composition is None or not composition.is_bag:
+            raise InputError(
+                "only averaging encoders (WORD, TRIGRAM, their combinations, Sent2Vec) are stored in other precisions"
+            )
+        if precision not in PRECISIONS:
+            raise InputError(
+                f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}", option="precision"
+            )
+        chains: list[list[nn.Module]] = []
+        for part in composition.parts:
+            table = part.modules[0]
+            assert isinstance(table, AverageEmbedding)
+            chains.append([table.stored_as(precision), *part.modules[1:]])
+        return SentenceEncoder(
+            modules=chains[0] if len(chains) == 1 else [Combination(chains, composition.mode)],
+            device="cpu",
+            prompts=self.prompts,
+            default_prompt_name=self.default_prompt_name,
+            similarity_fn_name=self.similarity_fn_name,
+            truncate_dim=self.truncate_dim,
+        )
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
         """Save as `SentenceTransformer.save` does: stock modules if possible, otherwise with our code."""

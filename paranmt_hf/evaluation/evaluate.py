@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import BaselineName, baseline
 from paranmt_hf.evaluation.correlation import RESAMPLES
 from paranmt_hf.evaluation.paper_tables import TABLES, PaperTable
 from paranmt_hf.evaluation.results import Evaluation, Results, differences
+from paranmt_hf.evaluation.similarities import PairSimilarity
 from paranmt_hf.evaluation.speed import PASSES, Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet, read_several
@@ -24,7 +26,8 @@ from paranmt_hf.hub.repository import Model, locate, weights_checksum
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.settings import PythonOnly
 
-Models = str | Path | Encoder | Sequence[str | Path | Encoder]
+AnyModel = str | Path | Encoder | PairSimilarity
+Models = AnyModel | Sequence[AnyModel] | Mapping[str, AnyModel]
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,12 @@ def find_models(
     sentences: Callable[[], Iterable[str]] = tuple,
 ) -> list[Measured]:
     """Find all models before the first evaluation, so that a wrong name costs no finished result."""
-    given = [models] if isinstance(models, str | Path) or hasattr(models, "encode") else list(models)
+    given = _listed(models)
     if not given and not baselines and not vectors:
         raise InputError("name a model to evaluate, a file of `vectors`, or `baselines`", option="models")
-    found = [_encoder(model) for model in given]
+    found = [_located(model) for model in given]
+    if isinstance(models, Mapping):
+        found = [replace(model, name=name) for name, model in zip(models, found, strict=True)]
     found += [Measured(name, baseline(name)) for name in baselines]
     distinct = list(dict.fromkeys(sentences())) if vectors else []
     for title, average in read_averages(vectors, distinct, averages or WordWeighting()):
@@ -71,7 +76,14 @@ def find_models(
     return found
 
 
-def _encoder(model: str | Path | Encoder) -> Measured:
+def _listed(models: Models) -> list[AnyModel]:
+    if isinstance(models, Mapping):
+        return list(models.values())
+    single = isinstance(models, str | Path | PairSimilarity) or hasattr(models, "encode")
+    return [models] if single else list(models)  # type: ignore[arg-type, list-item]
+
+
+def _located(model: AnyModel) -> Measured:
     if isinstance(model, str | Path):
         found = locate(model)
         return Measured(str(model), found, weights_checksum(found.folder))
@@ -93,11 +105,13 @@ def evaluate(
     tables: Sequence[PaperTable] = (),
     bootstrap: Annotated[int, PythonOnly] = RESAMPLES,
     speed: bool = False,
+    stored: Annotated[Sequence[Literal["float16", "int8"]], PythonOnly] = (),
 ) -> Evaluation:
     """Evaluate models on sets of sentence pairs with gold similarities.
 
     Args:
-        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries. In Python also
+            encoders, objects with `similarities(left, right)`, and a mapping of names to models.
         data: Folders with STS sets (SentEval's layout), with SICK or PIT 2015, TSV files, Hub ids.
         baselines: Measures of the papers that are evaluated too.
         vectors: Files of word vectors whose averages are evaluated too.
@@ -106,6 +120,8 @@ def evaluate(
             and SICK, arXiv:1703.02507).
         bootstrap: Resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
         speed: Measure how fast encoders are, which cards of published models show.
+        stored: Also evaluate averaging encoders with rows stored in these precisions, float16 or int8; cards show what
+            that costs.
 
     Returns:
         The results of the models, then those of the baselines, then those of the averages, in their order.
@@ -118,11 +134,27 @@ def evaluate(
     results = []
     for model in find_models(models, baselines=baselines, vectors=vectors, averages=averages, sentences=sentences):
         encoder = model.load()
+        copies = {name: encoder.stored_as(name) for name in stored} if hasattr(encoder, "stored_as") else {}
         result = evaluate_sts(encoder, sets, name=model.name, bootstrap=bootstrap)
         measured = encoder_speed(encoder, sentences()) if speed else None
         results.append(replace(result, weights=model.weights, speed=measured))
+        for precision, copy in copies.items():
+            result = _evaluate_stored(copy, sets, name=f"{model.name}, {precision}", bootstrap=bootstrap)
+            settings = {**result.settings, "stored": precision}
+            results.append(replace(result, weights=model.weights, settings=settings))
     several = len(results) > 1 and bool(results[0].tables["Year"])
     return Evaluation(results, (*([differences] if several else []), *(TABLES[name] for name in tables)))
+
+
+def _evaluate_stored(encoder: Any, sets: Sequence[StsSet], *, name: str, bootstrap: int) -> Results:  # noqa: ANN401
+    """Save an encoder, and evaluate what is read back; the size of its weights becomes one of the settings."""
+    from paranmt_hf.encoders.loading import load
+
+    with tempfile.TemporaryDirectory() as folder:
+        encoder.save_pretrained(folder, create_model_card=False)
+        size = sum(path.stat().st_size for path in Path(folder).rglob("*.safetensors"))
+        result = evaluate_sts(load(folder, device="cpu"), sets, name=name, bootstrap=bootstrap)
+    return replace(result, settings={**result.settings, "bytes": size})
 
 
 def sets_of(data: StsData) -> list[StsSet]:

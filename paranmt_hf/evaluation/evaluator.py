@@ -17,7 +17,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, read_sts
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, development_set, read_sts
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -32,19 +32,31 @@ class StsEvaluator(BaseEvaluator):
     Spearman over all pairs (`sts12_spearman`), and `mean`, the mean of the yearly means; of a set that stands alone,
     Pearson and Spearman (`stsb_test_pearson`). The primary metric, by which checkpoints are chosen, is Pearson on the
     development set; where that is absent the mean; where there are no years the first set's Pearson. Choose a
-    checkpoint on `development_set` alone: a test set must not take part in it.
+    checkpoint with `development=True`: a test set must not take part in it.
 
     A model that gives a vector that is not finite, or the same vector to all, stops the training with an `InputError`.
 
     Args:
         data: Location of the data, see `read_sts`; or the sets themselves.
+        development: Evaluate on the papers' development set alone, the 250 pairs of STS 2017 track 5, which are in the
+            STS benchmark's dev and test files; `data` is then a folder with these.
         name: Prefix of the metrics and of the CSV file; the model card shows it as the dataset.
         write_csv: Whether each call adds a line to `sts_evaluation_<name>_results.csv` in the output folder.
     """
 
-    def __init__(self, data: Path | str | Sequence[StsSet], *, name: str = "sts", write_csv: bool = True) -> None:
+    def __init__(
+        self,
+        data: Path | str | Sequence[StsSet],
+        *,
+        development: bool = False,
+        name: str = "sts",
+        write_csv: bool = True,
+    ) -> None:
         super().__init__()
-        self.sets = read_sts(data) if isinstance(data, str | Path) else list(data)
+        if isinstance(data, str | Path):
+            self.sets = [development_set(data)] if development else read_sts(data)
+        else:
+            self.sets = [each for each in data if each.name == DEVELOPMENT or not development]
         if not self.sets:
             raise InputError("there is nothing to evaluate: expected at least one set of pairs")
         self.name, self.write_csv = name, write_csv

@@ -198,8 +198,13 @@ class Evaluation:
         return self.results[index]
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the results as JSON values, as `write_results` writes them."""
+        """Return the results as JSON values."""
         return [each.to_json() for each in self.results]
+
+    def write(self, path: str | Path) -> None:
+        """Write the results as JSON, which `publish` takes; the former file stays until the new one is complete."""
+        result_file(path, option="path")
+        write_result(Path(path), f"{json.dumps(self.to_json(), indent=2, ensure_ascii=False)}\n")
 
     def summary(self) -> str:
         """Describe the results of each model, and compare several."""
@@ -208,17 +213,32 @@ class Evaluation:
             blocks.append(compare(self.results))
         return "\n\n".join([*blocks, *(table(self.results) for table in self.tables)])
 
+    def mean_absolute_differences(self) -> np.ndarray:
+        """Compute how much the results of models on STS differ; ParaNMT-50M, Table 10.
 
-def write_results(path: str | Path, results: Iterable[Any]) -> None:
-    """Write results as JSON, which `publish` takes; the former file stays until the new one is complete."""
-    result_file(path, option="json")
-    write_result(Path(path), f"{json.dumps([each.to_json() for each in results], indent=2, ensure_ascii=False)}\n")
+        Returns:
+            Mean over the sets of the yearly competitions of the absolute difference of Pearson's r, times 100
+            [model, model]; 0 on the diagonal. The STS benchmark is drawn from these sets and does not count again.
+        """
+        check_same_data(self.results)
+        years = {row.name for row in self.results[0].tables.get("Year", [])}
+        pearsons = np.array([[row.main for row in each.rows if row.group in years] for each in self.results])
+        if not pearsons.size:
+            raise InputError(
+                "expected sets of the yearly competitions (STS 2012 to 2016), found none; name a folder with them"
+            )
+        return np.asarray(100 * np.abs(pearsons[:, None] - pearsons).mean(axis=2))
 
 
 def read_results(path: str | Path) -> list[Results]:
     """Read a file of results."""
     values = read_json(Path(path), "results of `paranmt evaluate` as JSON")
     return from_json(list[Results], values, path)
+
+
+def all_results(given: Iterable[Any]) -> list[Results]:
+    """Read the files among some results and files of results."""
+    return [each for one in given for each in (read_results(one) if isinstance(one, str | Path) else [one])]
 
 
 def _table(title: str, rows: Sequence[Row], written: Callable[[str], str]) -> str:
@@ -284,30 +304,11 @@ def check_same_data(results: Sequence[Results]) -> None:
             )
 
 
-def mean_absolute_differences(results: Sequence[Results]) -> np.ndarray:
-    """Compute how much the results of models on STS differ; ParaNMT-50M, Table 10.
-
-    Args:
-        results: Results of the models on the same data.
-
-    Returns:
-        Mean over the sets of the yearly competitions of the absolute difference of Pearson's r, times 100
-        [model, model]; 0 on the diagonal. The STS benchmark is drawn from these sets and does not count again.
-    """
-    check_same_data(results)
-    years = {row.name for row in results[0].tables.get("Year", [])}
-    pearsons = np.array([[row.main for row in each.rows if row.group in years] for each in results])
-    if not pearsons.size:
-        raise InputError(
-            "expected sets of the yearly competitions (STS 2012 to 2016), found none; name a folder with them"
-        )
-    return 100 * np.abs(pearsons[:, None] - pearsons).mean(axis=2)
-
-
 def differences(results: Sequence[Results]) -> str:
-    """Write a table of `mean_absolute_differences`."""
+    """Write a table of the mean absolute differences of results on STS."""
+    evaluation = Evaluation(list(results))
     rows = [
         [each.model, *(f"{value:.1f}" for value in line)]
-        for each, line in zip(results, mean_absolute_differences(results), strict=True)
+        for each, line in zip(results, evaluation.mean_absolute_differences(), strict=True)
     ]
     return markdown_table(["Mean absolute difference", *(each.model for each in results)], rows)

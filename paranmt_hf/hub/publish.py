@@ -33,7 +33,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class About:
-    """Information about a published model that its record cannot have.
+    """Information about a published folder that its record cannot have.
 
     Attributes:
         license: Licence of the model, or another licence for a release; that of the record if left out.
@@ -69,14 +69,17 @@ class About:
         return replace(self, license=str(License.parse(self.license or recorded)))
 
 
-def read_about(path: str | Path, license: str | None = None) -> About:
-    """Read a YAML file with any of `notes`, `license_text`, `summary`, `data`, `commands` and `datasets`."""
-    path = Path(path).expanduser()
+def read_about(about: Mapping[str, Any] | str | Path | None, license: str | None = None) -> About:
+    """Read the fields of `About` other than the licence, from a YAML file or a mapping."""
     known = [name for name in About.__dataclass_fields__ if name != "license"]
-    values = read_yaml(path, f"{', '.join(known[:-1])} or {known[-1]}")
+    path = None
+    if isinstance(about, str | Path):
+        path = Path(about).expanduser()
+        about = read_yaml(path, f"{', '.join(known[:-1])} or {known[-1]}")
+    where, values = path or "about", dict(about or {})
     if unknown := [str(name) for name in values if name not in known]:
-        raise InputError(f"{path} holds {unknown[0]!r}; it may hold {', '.join(known)}", option="about", path=path)
-    return replace(from_json(About, values, path), license=license)
+        raise InputError(f"{where} holds {unknown[0]!r}; it may hold {', '.join(known)}", option="about", path=path)
+    return replace(from_json(About, values, where), license=license)
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class Draft:
         missing: What a reader of the card would miss, in sentences.
         checksums: SHA-256 of files, where it is known.
         verify: Compares a folder with exactly the published files with the original one; may refuse it.
+        values: Values that the card is rendered from, for the id; None for releases, whose record holds them.
     """
 
     files: Mapping[str, Content]
@@ -100,6 +104,7 @@ class Draft:
     missing: list[str] = field(default_factory=list)
     checksums: Mapping[str, str] = field(default_factory=dict)
     verify: Callable[[Path], None] = lambda staged: None
+    values: Callable[[str], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,7 @@ class Publication:
         target: Repository, branch and version.
         parcel: The files.
         card: The card.
+        values: JSON values that the card of a model is rendered from; None for a release.
         missing: What a reader of the card would miss, in sentences.
         left_here: Files of the folder that are not published.
         loader: Name of the function that loads it.
@@ -142,6 +148,7 @@ class Publication:
     target: Target
     parcel: Parcel
     card: str
+    values: Mapping[str, Any] | None
     missing: list[str]
     left_here: list[str]
     loader: str
@@ -185,7 +192,7 @@ def publish(
     name: str,
     *,
     license: str | None = None,
-    about: About | str | Path | None = None,
+    about: Mapping[str, Any] | str | Path | None = None,
     results: str | Path | Sequence[Any] = (),
     private: bool = False,
     revision: str = "main",
@@ -201,9 +208,10 @@ def publish(
         folder: Folder of a release, an encoder or a paraphraser.
         name: Where to: ORGANISATION/NAME or USER/NAME.
         license: Licence id of the Hub, or a name with a link; that of the record if left out, if it states one.
-        about: YAML file with your own words for the card: `notes` in Markdown, and of a model license_text, summary,
-            data, commands and datasets.
-        results: For an encoder: files that `paranmt evaluate sts --json` wrote for its weights, or results themselves.
+        about: YAML file (in Python also a mapping) with your own words for the card: `notes` in Markdown, and of a
+            model license_text, summary, data, commands and datasets.
+        results: For a model: files that `paranmt evaluate sts --json`, or for a paraphraser `paranmt paraphrase
+            evaluate --json` and `canonical --json`, wrote for its weights; in Python also the results themselves.
         private: Make a new repository private.
         revision: Branch that gets the files.
         tag: Name of this version; the next of v1, v2, ... on the main branch if left out.
@@ -223,9 +231,9 @@ def publish(
     target = Target(name, kind.repository, private, revision, tag)
     given = [results] if isinstance(results, str | Path) else list(results)
     if given and not kind.takes_results:
-        raise InputError(f"results are shown for encoders, and {folder} is {kind.title}", option="results")
+        raise InputError(f"results are shown on cards of models, and {folder} is {kind.title}", option="results")
     refuse_unsafe(folder, kind.code())
-    draft = kind.draft(folder, _about(about, license), given)
+    draft = kind.draft(folder, read_about(about, license), given)
     version = tag or ("v1" if revision == "main" else None)
     card = draft.card(name, version)
     parcel = Parcel({**draft.files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
@@ -233,15 +241,15 @@ def publish(
         stage(parcel, Path(staged))
         draft.verify(Path(staged))
     planned = Publication(
-        target, parcel, card, draft.missing, left_here(folder, draft.files, draft.own_card), kind.loader
+        target,
+        parcel,
+        card,
+        None if draft.values is None else draft.values(name),
+        draft.missing,
+        left_here(folder, draft.files, draft.own_card),
+        kind.loader,
     )
     return planned if dry_run else planned.send()
-
-
-def _about(about: About | str | Path | None, license: str | None) -> About:
-    if isinstance(about, str | Path):
-        return read_about(about, license)
-    return replace(about or About(), license=license or (about.license if about else None))
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
@@ -23,7 +24,9 @@ from paranmt_hf.util.tables import code, escape
 # Number of templates, the same as in the paper (Iyyer et al. 2018, section 3.3).
 TEMPLATES_SHOWN = 20
 # Values that may be missing.
-MAY_BE_ABSENT = ("figures", "templates", "parses", "license_text")
+MAY_BE_ABSENT = ("figures", "templates", "parses", "license_text", "repository")
+# Examples of noisy sentences in canonical form that are shown.
+EXAMPLES_SHOWN = 3
 DIRECTIONS = {
     "to-reference": "Translations are the sources and references the targets",
     "to-translation": "References are the sources and translations the targets",
@@ -39,7 +42,11 @@ def write_paraphraser_card(
 
 
 def card_values(
-    name: str, record: ParaphraserRecord, templates: KnownTemplates | None = None, about: About | None = None
+    name: str,
+    record: ParaphraserRecord,
+    templates: KnownTemplates | None = None,
+    about: About | None = None,
+    results: Sequence[Results] = (),
 ) -> dict[str, Any]:
     """Values that `paraphraser_card` renders.
 
@@ -62,6 +69,9 @@ def card_values(
         "best": best.step if best is not None else record.course.steps,
         "own": record.model_type in CODE,
         "license_text": said.get("license_text"),
+        "notes": about.notes if about else None,
+        "figures": "\n\n".join(map(_figures, results)),
+        "evaluations": [each.to_json() for each in results],
     }
     if record.parses is not None and templates is not None:
         shown = templates.most_frequent(TEMPLATES_SHOWN)
@@ -70,11 +80,21 @@ def card_values(
     return values
 
 
-def paraphraser_card(values: Mapping[str, Any], repository: str | None = None, notes: str = "") -> str:
-    """Render the card of a paraphraser.
+def _figures(results: Results) -> str:
+    """The command of an evaluation and its figures, in Markdown."""
+    blocks = [code(results.settings["command"]), results.markdown()]
+    if results.kind == "canonical":
+        sides = ("noisy", "output", "clean")
+        examples = results.examples[:EXAMPLES_SHOWN]
+        rows = [[*sides], ["---"] * 3, *([escape(each[side]) for side in sides] for each in examples)]
+        blocks.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+    return "\n\n".join(blocks)
 
-    `values` are those of `card_values`, or of a file of `model_cards/paraphrasers/`, which may add `figures`,
-    Markdown; `notes` is the publisher's own section.
+
+def paraphraser_card(values: Mapping[str, Any]) -> str:
+    """Render the card of a paraphraser from the values of `card_values`, or a file of `model_cards/paraphrasers/`.
+
+    They may hold `repository`, the id on the Hub.
     """
     license = License.parse(values["license"], listed=False) if values.get("license") else None
     header: dict[str, Any] = {
@@ -90,8 +110,7 @@ def paraphraser_card(values: Mapping[str, Any], repository: str | None = None, n
         **dict.fromkeys(MAY_BE_ABSENT),
         **values,
         "license": license,
-        "repository": repository,
-        "notes": notes.strip(),
+        "notes": (values.get("notes") or "").strip(),
     }
     return render("paraphraser", header, shown)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.results import Results, all_results
 from paranmt_hf.hub.publish import About, Draft, Kind, files_of
-from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.hub.repository import Model, locate, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
 from paranmt_hf.paraphrase.record import ParaphraserRecord
@@ -33,6 +34,8 @@ _OF_MODELS = (
 _FILES = re.compile(
     rf"({re.escape(INNER)})?({_OF_MODELS})|{re.escape(TEMPLATES_FILE)}|{re.escape(ParaphraserRecord.FILE)}"
 )
+# Evaluations whose figures a card shows.
+EVALUATIONS = ("paraphrases", "canonical")
 # Sentences, and rough trees of them, whose paraphrases show whether a folder and its published files are one model.
 _SENTENCES = ["a man is playing a guitar .", "it is 3.5 km to the town ."]
 _TREES = ["(S(NP)(VP))", "(S(NP)(VP(NP)))"]
@@ -113,11 +116,11 @@ def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -
 
     record, about = ParaphraserRecord.read(folder), about.required()
     models = load_checked(folder, record)
-    templates = models.templates
+    templates, figures = models.templates, _figures_of(results, folder)
 
-    def card(repository: str, version: str | None) -> str:
-        values = card_values(repository.split("/")[1], record, templates, about)
-        return paraphraser_card(values, repository, about.notes or "")
+    def values(repository: str) -> dict[str, Any]:
+        own = card_values(repository.split("/")[1], record, templates, about, figures)
+        return {**own, "repository": repository}
 
     def verify(staged: Path) -> None:
         if _generated(models) != _generated(read_models(Model(folder.name, staged, ""))):
@@ -127,12 +130,28 @@ def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -
 
     return Draft(
         paraphraser_files(folder, record),
-        card,
+        lambda repository, version: paraphraser_card(values(repository)),
         paraphraser_card(card_values(folder.resolve().name, record, templates)),
         f"Paraphraser {folder.resolve().name}",
         _missing(record, about),
         verify=verify,
+        values=values,
     )
+
+
+def _figures_of(results: Sequence[Any], folder: Path) -> list[Results]:
+    """Select the results of a paraphraser among some results, or files of them; each of them must have some."""
+    weights, found = weights_checksum(folder), []
+    for given in results:
+        own = [each for each in all_results([given]) if each.weights == weights and each.kind in EVALUATIONS]
+        if not own:
+            raise InputError(
+                f"{given if isinstance(given, str | Path) else 'results'} has no figures of the weights in {folder}; "
+                f"measure them: paranmt paraphrase evaluate {folder} --data PAIRS --held-out --json FILE",
+                option="results",
+            )
+        found += own
+    return found
 
 
 def _missing(record: ParaphraserRecord, about: About) -> list[str]:
@@ -167,5 +186,6 @@ PARAPHRASER = Kind(
     "paranmt_hf.Paraphraser.from_pretrained",
     owns=belongs_to_a_paraphraser,
     draft=draft_paraphraser,
+    takes_results=True,
     code=lambda: CODE_PATHS,
 )

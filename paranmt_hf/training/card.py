@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -37,7 +37,7 @@ def encoder_values(
     folder: Path,
     record: Mapping[str, Any],
     about: About | None,
-    results: Results | None,
+    results: Sequence[Results],
     **more: Any,  # noqa: ANN401 - JSON values
 ) -> dict[str, Any]:
     """Collect what the card of an encoder shows, as JSON values.
@@ -48,13 +48,11 @@ def encoder_values(
         folder: Its folder.
         record: Its record as JSON values.
         about: Information by its authors; None if there is none.
-        results: Its results on STS, if it was evaluated.
+        results: Its results on STS, and those of copies stored in other precisions; empty if it was not evaluated.
         more: Values of the template alone, and those that `about` replaces: `commands`, `datasets`.
     """
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     said = (about or About()).values
-    stored: dict[str, Any] = {"bytes": sum(path.stat().st_size for path in folder.rglob("*.safetensors"))}
-    figures = {"mean": results.mean, "development": results.value(DEVELOPMENT)} if results else {}
     values = {"languages": None, **more, **said}
     return {
         "made": made,
@@ -65,15 +63,31 @@ def encoder_values(
         "record": record,
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
         "picture": TRAINING_PICTURE if (folder / TRAINING_PICTURE).is_file() else None,
-        "results": None if results is None else results.to_json(),
-        "precisions": {"as stored": stored | {"mean": None, "development": None} | figures},
+        "notes": about.notes if about else None,
+        "results": results[0].to_json() if results else None,
+        "precisions": _precisions(folder, results),
     }
 
 
-def encoder_card(values: Mapping[str, Any], repository: str | None = None, notes: str = "") -> str:
+def _precisions(folder: Path, results: Sequence[Results]) -> dict[str, dict[str, float | int | None]]:
+    """Size and scores of an encoder by the precision in which it is stored."""
+    size = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
+    found: dict[str, Results | None] = {"as stored": None}
+    found |= {each.settings.get("stored", "as stored"): each for each in results}
+    return {
+        name: {
+            "bytes": size if each is None else each.settings.get("bytes", size),
+            "mean": None if each is None else each.mean,
+            "development": None if each is None else each.value(DEVELOPMENT),
+        }
+        for name, each in found.items()
+    }
+
+
+def encoder_card(values: Mapping[str, Any]) -> str:
     """Render the card of an encoder from the values of `encoder_values`, or a file of `model_cards/`.
 
-    The publisher's own section, `notes`, is Markdown.
+    They may hold `repository`, the id on the Hub.
     """
     results = None if values["results"] is None else Results.from_json(values["results"], "results")
     if results is not None and {DEVELOPMENT, "STSB-test"} <= {row.name for row in results.tables["Set"]}:
@@ -81,11 +95,10 @@ def encoder_card(values: Mapping[str, Any], repository: str | None = None, notes
     speed = None if results is None else results.speed
     license = License.parse(values["license"], listed=False) if values.get("license") else None
     shown = {
-        **dict.fromkeys(("summary", "data", "license_text")),
+        **dict.fromkeys(("summary", "data", "license_text", "repository")),
         **values,
         "license": license,
-        "repository": repository,
-        "notes": notes.strip(),
+        "notes": (values.get("notes") or "").strip(),
         "results": results,
         "figures": None if results is None else results.markdown(),
         "development": None if results is None else results.value(DEVELOPMENT),
@@ -151,7 +164,7 @@ def eval_results(results: Results | None) -> str | None:
 
 
 def trained_values(
-    name: str, folder: Path, training: TrainingRecord, about: About | None = None, results: Results | None = None
+    name: str, folder: Path, training: TrainingRecord, about: About | None = None, results: Sequence[Results] = ()
 ) -> dict[str, Any]:
     """Collect the values of the card of an encoder that was trained on pairs; see `encoder_values`."""
     config, data = training.settings.encoder, training.settings.data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -339,7 +339,7 @@ def _chosen(start: int, block: np.ndarray, words: int, kept: np.ndarray | int) -
 
 
 def converted_values(
-    name: str, folder: Path, conversion: ConversionRecord, about: About | None = None, results: Results | None = None
+    name: str, folder: Path, conversion: ConversionRecord, about: About | None = None, results: Sequence[Results] = ()
 ) -> dict[str, Any]:
     """Collect the values of the card; see `encoder_values`."""
     return encoder_values(

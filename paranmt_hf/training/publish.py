@@ -15,7 +15,7 @@ import numpy as np
 from paranmt_hf.encoders.families import FILES, FURTHER_FILES
 from paranmt_hf.encoders.model_folder import PREFIX, code_files
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.results import Results, read_results
+from paranmt_hf.evaluation.results import Results, all_results
 from paranmt_hf.hub.publish import About, Draft, Kind, files_of, kind_of
 from paranmt_hf.hub.repository import Model, weights_checksum
 from paranmt_hf.hub.upload import Content
@@ -62,14 +62,16 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
             path=folder,
         )
     about = about.required(getattr(record, "license", None))
-    figures = results_of_weights(results, folder) if results else None
+    figures = results_of_weights(results, folder) if results else []
     files = _files(folder)
-    if (entries := eval_results(figures)) is not None:
+    if (entries := eval_results(figures[0] if figures else None)) is not None:
         files[RESULTS_FILE] = entries.encode()
 
-    def card(repository: str, version: str | None) -> str:
-        values = origin.values(repository.split("/")[1], folder, record, about, figures)
-        return encoder_card(values, repository, about.notes or "")
+    def values(repository: str) -> dict[str, Any]:
+        return {
+            **origin.values(repository.split("/")[1], folder, record, about, figures),
+            "repository": repository,
+        }
 
     def verify(staged: Path) -> None:
         # Links to files that were checked where they are.
@@ -85,7 +87,15 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
     if "history" in own["record"]:
         own["record"]["history"]["seconds"] = None
     missing = _missing(about, record, figures, origin)
-    return Draft(files, card, encoder_card(own), f"Encoder {folder.resolve().name}", missing, verify=verify)
+    return Draft(
+        files,
+        lambda repository, version: encoder_card(values(repository)),
+        encoder_card(own),
+        f"Encoder {folder.resolve().name}",
+        missing,
+        verify=verify,
+        values=values,
+    )
 
 
 def _files(folder: Path) -> dict[str, Content]:
@@ -100,23 +110,26 @@ def _files(folder: Path) -> dict[str, Content]:
     return files
 
 
-def results_of_weights(results: Sequence[Any], folder: Path) -> Results:
-    """Select the last STS results of an encoder's weights among some results, or files of them."""
-    read = [each for one in results for each in (read_results(one) if isinstance(one, str | Path) else [one])]
+def results_of_weights(results: Sequence[Any], folder: Path) -> list[Results]:
+    """Select the last STS results of an encoder's weights among some results, or files of them.
+
+    Those of copies stored in other precisions follow.
+    """
     weights = weights_checksum(folder)
-    matching = [each for each in read if each.weights == weights and each.kind == "sts"]
-    if not matching:
+    matching = [each for each in all_results(results) if each.weights == weights and each.kind == "sts"]
+    last = {each.settings.get("stored"): each for each in matching}
+    if None not in last:
         raise InputError(
             f"the results have none on STS of the weights in {folder}; evaluate them: paranmt evaluate sts {folder} "
             "--data STS --speed --json FILE",
             option="results",
         )
-    return matching[-1]
+    return [last.pop(None), *last.values()]
 
 
-def _missing(about: About, record: Any, results: Results | None, origin: _Origin) -> list[str]:  # noqa: ANN401
+def _missing(about: About, record: Any, results: Sequence[Results], origin: _Origin) -> list[str]:  # noqa: ANN401
     missing = []
-    if results is None:
+    if not results:
         missing.append("results: paranmt evaluate sts FOLDER --data STS --speed --json FILE, then --results FILE")
     derived = getattr(record, "mean_of", None) or getattr(record, "rotated", None)
     if not about.commands and (derived or "init_from" in getattr(record, "inputs", ())):

@@ -102,10 +102,10 @@ def test_embedded_encoder_is_small_and_safe():
 
 
 def test_embedded_encoder_on_the_development_set(shared_data):
-    from paranmt_hf import evaluate_sts, load
+    from paranmt_hf import evaluate
     from paranmt_hf.evaluation.sts_data import development_set
 
-    result = evaluate_sts(load(), [development_set(shared_data / "sts")], bootstrap=0)
+    (result,) = evaluate("embedded", data=[development_set(shared_data / "sts")], bootstrap=0)
     recorded = json.loads((ROOT / "model_cards" / "word-trigram-small.json").read_text(encoding="utf8"))
     assert result.tables["Set"][0].main == pytest.approx(recorded["precisions"]["int8"]["development"], abs=1e-4)
     assert result.tables["Set"][0].main > 0.8

@@ -13,7 +13,6 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 import paranmt_hf
-from paranmt_hf.encoders.building import with_precision
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.export.export import export_encoder
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
@@ -186,7 +185,7 @@ def test_parts_that_cut_otherwise_have_no_fast_path() -> None:
 @pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
 def test_saved_and_loaded(precision: str, tmp_path: Path) -> None:
     """In another precision it is read back as it was rounded, with and without this package's loader."""
-    made = with_precision(encoder(3, "blanks"), precision)
+    made = encoder(3, "blanks").stored_as(precision)
     save(made, tmp_path)
     found = paranmt_hf.load(tmp_path)
     tolerance = {"float32": 0.0, "float16": 2e-3, "int8": 2e-2}[precision]

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.encoders import static_average
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
+from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import character_ngrams, words
-from tests.encoders.toys import AVERAGES, BIASED, SENTENCES, TRIGRAMS, WORDS, encoder, rows
+from tests.encoders.toys import AVERAGES, BIASED, SENTENCES, TRIGRAMS, WORDS, encoder, modules_of, rows
 
 PROMPTED = {"prompts": {"quiet": "the cat ", "none": ""}}
 
@@ -278,3 +280,20 @@ def test_a_call_may_truncate_less_than_the_model():
     for cut in (None, 2, 5, 50, -1):
         found = model.encode(SENTENCES, truncate_dim=cut)
         np.testing.assert_allclose(found, SentenceTransformer.encode(model, SENTENCES, truncate_dim=cut), atol=1e-6)
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("float32", 0), ("float16", 2e-3), ("int8", 2e-2)])
+def test_stored_in_another_precision(precision, tolerance, tmp_path):
+    settings = {"prompts": PROMPTED["prompts"], "default_prompt_name": "quiet", "truncate_dim": 5}
+    made = SentenceEncoder(modules=modules_of("word,trigram"), device="cpu", similarity_fn_name="dot", **settings)
+    made.stored_as(precision).save_pretrained(tmp_path)
+    found = load(tmp_path, device="cpu")
+    assert {part.modules[0].precision for part in found.composition.parts} == {precision}
+    assert found.similarity_fn_name == "dot" and found.default_prompt_name == "quiet" and found.truncate_dim == 5
+    np.testing.assert_allclose(found.encode(SENTENCES), made.encode(SENTENCES), atol=tolerance)
+
+
+def test_what_is_not_stored_in_another_precision():
+    for model, precision in (("lstm", "int8"), ("word", "int4")):
+        with pytest.raises(InputError):
+            encoder(model).stored_as(precision)

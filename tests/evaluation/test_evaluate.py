@@ -15,7 +15,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import speed as module
-from paranmt_hf.evaluation.results import read_results, write_results
+from paranmt_hf.evaluation.results import Evaluation, read_results
 from paranmt_hf.evaluation.speed import encoding_speed
 from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
@@ -43,7 +43,7 @@ def test_records_say_which_model_and_how_fast(model, tmp_path):
     assert first.speed.passes == 5 and first.speed.sentences_per_second > 0
     assert len(first.similarities["similarity"]) == first.tables["Set"][0].items == 40
     assert len(first.tables["Set"][0].interval) == 2
-    write_results(tmp_path / "r.json", found)
+    found.write(tmp_path / "r.json")
     assert read_results(tmp_path / "r.json") == [first, second]
 
 
@@ -57,6 +57,37 @@ def test_without_measuring(model):
     assert error.value.option == "models"
 
 
+class Lengths:
+    """A measure of pairs that needs no vectors."""
+
+    def similarities(self, left, right):
+        return np.array([-abs(len(one) - len(other)) for one, other in zip(left, right, strict=True)])
+
+
+def test_models_are_objects_with_names(model):
+    encoder = load(model)
+    named = evaluate({"mine": encoder, "theirs": model, "lengths": Lengths()}, data=SIMILARITY, bootstrap=0)
+    assert [each.model for each in named] == ["mine", "theirs", "lengths"]
+    assert named[0].tables == named[1].tables != named[2].tables and named[2].weights is None
+    (alone,) = evaluate(Lengths(), data=SIMILARITY, bootstrap=0)
+    assert (alone.model, alone.tables) == ("Lengths", named[2].tables)
+
+
+def test_stored_in_other_precisions(model, tmp_path):
+    found = evaluate(model, data=SIMILARITY, bootstrap=0, stored=["float16", "int8"], baselines=["bleu"])
+    assert [each.settings.get("stored") for each in found] == [None, "float16", "int8", None]
+    own, half, small, _ = found
+    assert own.weights == half.weights == small.weights == weights_checksum(model)
+    load(model).stored_as("int8").save_pretrained(tmp_path / "int8")
+    assert half.settings["bytes"] < (model / "model.safetensors").stat().st_size
+    assert small.settings["bytes"] == (tmp_path / "int8" / "model.safetensors").stat().st_size
+    (again,) = evaluate(tmp_path / "int8", data=SIMILARITY, bootstrap=0)
+    assert small.tables == again.tables != own.tables
+    assert results_of_weights(list(found), model) == [own, half, small]
+    with pytest.raises(InputError):
+        results_of_weights([half, small], model)
+
+
 def test_the_command_writes_what_python_writes(model, tmp_path, capsys):
     pytest.importorskip("sacrebleu")
     command = ["evaluate", "sts", str(model), "--data", str(SIMILARITY), "--baselines", "bleu"]
@@ -64,7 +95,7 @@ def test_the_command_writes_what_python_writes(model, tmp_path, capsys):
     out = capsys.readouterr().out
     found = evaluate([model], data=SIMILARITY, baselines=["bleu"])
     assert out.startswith(found.summary())
-    write_results(tmp_path / "python.json", found)
+    found.write(tmp_path / "python.json")
     assert (tmp_path / "command.json").read_bytes() == (tmp_path / "python.json").read_bytes()
     assert found[1].weights is None, "a baseline has no weights"
 
@@ -112,7 +143,7 @@ def test_averages_of_an_encoders_vectors(model):
     assert plain.similarities["similarity"] == pytest.approx(expected, abs=1e-6)
     # A card shows the results of the encoder, and not the last ones of its words.
     assert plain.weights is without.weights is None
-    assert results_of_weights([own, plain, without], model) is own
+    assert results_of_weights([own, plain, without], model) == [own]
     assert np.abs(without.similarities["similarity"] - expected).max() > 0.01
 
 
@@ -139,7 +170,7 @@ def test_a_full_disk_leaves_the_old_results(model, tmp_path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
     try:
         with pytest.raises(InputError, match=f"^cannot save {path}: File too large; make room"):
-            write_results(path, records)
+            Evaluation(records).write(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("r.json", "old")]
@@ -147,9 +178,9 @@ def test_a_full_disk_leaves_the_old_results(model, tmp_path):
 
 def test_a_link_and_a_pipe_are_written_through(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "r.json")
-    write_results(tmp_path / "link", [])
+    Evaluation([]).write(tmp_path / "link")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "r.json").read_text() == "[]\n"
-    code = "from paranmt_hf.evaluation.results import write_results; write_results('/dev/stdout', [])"
+    code = "from paranmt_hf.evaluation.results import Evaluation; Evaluation([]).write('/dev/stdout')"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 

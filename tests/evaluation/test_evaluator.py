@@ -62,6 +62,13 @@ def test_primary_metric_without_the_development_set(data, model):
         StsEvaluator([])
 
 
+def test_the_development_set_alone(model, data):
+    evaluator = StsEvaluator(data, development=True)
+    assert set(evaluator(model)) == {"sts_sts17_track5_pearson", "sts_sts17_track5_spearman"}
+    assert evaluator.primary_metric == "sts_sts17_track5_pearson"
+    assert len(StsEvaluator(read_sts(data), development=True).sets) == 1
+
+
 def test_csv_grows_by_a_line_each_time(model, data, tmp_path):
     evaluator = StsEvaluator(data)
     for epoch in (0.5, 1.0):

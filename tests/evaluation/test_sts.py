@@ -10,7 +10,7 @@ from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import similarities
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.results import Results, compare, differences, mean_absolute_differences
+from paranmt_hf.evaluation.results import Evaluation, Results, compare, differences
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, development_set
 from paranmt_hf.text.word_vectors import read_vectors
@@ -189,14 +189,14 @@ def test_differences_between_models():
     titles = ("STS12 a", "STS13 b")
     expected = 50 * sum(abs(first.value(title) - second.value(title)) for title in titles)
     assert expected > 1
-    found = mean_absolute_differences([first, second, first])
+    found = Evaluation([first, second, first]).mean_absolute_differences()
     assert found == pytest.approx(np.array([[0, expected, 0], [expected, 0, expected], [0, expected, 0]]))
     lines = [line.split()[1::2] for line in differences([first, second]).splitlines()]
     assert lines[2:] == [["one", "0.0", f"{expected:.1f}"], ["two", f"{expected:.1f}", "0.0"]]
     with pytest.raises(InputError, match="expected sets of the yearly competitions .* found none"):
-        mean_absolute_differences([evaluate_sts(Plane(), sets[2:], bootstrap=0)])
+        Evaluation([evaluate_sts(Plane(), sets[2:], bootstrap=0)]).mean_absolute_differences()
     other = evaluate_sts(Plane(), sets[:1], bootstrap=0)
-    for function in (mean_absolute_differences, compare):
+    for function in (differences, compare):
         with pytest.raises(InputError, match="evaluated on different data"):
             function([first, other])
         with pytest.raises(InputError, match="no results to compare"):

@@ -11,9 +11,10 @@ from paranmt_hf.cli import main
 from paranmt_hf.encoders.building import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import evaluate
-from paranmt_hf.hub.publish import About, kind_of, publish
+from paranmt_hf.hub.publish import kind_of, publish
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.hub.upload import Parcel, Published, Target
+from paranmt_hf.training.card import encoder_card
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.derived import average_encoders
 from paranmt_hf.training.train import train
@@ -113,7 +114,7 @@ def test_paths_of_a_parcel_stay_inside():
 
 
 def test_model_is_laid_out(model, results):
-    plan = publish(model, MODEL, license="mit", about=About(datasets=["org/corpus"]), results=results, dry_run=True)
+    plan = publish(model, MODEL, license="mit", about={"datasets": ["org/corpus"]}, results=results, dry_run=True)
     assert set(plan.parcel.files) >= {"model.safetensors", "modules.json", "tokenizer.json", "training.json"}
     assert "README.md" in plan.parcel.files and plan.left_here == []
     top = header(plan.card)
@@ -126,6 +127,17 @@ def test_model_is_laid_out(model, results):
     assert "60 pairs of sentences of corpus." in plan.card and "$" not in plan.card
     assert recorded["weights"] == weights_checksum(model) and recorded["speed"]["passes"] == 5
     assert str(model.parent) not in plan.card
+
+
+def test_values_of_the_card(model, release):
+    results = evaluate(model, data=ASSETS / "sample" / "similarity.tsv", stored=["int8"])
+    about = {"notes": "Made for **tests**."}
+    plan = publish(model, MODEL, license="mit", about=about, results=results, dry_run=True)
+    values = json.loads(json.dumps(plan.values))
+    assert encoder_card(values) == plan.card and "Made for **tests**." in plan.card
+    assert values["precisions"]["int8"]["bytes"] == results[1].settings["bytes"]
+    assert f"| int8 | {results[1].settings['bytes'] / 1e6:.1f} |" in plan.card
+    assert publish(release, DATASET, dry_run=True).values is None
 
 
 def test_the_card_in_the_folder_of_a_model(model):
@@ -198,7 +210,7 @@ def test_a_model_that_went_on_from_another_needs_its_commands(model):
     plan = publish(model, MODEL, license="mit", dry_run=True)
     assert "the commands of the models it came from: 'commands' in --about FILE" in plan.missing
     assert "It continued from the encoder `taught`." in plan.card
-    plan = publish(model, MODEL, license="mit", about=About(commands=["paranmt train"]), dry_run=True)
+    plan = publish(model, MODEL, license="mit", about={"commands": ["paranmt train"]}, dry_run=True)
     assert not [sentence for sentence in plan.missing if "commands" in sentence]
 
 
@@ -306,7 +318,7 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["RELEASE", "org/corpus", "--revision", "../x"], "--revision '../x' is not a valid git name"),
         (["RELEASE", "org/corpus", "--license", "cc-by-4"], "did you mean cc-by-"),
         (["RELEASE", "org/corpus", "--license", "other"], "'other' is not a licence id"),
-        (["RELEASE", "org/corpus", "--results", "x.json"], "results are shown for encoders, and"),
+        (["RELEASE", "org/corpus", "--results", "x.json"], "on cards of models, and"),
         (["MODEL", "org/word", "--license", "apache"], "'apache' is not a licence id of the Hub"),
         (["MODEL", "org/word"], "a license is needed"),
         (["MODEL", "org/word", "--license", "mit", "--about", "NOWHERE"], "cannot read"),
@@ -324,7 +336,7 @@ def test_notes_and_an_edited_card(release, model, tmp_path):
     (tmp_path / "about.yaml").write_text("notes: |\n  Made for **tests**.\n")
     plan = publish(release, DATASET, about=tmp_path / "about.yaml", dry_run=True)
     assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card and plan.left_here == []
-    plan = publish(model, MODEL, license="mit", about=About(notes="Made for **tests**."), dry_run=True)
+    plan = publish(model, MODEL, license="mit", about={"notes": "Made for **tests**."}, dry_run=True)
     assert "\n\n## Notes\n\nMade for **tests**.\n\n## Citation" in plan.card
     (release / "README.md").write_text((release / "README.md").read_text() + "\nMine.\n")
     assert publish(release, DATASET, dry_run=True).left_here == [

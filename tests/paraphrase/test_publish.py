@@ -9,13 +9,14 @@ import pytest
 import yaml
 from safetensors.torch import load_file, save_file
 
-from paranmt_hf import Paraphraser, ParaphraserConfig, ParaphraserTraining, publish
+from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, ParaphraserTraining, publish
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.parsing.trees import read_tree
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.publish import About
 from paranmt_hf.hub.upload import stage
+from paranmt_hf.paraphrase.card import paraphraser_card
+from paranmt_hf.paraphrase.evaluate import evaluate_canonical
 from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES
 
@@ -76,7 +77,7 @@ def test_it_is_laid_out(trained, tmp_path, kind):
     model = shutil.copytree(trained[kind], tmp_path / kind)
     (model / "secrets.txt").write_text("mine")
     (model / "modeling_paranmt_lstm.py").write_text("import os")
-    plan = publish(model, NAME, license="mit", about=About(datasets=["org/pairs"]), dry_run=True)
+    plan = publish(model, NAME, license="mit", about={"datasets": ["org/pairs"]}, dry_run=True)
     names = {path.relative_to(model).as_posix() for path in model.rglob("*") if path.is_file()} - {"secrets.txt"}
     assert set(plan.parcel.files) == names and plan.left_here == ["secrets.txt"]
     head = yaml.safe_load(plan.card.split("---\n")[1])
@@ -109,10 +110,24 @@ def test_it_is_laid_out(trained, tmp_path, kind):
 
 def test_what_people_say_is_in_the_card(controlled):
     said = {"summary": "A summary.", "data": "Some data.", "license_text": "Because.", "commands": ["do this"]}
-    card = publish(controlled, NAME, license="mit", about=About(**said), dry_run=True).card
+    card = publish(controlled, NAME, license="mit", about=said, dry_run=True).card
     for words in ("A summary.", "Some data.", "Because.", "```\ndo this\n```"):
         assert words in card
     assert "paraphrase train" not in card
+
+
+def test_figures_of_an_evaluation_are_on_the_card(plain, controlled, tmp_path):
+    (tmp_path / "noisy.tsv").write_text("".join(f"{text}x\t{text}\n" for text in SENTENCES[:4]))
+    results = evaluate_canonical([plain], data=tmp_path / "noisy.tsv", search=ParaphraseConfig(max_length=9))
+    path = tmp_path / "canonical.json"
+    results.write(path)
+    plan = publish(plain, NAME, license="mit", results=path, dry_run=True)
+    assert results[0].settings["command"] in plan.card and "| noisy | output | clean |" in plan.card
+    values = json.loads(json.dumps(plan.values))
+    assert paraphraser_card(values) == plan.card and values["evaluations"] == results.to_json()
+    with pytest.raises(InputError) as error:
+        publish(controlled, NAME, license="mit", results=results, dry_run=True)
+    assert error.value.option == "results"
 
 
 def test_what_is_sent_is_a_network(controlled, tmp_path):
@@ -235,7 +250,7 @@ def test_the_command(controlled, capsys, tmp_path):
     assert "## Notes\n\nFor *news*.\n\n## Citation" in printed and "dry run: nothing was sent" in printed
     assert "parse-generator/model.safetensors" in printed
     assert main([*words, "--results", "r.json"]) == 1
-    assert "results are shown for encoders" in capsys.readouterr().err
+    assert "r.json" in capsys.readouterr().err
 
 
 def test_trees_of_another_parser_are_warned_of(controlled, caplog):

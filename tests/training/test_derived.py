@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 
 from paranmt_hf import train
 from paranmt_hf.cli import main
-from paranmt_hf.encoders.building import trainable, with_precision
+from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.export.export import export_encoder
@@ -84,7 +84,7 @@ def test_a_damaged_model_is_named(tmp_path, trigrams):
 
 
 def test_rows_of_8_bits_without_their_scales(tmp_path, trigrams):
-    save(with_precision(load(trigrams[0], device="cpu"), "int8"), tmp_path / "int8")
+    save(load(trigrams[0], device="cpu").stored_as("int8"), tmp_path / "int8")
     path = tmp_path / "int8" / "model.safetensors"
     # Copies, because what is read may be the file itself, which is written below.
     stored = {name: value.clone() for name, value in load_file(path).items()}
@@ -124,7 +124,7 @@ def test_named_twice_counts_twice_and_alone_stays(tmp_path):
 
 def test_small_rows_are_widened(tmp_path):
     model = encoder_of(random_text(20), model="trigram", dimension=6)
-    save(with_precision(model, "int8"), tmp_path / "int8")
+    save(model.stored_as("int8"), tmp_path / "int8")
     save(model, tmp_path / "full")
     mean = average_encoders([tmp_path / "int8", tmp_path / "full"], tmp_path / "mean").load()
     torch.testing.assert_close(weights_of(mean)[0], weights_of(model)[0], atol=0.01, rtol=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -183,7 +184,7 @@ class Sent2VecRecord(Record):
 
 
 def sent2vec_values(
-    name: str, folder: Path, training: Sent2VecRecord, about: About | None = None, results: Results | None = None
+    name: str, folder: Path, training: Sent2VecRecord, about: About | None = None, results: Sequence[Results] = ()
 ) -> dict[str, Any]:
     """Collect the values of the card; see `encoder_values`."""
     record = training.to_json()

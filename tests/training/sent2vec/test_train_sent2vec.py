@@ -18,7 +18,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.publish import About, publish
+from paranmt_hf.hub.publish import publish
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig, Sent2VecRecord
@@ -251,8 +251,8 @@ def test_damaged_record(pairs_of_words, tmp_path):
 
 
 def test_published_with_a_card_that_is_true(pairs_of_words):
-    about = About("mit", summary="A sentence.")
-    plan = publish(pairs_of_words.folder, "you/sent2vec", about=about, dry_run=True)
+    about = {"summary": "A sentence."}
+    plan = publish(pairs_of_words.folder, "you/sent2vec", license="mit", about=about, dry_run=True)
     text = plan.card
     assert "A sentence." in text
     assert f"Trained without supervision on {pairs_of_words.record.sentences} sentences of text.txt." in text
