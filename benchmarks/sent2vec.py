@@ -74,7 +74,8 @@ def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path
         **{"dimension": DIMENSION, "min-count": RARE, "epochs": epochs, "ngrams": order, "seed": seed},
         "steps": f"min_target_count={RARE},threshold={THRESHOLD}",
         # So that the losses are of the same: the program trains n-grams over the target's place.
-        "ngram-settings": f"dropped_ngrams=2,buckets={BUCKETS},placeholder_ngrams=train",
+        "ngram-settings": f"dropped_ngrams=2,buckets={BUCKETS}",
+        "context": "program",
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     command = [

@@ -24,7 +24,7 @@ MOST_NEGATIVES = 1000
 # A byte for each bucket while n-grams are counted, four while they are trained.
 MOST_BUCKETS = 2**28
 # Settings that have no effect on words alone.
-OF_NGRAMS = ("dropped_ngrams", "buckets", "min_ngram_count", "placeholder_ngrams")
+OF_NGRAMS = ("dropped_ngrams", "buckets", "min_ngram_count")
 # Table 5: dimensions, minimum counts of words and of targets, epochs, threshold of subsampling, n-grams dropped. In
 # each the rate is 0.2 and a target has 10 negatives. First words alone, then words and pairs of words.
 _TABLE_5 = {
@@ -55,8 +55,9 @@ class Sent2VecConfig:
         dropped_ngrams: K: number of n-grams of each sentence that are left out at random (section 2.4, table 5).
         buckets: Number of buckets that n-grams are hashed into; only those that occur get a vector.
         min_ngram_count: Buckets that occur less often get no vector (not in the paper).
-        placeholder_ngrams: N-grams that contain the place of the target, which occur in training alone: leave them
-            out, or train them as the authors' program does.
+        context: What a target is predicted from: the average of the rest of its sentence (equations 2 and 3; `paper`);
+            of these and a trained row in the place of the target (`placeholder`); or, as the authors' program does, of
+            the n-grams over that place too (`program`).
         cut: How text is cut: lower-cased words as WORD reads them, or at blanks alone, for text that is tokenised.
         seed: Seed of the initial weights, targets, negatives and dropped n-grams.
         threads: Number of threads that train at once without locks; with more than one, equal runs differ a little.
@@ -75,7 +76,7 @@ class Sent2VecConfig:
     dropped_ngrams: Annotated[int | None, Range(at_least=0), NGRAMS] = None
     buckets: Annotated[int, Range(at_least=0, at_most=MOST_BUCKETS), NGRAMS] = 2_000_000
     min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), NGRAMS] = 1
-    placeholder_ngrams: Annotated[Literal["train", "leave-out"], NGRAMS] = "leave-out"
+    context: Literal["paper", "placeholder", "program"] = "placeholder"
     cut: Literal["words", "blanks"] = "words"
     seed: Seed = 1
     threads: Annotated[int, Range(at_least=1, at_most=1024)] = 1
@@ -97,11 +98,6 @@ class Sent2VecConfig:
             usual = Sent2VecConfig()
             values |= {name: getattr(usual, name) for name in OF_NGRAMS} | {"dropped_ngrams": 0}
         return replace(self, **values)
-
-    @property
-    def with_placeholder(self) -> bool:
-        """Whether n-grams that contain the target's position are trained."""
-        return self.placeholder_ngrams == "train"
 
 
 @dataclass

@@ -280,7 +280,7 @@ def _occurring_buckets(text: TextOnDisk, config: Sent2VecConfig) -> np.ndarray:
     counts, done = np.zeros(config.buckets, np.uint8), 0
     with Progress("count n-grams", text.sentences, least=5.0) as progress:
         for block in text.blocks():
-            count_buckets(block.words, block.bounds, config.ngrams, config.with_placeholder, counts)
+            count_buckets(block.words, block.bounds, config.ngrams, config.context == "program", counts)
             progress.advance_to(done := done + len(block.bounds) - 1)
     return np.flatnonzero(counts >= config.min_ngram_count)
 

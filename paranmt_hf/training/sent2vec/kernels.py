@@ -31,7 +31,8 @@ class Tables(NamedTuple):
         outputs: Rows of targets and negatives [word, dimension], float32; the last one is the end of a line.
         order: Words of the longest n-gram.
         row_of_bucket: Row of each bucket [bucket], int32; 0 if none occurs.
-        placeholder: Whether n-grams that hold the placeholder take part.
+        placeholder: Whether the placeholder's row stands for the target in the context.
+        placeholder_ngrams: Whether n-grams that hold the placeholder take part.
     """
 
     inputs: np.ndarray
@@ -39,6 +40,7 @@ class Tables(NamedTuple):
     order: int
     row_of_bucket: np.ndarray
     placeholder: bool
+    placeholder_ngrams: bool
 
 
 class Sampling(NamedTuple):
@@ -220,16 +222,19 @@ def _find_ngrams(words: np.ndarray, model: Tables, sampling: Sampling, random: n
 
 @compiled()
 def _exchange(words: np.ndarray, at: int, model: Tables, room: _Room) -> tuple[int, int]:
-    """Find the rows that leave the context when a word becomes the placeholder, and those that enter it; how many."""
-    leaving, entering = 1, 1
-    room.leaving[0], room.entering[0] = words[at], 0
+    """Find the rows that leave the context when a word is the target, and those that enter it; returns how many."""
+    leaving, entering = 1, 0
+    room.leaving[0] = words[at]
+    if model.placeholder:
+        room.entering[0] = 0
+        entering = 1
     for start in range(max(0, at - model.order + 1), at + 1):
         for size in range(max(2, at - start + 1), min(model.order, len(words) - start) + 1):
             row = room.rows[start, size - 2]
             if row > 0:
                 room.leaving[leaving] = row
                 leaving += 1
-            if model.placeholder and row != DROPPED:
+            if model.placeholder_ngrams and row != DROPPED:
                 row = model.row_of_bucket[bucket_of(words, start, size, at, len(model.row_of_bucket))]
                 if row != MISSING:
                     room.entering[entering] = row
@@ -304,7 +309,11 @@ def train_sentences(
                 continue
             left, entered = _exchange(own, at, model, room)
             leaving, entering = room.leaving[:left], room.entering[:entered]
-            share = ONE / np.float32(len(own) + found - left + entered)
+            context = len(own) + found - left + entered
+            if context == 0:
+                # A sentence of one word, without a placeholder.
+                continue
+            share = ONE / np.float32(context)
             hidden[:] = total
             surplus = 0
             for row in leaving:

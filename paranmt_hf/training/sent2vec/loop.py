@@ -151,7 +151,8 @@ class Loop:
         hashes, first = self.text.hashes, len(self.text.words.names)
         row_of = np.zeros(self.config.buckets if self.config.ngrams > 1 else 1, np.int32)
         row_of[hashes] = np.arange(first, first + len(hashes))
-        return Tables(self.inputs, self.outputs, self.config.ngrams, row_of, self.config.with_placeholder)
+        context = self.config.context
+        return Tables(self.inputs, self.outputs, self.config.ngrams, row_of, context != "paper", context == "program")
 
     def _train(self, block: Block, model: Tables, pool: ThreadPoolExecutor, total: int) -> float:
         """Train on a block; returns the mean loss of its targets."""

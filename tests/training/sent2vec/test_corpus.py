@@ -58,7 +58,7 @@ def test_targets_are_subsampled(tmp_path):
 @pytest.mark.slow
 def test_buckets_that_occur(tmp_path):
     lines, _ = random_text(40)
-    text = corpus(tmp_path, lines, ngrams=3, buckets=5000, placeholder_ngrams="leave-out", min_ngram_count=2)
+    text = corpus(tmp_path, lines, ngrams=3, buckets=5000, min_ngram_count=2)
     (block,) = text.blocks()
     found, _ = ngram_buckets(block.words, block.bounds, 3, 5000)
     buckets, counts = np.unique(found, return_counts=True)

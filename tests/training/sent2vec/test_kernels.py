@@ -55,11 +55,13 @@ def plain(words, bounds, rates, model, sampling, worker):
             if draws.uniform() >= sampling.keep[target]:
                 continue
             masked = [0 if position == at else word for position, word in enumerate(own)]
-            context = list(masked)
+            context = [word for word in masked if word or model.placeholder]
             for start, size in spans:
                 hides = start <= at < start + size
-                if (start, size) not in dropped and (model.placeholder or not hides):
+                if (start, size) not in dropped and (model.placeholder_ngrams or not hides):
                     context += [found] if (found := row(masked[start : start + size])) else []
+            if not context:
+                continue
             hidden = inputs[context].mean(axis=0)
             gradient = np.zeros_like(hidden)
             for index in range(sampling.negatives + 1):
@@ -78,21 +80,21 @@ def plain(words, bounds, rates, model, sampling, worker):
     return inputs, outputs, loss, targets, draws.state, cursor
 
 
-def random_case(seed, order, placeholder, dropped, buckets=40):
+def random_case(seed, order, context, dropped, buckets=40):
     """Sentences of few words, so that many repeat in one sentence, and n-grams share buckets."""
     generator = np.random.default_rng(seed)
-    lengths = generator.integers(2, 12, size=30)
+    lengths = generator.integers(1, 12, size=40)
     bounds = np.concatenate([[0], np.cumsum(lengths)])
     words = generator.integers(1, 9, size=bounds[-1]).astype(np.int32)
     row_of = np.zeros(buckets if order > 1 else 1, np.int32)
     counts = np.zeros(len(row_of), np.uint8)
     if order > 1:
-        kernels.count_buckets(words, bounds, order, placeholder, counts)
+        kernels.count_buckets(words, bounds, order, context == "program", counts)
         some = np.flatnonzero(counts > 2)
         row_of[some] = np.arange(9, 9 + len(some))
     rows = 9 + np.count_nonzero(row_of)
     scale = lambda *shape: generator.normal(size=shape).astype(np.float32)  # noqa: E731
-    model = Tables(scale(rows, 7), scale(10, 7), order, row_of, placeholder)
+    model = Tables(scale(rows, 7), scale(10, 7), order, row_of, context != "paper", context == "program")
     table = generator.permutation(np.repeat(np.arange(1, 10), 3)).astype(np.int32)
     keep = np.append(0, generator.uniform(0, 1.4, size=8))
     worker = Worker(np.array([seed], np.uint64), np.array([5]), np.zeros(rows, np.int32))
@@ -101,11 +103,21 @@ def random_case(seed, order, placeholder, dropped, buckets=40):
 
 
 @pytest.mark.parametrize(
-    ("order", "placeholder", "dropped"), [(1, True, 0), (2, True, 2), (2, False, 0), (3, True, 4)]
+    ("order", "context", "dropped"),
+    [
+        (1, "program", 0),
+        (1, "paper", 0),
+        (2, "program", 2),
+        (2, "placeholder", 0),
+        (2, "paper", 1),
+        (3, "program", 4),
+        (3, "paper", 2),
+    ],
 )
-def test_kernel_is_the_plain_update(order, placeholder, dropped):
+def test_kernel_is_the_plain_update(order, context, dropped):
+    """Equations 2 and 3 (`paper`); with a row, or also n-grams, in the place of the target."""
     for seed in range(5):
-        words, bounds, rates, model, sampling, worker = random_case(seed, order, placeholder, dropped)
+        words, bounds, rates, model, sampling, worker = random_case(seed, order, context, dropped)
         before = model.inputs.copy()
         inputs, outputs, loss, targets, state, cursor = plain(words, bounds, rates, model, sampling, worker)
         found, count = kernels.train_sentences(words, bounds, rates, model, sampling, worker)
@@ -120,7 +132,7 @@ def test_kernel_is_the_plain_update(order, placeholder, dropped):
 
 def test_the_most_negatives_have_a_loss():
     """Of 1,001 scores of zero it is 1001 log 2."""
-    words, bounds, _, model, sampling, worker = random_case(1, 1, True, 0)
+    words, bounds, _, model, sampling, worker = random_case(1, 1, "program", 0)
     model.outputs[:] = 0
     sampling = sampling._replace(negatives=MOST_NEGATIVES)
     loss, targets = kernels.train_sentences(words, bounds, np.zeros(len(bounds) - 1), model, sampling, worker)
@@ -128,10 +140,10 @@ def test_the_most_negatives_have_a_loss():
 
 
 def test_blocks_do_not_matter():
-    words, bounds, rates, model, sampling, worker = random_case(3, 2, True, 1)
-    whole = random_case(3, 2, True, 1)
+    words, bounds, rates, model, sampling, worker = random_case(3, 2, "program", 1)
+    whole = random_case(3, 2, "program", 1)
     kernels.train_sentences(words, bounds, rates, whole[3], sampling, whole[5])
-    for low, high in ((0, 4), (4, 5), (5, 30)):
+    for low, high in ((0, 4), (4, 5), (5, 40)):
         kernels.train_sentences(words, bounds[low : high + 1], rates[low:high], model, sampling, worker)
     np.testing.assert_array_equal(model.inputs, whole[3].inputs)
     np.testing.assert_array_equal(model.outputs, whole[3].outputs)

@@ -202,7 +202,7 @@ def test_too_large_for_memory(tmp_path, text, monkeypatch):
 
 
 def test_settings_of_ngrams_change_nothing_of_words():
-    unused = config(dropped_ngrams=2, buckets=1000, min_ngram_count=2, placeholder_ngrams="train")
+    unused = config(dropped_ngrams=2, buckets=1000, min_ngram_count=2)
     assert as_json(unused.resolved()) == as_json(config().resolved())
 
 
