@@ -6,12 +6,15 @@ The teacher encodes every distinct sentence of the pairs once, before training.
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import torch
+from filelock import FileLock, Timeout
 from torch.nn.functional import normalize
 
 from paranmt_hf.corpus.pairs import SIDES
@@ -24,6 +27,7 @@ from paranmt_hf.training.pair_store import read_keys
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.progress import Progress
 
+logger = logging.getLogger(__name__)
 Encode = Callable[[list[str]], np.ndarray]
 # Keys of sentences [sentence], uint64, and the sentences [sentence].
 Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
@@ -99,7 +103,9 @@ class JoinedTeachers(TeacherVectors):
 
 
 def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str = "") -> TeacherVectors:
-    """Encode every distinct sentence that is missing in a folder of vectors with a teacher.
+    """Encode with a teacher what is missing in a folder of vectors, which several processes may share.
+
+    Of sentences with one key the teacher reads the first, so that the result does not depend on what the folder holds.
 
     Args:
         sentences: Columns of sentences with their keys.
@@ -115,27 +121,81 @@ def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str
     if not owner.exists():
         write_bytes(owner, name.encode())
     keys, texts = _distinct(sentences)
-    parts = [_read(path) for path in sorted(folder.glob("part-*.safetensors"))]
-    known = np.concatenate([np.empty(0, np.uint64), *(part["keys"].view(np.uint64) for part in parts)])
-    missing = np.flatnonzero(~np.isin(keys, known))
+    codes, parts = _codes(texts), _Parts(folder)
+    if len(parts.missing(codes)):
+        with _locked(folder):
+            # Another process may have encoded some of them in the meantime.
+            parts.read()
+            _encode_missing(codes, texts, encode, parts)
+    return TeacherVectors(keys, parts.of(codes))
+
+
+def _codes(texts: list[str]) -> np.ndarray:
+    """Hash texts as the teacher reads them, in which upper case counts: [text], uint64."""
+    return np.frombuffer(b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts), np.uint64)
+
+
+class _Parts:
+    """The files of a folder of vectors, each of which is written once: codes of texts, and their vectors."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._parts: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self.read()
+
+    def read(self) -> None:
+        """Read the files that were not there before."""
+        for path in sorted(self._folder.glob("part-*.safetensors")):
+            if path.name not in self._parts and (found := read_checkpoint(path)) is not None:
+                part = found[0]
+                self._parts[path.name] = part["codes"].numpy().view(np.uint64), part["vectors"].numpy()
+
+    def missing(self, codes: np.ndarray) -> np.ndarray:
+        """Positions of the codes [text] without a vector."""
+        known = [part for part, _ in self._parts.values()]
+        return np.flatnonzero(~np.isin(codes, np.concatenate([np.empty(0, np.uint64), *known])))
+
+    def add(self, codes: np.ndarray, vectors: np.ndarray) -> None:
+        """Write a file of codes [text] and vectors [text, dimension], float16."""
+        number = 1 + max((int(name[5:].split(".")[0]) for name in self._parts), default=-1)
+        name = f"part-{number:05d}.safetensors"
+        tensors = {"codes": torch.from_numpy(codes.view(np.int64)), "vectors": torch.from_numpy(vectors)}
+        write_checkpoint(self._folder / name, tensors, {})
+        self._parts[name] = codes, vectors
+
+    def of(self, codes: np.ndarray) -> np.ndarray:
+        """Vectors of codes [text], all of which are known: [text, dimension], float16."""
+        known, vectors = (np.concatenate(each) for each in zip(*self._parts.values(), strict=True))
+        order = np.argsort(known)
+        return np.asarray(vectors[order[np.searchsorted(known, codes, sorter=order)]])
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process encodes sentences into a folder of vectors, and keep others waiting."""
+    lock = FileLock(folder / "lock")
+    with writing(folder):
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            logger.info(f"another process is encoding sentences into {folder}; waiting for it")
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _encode_missing(codes: np.ndarray, texts: list[str], encode: Encode, parts: _Parts) -> None:
+    missing = parts.missing(codes)
     # Sentences of one length are encoded together.
-    order = missing[np.lexsort((keys[missing], np.array([len(texts[index]) for index in missing.tolist()])))]
-    with Progress("teacher", len(keys), done=len(keys) - len(missing)) as progress:
+    order = missing[np.lexsort((codes[missing], np.array([len(texts[index]) for index in missing.tolist()])))]
+    with Progress("teacher", len(codes), done=len(codes) - len(missing)) as progress:
         for start in range(0, len(order), PART_SENTENCES):
             chosen = order[start : start + PART_SENTENCES]
             vectors = np.asarray(encode([texts[index] for index in chosen.tolist()]))
-            parts.append({"keys": keys[chosen].view(np.int64), "vectors": vectors.astype(np.float16)})
-            path = folder / f"part-{len(parts) - 1:05d}.safetensors"
-            write_checkpoint(path, {kind: torch.from_numpy(value) for kind, value in parts[-1].items()}, {})
-            progress.advance_to(len(keys) - len(order) + start + len(chosen))
-    taught = np.concatenate([part["keys"] for part in parts]).view(np.uint64)
-    return TeacherVectors(taught, np.concatenate([part["vectors"] for part in parts]))
-
-
-def _read(path: Path) -> dict[str, np.ndarray]:
-    part = read_checkpoint(path)
-    assert part is not None
-    return {kind: value.numpy() for kind, value in part[0].items()}
+            parts.add(codes[chosen], vectors.astype(np.float16))
+            progress.advance_to(len(codes) - len(order) + start + len(chosen))
 
 
 def _distinct(sentences: Iterable[Keyed]) -> tuple[np.ndarray, list[str]]:
@@ -149,11 +209,10 @@ def _distinct(sentences: Iterable[Keyed]) -> tuple[np.ndarray, list[str]]:
 def teach_all(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
     """Encode every sentence of the pairs with the teachers of a run; the keys are in the folder of tokens.
 
-    The folder of vectors has a folder for each teacher, named by its checksum.
+    The folder of vectors has a folder for each teacher and precision.
     """
     keys = read_keys(tokens)
-    places = [folder / hashlib.sha256(teacher.revision.encode()).hexdigest()[:16] for teacher in run.teachers]
-    taught = [_teach(run, teacher, keys, place) for teacher, place in zip(run.teachers, places, strict=True)]
+    taught = [_teach(run, teacher, keys, folder) for teacher in run.teachers]
     return taught[0] if len(taught) == 1 else JoinedTeachers(taught, np.unique(keys))
 
 
@@ -169,7 +228,9 @@ def _teach(run: TrainingRun, name: Model, keys: np.ndarray, folder: Path) -> Tea
             vectors = teacher.encode(sentences, batch_size=128, show_progress_bar=False, convert_to_tensor=True)
         return vectors.float().cpu().numpy()
 
-    return teach(_keyed(run, keys), encode, folder, name=name.revision)
+    identity = f"{name.revision} in {'bfloat16' if in_bf16 else 'float32'}"
+    own = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
+    return teach(_keyed(run, keys), encode, own, name=identity)
 
 
 def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array | pa.ChunkedArray]]:

@@ -1,6 +1,7 @@
 """Learning from a teacher's similarities."""
 
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -166,6 +167,50 @@ def test_vectors_are_kept_for_another_corpus_but_not_for_another_teacher(tmp_pat
     np.testing.assert_array_equal(taught.of(keys_of(["w1 d", "c"])).numpy(), Spelling()(["w1 d", "c"]))
     with pytest.raises(InputError, match="holds the vectors of another teacher"):
         teach([keyed(["c"])], second, tmp_path, name="other")
+
+
+def test_what_the_teacher_reads_decides_and_not_what_the_folder_holds(tmp_path):
+    """Sentences with the same tokens have one key; of those of a corpus the first is read."""
+    first, second = Spelling(), Spelling()
+    teach([keyed(["W1 b", "c"])], first, tmp_path)
+    taught = teach([keyed(["w1 b", "W1 B"])], second, tmp_path)
+    assert second.asked == [["w1 b"]]
+    np.testing.assert_array_equal(taught.of(keys_of(["W1 b"]))[0].numpy(), Spelling()(["w1 b"])[0])
+
+
+def test_two_processes_encode_each_sentence_once(tmp_path, monkeypatch):
+    """The second one starts when the first one is encoding."""
+    second, waits, results = Spelling(), threading.Event(), []
+    monkeypatch.setattr(teacher.logger, "info", lambda message: waits.set())
+    other = threading.Thread(target=lambda: results.append(teach([keyed(["c", "d w1"])], second, tmp_path)))
+
+    class First(Spelling):
+        def __call__(self, sentences):
+            other.start()
+            assert waits.wait(10)
+            return super().__call__(sentences)
+
+    first = First()
+    taught = teach([keyed(["a b", "c"])], first, tmp_path)
+    other.join(10)
+    assert first.asked == [["c", "a b"]] and second.asked == [["d w1"]]
+    assert sorted(path.name for path in tmp_path.glob("part-*")) == [
+        "part-00000.safetensors",
+        "part-00001.safetensors",
+    ]
+    for found, sentences in ((taught, ["a b", "c"]), (results[0], ["c", "d w1"])):
+        np.testing.assert_array_equal(found.of(keys_of(sentences)).numpy(), Spelling()(sentences))
+
+
+def test_a_removed_file_of_vectors_costs_only_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(teacher, "PART_SENTENCES", 1)
+    sentences = ["a", "b b", "c c c"]
+    teach([keyed(sentences)], Spelling(), tmp_path)
+    (tmp_path / "part-00000.safetensors").unlink()
+    again, last = Spelling(), Spelling()
+    teach([keyed(sentences)], again, tmp_path)
+    teach([keyed(sentences)], last, tmp_path)
+    assert again.asked == [["a"]] and last.asked == []
 
 
 def test_damaged_part_is_named(tmp_path):
