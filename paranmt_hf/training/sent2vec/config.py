@@ -52,6 +52,8 @@ class Sent2VecConfig:
         learning_rate: Rate at the beginning; it falls linearly to zero (table 5).
         threshold: t: a word of frequency f is predicted with probability sqrt(t/f) + t/f (section 2.1, table 5).
         negatives: Number of negatives of a target (table 5).
+        l1: Weight of the L1 norm of the rows of contexts, targets and negatives, which makes numbers zero (version 3
+            of the paper, appendix B); those of contexts are shrunk once for each sentence.
         dropped_ngrams: K: number of n-grams of each sentence that are left out at random (section 2.4, table 5).
         buckets: Number of buckets that n-grams are hashed into; only those that occur get a vector.
         min_ngram_count: Buckets that occur less often get no vector (not in the paper).
@@ -73,6 +75,7 @@ class Sent2VecConfig:
     learning_rate: Annotated[float, Range(above=0, at_most=1), STEPS] = 0.2
     threshold: Annotated[float | None, Range(above=0, at_most=1), STEPS] = None
     negatives: Annotated[int, Range(at_least=1, at_most=MOST_NEGATIVES), STEPS] = 10
+    l1: Annotated[float, Range(at_least=0, at_most=1), STEPS] = 0.0
     dropped_ngrams: Annotated[int | None, Range(at_least=0), NGRAMS] = None
     buckets: Annotated[int, Range(at_least=0, at_most=MOST_BUCKETS), NGRAMS] = 2_000_000
     min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), NGRAMS] = 1

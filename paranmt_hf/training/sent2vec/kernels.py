@@ -51,12 +51,14 @@ class Sampling(NamedTuple):
         table: Negatives in the order in which they are taken [entry], int32.
         negatives: Negatives of a target.
         dropped: N-grams of each sentence that are left out.
+        l1: Weight of the L1 norm of rows (version 3 of the paper, appendix B); 0 for none.
     """
 
     keep: np.ndarray
     table: np.ndarray
     negatives: int
     dropped: int
+    l1: float
 
 
 class Worker(NamedTuple):
@@ -161,6 +163,14 @@ def _step(gradient: np.ndarray, row: np.ndarray, alpha: np.float32, hidden: np.n
         row[k] = value + alpha * hidden[k]
 
 
+@compiled()
+def _shrink(row: np.ndarray, amount: np.float32) -> None:
+    """Move each number towards zero by an amount, and not beyond: the proximal step of an L1 norm."""
+    for k in range(len(row)):
+        value = row[k]
+        row[k] = value - amount if value > amount else value + amount if value < -amount else np.float32(0)
+
+
 @compiled(fast=True)
 def _predict(
     target: int,
@@ -192,6 +202,8 @@ def _predict(
             linear += max(score, 0.0)
             alpha = -rate * probability
         _step(gradient, row, np.float32(alpha), hidden)
+        if sampling.l1 > 0:
+            _shrink(row, np.float32(rate * sampling.l1))
     return linear + math.log(product)
 
 
@@ -254,11 +266,13 @@ def _gather(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, total: np.
 
 
 @compiled(fast=True)
-def _settle(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, delta: np.ndarray, trained: bool) -> None:
-    """Apply the gradients of the rows of a sentence, and reset the counts of copies."""
+def _settle(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, delta: np.ndarray, shrink: float) -> None:
+    """Apply the gradients of the rows of a sentence and their L1 penalty, and reset the counts of copies."""
     for row in rows:
-        if trained and copies[row] > 0:
+        if copies[row] > 0:
             _add(inputs[row], np.float32(copies[row]), delta)
+            if shrink > 0:
+                _shrink(inputs[row], np.float32(shrink))
         copies[row] = 0
 
 
@@ -298,7 +312,7 @@ def train_sentences(
     loss, targets = 0.0, 0
     for sentence in range(len(bounds) - 1):
         own = words[bounds[sentence] : bounds[sentence + 1]]
-        before, found = targets, _find_ngrams(own, model, sampling, random, room)
+        shrink, found = 0.0, _find_ngrams(own, model, sampling, random, room)
         ngrams = room.places[:found]
         total[:] = 0
         delta[:] = 0
@@ -326,6 +340,7 @@ def train_sentences(
             _scale(hidden, share)
             loss += _predict(own[at], hidden, gradient, model.outputs, sampling, worker.cursor, rates[sentence])
             targets += 1
+            shrink += rates[sentence] * sampling.l1 * share
             _scale(gradient, share)
             _add(delta, ONE, gradient)
             _add(total, np.float32(squares - surplus), gradient)
@@ -333,6 +348,6 @@ def train_sentences(
                 _add(inputs[row], -ONE, gradient)
             for row in entering:
                 _add(inputs[row], ONE, gradient)
-        _settle(own, inputs, copies, delta, targets > before)
-        _settle(ngrams, inputs, copies, delta, targets > before)
+        _settle(own, inputs, copies, delta, shrink)
+        _settle(ngrams, inputs, copies, delta, shrink)
     return loss, targets

@@ -63,7 +63,7 @@ class Loop:
         counts = np.append(text.words.counts, text.words.lines)
         table, keep = negative_table(counts, order), text.words.keep(config)
         self._refuse_no_targets(keep)
-        self._sampling = Sampling(keep, table, config.negatives, config.dropped_ngrams or 0)
+        self._sampling = Sampling(keep, table, config.negatives, config.dropped_ngrams or 0, config.l1)
         random = draws.integers(2**64, size=config.threads, dtype=np.uint64)
         # The threads walk through the table from places far apart.
         cursors = np.arange(config.threads) * len(table) // config.threads

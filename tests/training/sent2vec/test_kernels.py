@@ -32,6 +32,10 @@ def hashed(words, buckets):
     return value % buckets
 
 
+def shrunk(row, amount):
+    return np.sign(row) * np.maximum(np.abs(row) - amount, 0)
+
+
 def plain(words, bounds, rates, model, sampling, worker):
     """Train as the authors' program does: for each target the context is built, averaged and updated."""
     draws, cursor = Draws(int(worker.random[0])), int(worker.cursor[0])
@@ -51,6 +55,7 @@ def plain(words, bounds, rates, model, sampling, worker):
             dropped.add(left[index])
             left[index] = left[-1]
             left.pop()
+        amount = 0.0
         for at, target in enumerate(own):
             if draws.uniform() >= sampling.keep[target]:
                 continue
@@ -73,14 +78,18 @@ def plain(words, bounds, rates, model, sampling, worker):
                 loss += np.log1p(np.exp(score if index else -score))
                 alpha = rate * ((not index) - 1 / (1 + np.exp(-score)))
                 gradient += alpha * outputs[word]
-                outputs[word] += alpha * hidden
+                outputs[word] = shrunk(outputs[word] + alpha * hidden, rate * sampling.l1)
             targets += 1
+            amount += rate * sampling.l1 / len(context)
             for found in context:
                 inputs[found] += gradient / len(context)
+        there = {*own, *(row(own[start : start + size]) for start, size in spans if (start, size) not in dropped)}
+        for found in there - {0}:
+            inputs[found] = shrunk(inputs[found], amount)
     return inputs, outputs, loss, targets, draws.state, cursor
 
 
-def random_case(seed, order, context, dropped, buckets=40):
+def random_case(seed, order, context, dropped, buckets=40, l1=0.0):
     """Sentences of few words, so that many repeat in one sentence, and n-grams share buckets."""
     generator = np.random.default_rng(seed)
     lengths = generator.integers(1, 12, size=40)
@@ -99,25 +108,26 @@ def random_case(seed, order, context, dropped, buckets=40):
     keep = np.append(0, generator.uniform(0, 1.4, size=8))
     worker = Worker(np.array([seed], np.uint64), np.array([5]), np.zeros(rows, np.int32))
     rates = generator.uniform(0.01, 0.3, size=len(lengths))
-    return words, bounds, rates, model, Sampling(keep, table, 3, dropped), worker
+    return words, bounds, rates, model, Sampling(keep, table, 3, dropped, l1), worker
 
 
 @pytest.mark.parametrize(
-    ("order", "context", "dropped"),
+    ("order", "context", "dropped", "l1"),
     [
-        (1, "program", 0),
-        (1, "paper", 0),
-        (2, "program", 2),
-        (2, "placeholder", 0),
-        (2, "paper", 1),
-        (3, "program", 4),
-        (3, "paper", 2),
+        (1, "program", 0, 0.0),
+        (1, "paper", 0, 0.0),
+        (1, "placeholder", 0, 0.1),
+        (2, "program", 2, 0.0),
+        (2, "placeholder", 0, 0.0),
+        (2, "paper", 1, 0.1),
+        (3, "program", 4, 0.0),
+        (3, "paper", 2, 0.0),
     ],
 )
-def test_kernel_is_the_plain_update(order, context, dropped):
+def test_kernel_is_the_plain_update(order, context, dropped, l1):
     """Equations 2 and 3 (`paper`); with a row, or also n-grams, in the place of the target."""
     for seed in range(5):
-        words, bounds, rates, model, sampling, worker = random_case(seed, order, context, dropped)
+        words, bounds, rates, model, sampling, worker = random_case(seed, order, context, dropped, l1=l1)
         before = model.inputs.copy()
         inputs, outputs, loss, targets, state, cursor = plain(words, bounds, rates, model, sampling, worker)
         found, count = kernels.train_sentences(words, bounds, rates, model, sampling, worker)
@@ -128,6 +138,7 @@ def test_kernel_is_the_plain_update(order, context, dropped):
         assert np.abs(model.inputs - before).max() > 0.1
         assert (int(worker.random[0]), int(worker.cursor[0])) == (state, cursor)
         assert not worker.copies.any()
+        assert bool((model.outputs == 0).any()) == (l1 > 0)
 
 
 def test_the_most_negatives_have_a_loss():
