@@ -173,6 +173,9 @@ experiment paranmt-table6 = experiments.paranmt_table6:paranmt_table6
 experiment paragram-figure1 = experiments.paragram_figure1:paragram_figure1
   how much encoders learn from how many pairs
   paranmt50m --development FOLDER_WITH_STS --out sizes
+experiment paragram-table6 = experiments.paragram_table6:paragram_table6
+  fixed vectors learned from phrases, as features for tasks
+  ppdb-2.0-xl-phrasal.gz --data senteval --out table6
 experiment paragram-table7 = experiments.paragram_table7:paragram_table7
   correlation with people by the length of sentences
   embedded --vectors glove.txt --data FOLDER_WITH_STS

@@ -22,6 +22,7 @@ Kind = Literal[
     "mteb",
     "contrast",
     "overfitting",
+    "supervised",
     "paraphrases",
     "canonical",
     "words",

@@ -91,13 +91,14 @@ def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
     values = np.zeros(len(left))
     for start in range(0, len(left), _BLOCK_PAIRS):
         block = slice(start, start + _BLOCK_PAIRS)
-        x, y = _directions(vectors[left[block]]), _directions(vectors[right[block]])
+        x, y = directions(vectors[left[block]]), directions(vectors[right[block]])
         values[block] = np.einsum("ij,ij->i", x, y)
     # Rounding may step over 1; what is not finite stays so.
     return np.clip(values, -1, 1)
 
 
-def _directions(vectors: np.ndarray) -> np.ndarray:
+def directions(vectors: np.ndarray) -> np.ndarray:
+    """Divide vectors [vector, dimension] by their lengths, in float64; zeros stay zeros."""
     wide = vectors.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         lengths = np.linalg.norm(wide, axis=1, keepdims=True)

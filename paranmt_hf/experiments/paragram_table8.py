@@ -10,6 +10,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
+from paranmt_hf.evaluation.similarities import directions
 from paranmt_hf.evaluation.word_averages import count_words, word_vectors, words_in_order
 from paranmt_hf.evaluation.word_weights import RANK, counts_by_rank
 from paranmt_hf.text.definitions import words as cut
@@ -96,22 +97,16 @@ def neighbours_in_space(
     Equally near ones are in the order of the candidates.
     """
     row_of = {word: row for row, word in enumerate(vectors.words)}
-    matrix = _unit(vectors.matrix[[row_of[word] for word in candidates]])
+    matrix = directions(vectors.matrix[[row_of[word] for word in candidates]])
     filled = (matrix != 0).any(axis=1)
     tables: dict[str, list[Row]] = {}
     for word in words:
         tables[word] = []
         if word in row_of:
-            cosines = np.clip(matrix @ _unit(vectors.matrix[[row_of[word]]])[0], -1, 1)
+            cosines = np.clip(matrix @ directions(vectors.matrix[[row_of[word]]])[0], -1, 1)
             order = [r for r in np.argsort(-cosines, kind="stable").tolist() if filled[r] and candidates[r] != word]
             tables[word] = [Row(name=candidates[r], values={"cosine": float(cosines[r])}) for r in order[:top]]
     return tables
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    wide = rows.astype(np.float64)
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    return np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths != 0)
 
 
 def side_by_side(results: Sequence[Results]) -> str:

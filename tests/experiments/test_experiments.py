@@ -27,8 +27,11 @@ from paranmt_hf.experiments.comparison import (
     Trial,
 )
 from paranmt_hf.experiments.paragram_figure1 import halves, paragram_figure1, read_pairs
+from paranmt_hf.experiments.paragram_table6 import paragram_table6
 from paranmt_hf.experiments.paranmt_table6 import paranmt_table6
+from paranmt_hf.training.supervised.config import SupervisedRecord
 from paranmt_hf.util.records import made_with
+from tests.evaluation.toys import WORDS, write_all
 from tests.training.toys import synonyms
 
 ROWS = 120
@@ -295,3 +298,37 @@ def test_the_pairs_of_sizes(corpus):
     drawn = part.sample.table()["id"].to_pylist()
     smaller = pairs_of(10)[0].sample.table()["id"].to_pylist()
     assert drawn[:10] == smaller and len(set(drawn)) == 30 and drawn != sorted(drawn)
+
+
+def test_fixed_vectors_as_features(tmp_path, monkeypatch):
+    """Each figure is that of the model which is best on the development items, of all that were tried."""
+    write_all(tmp_path / "senteval", items=20)
+    texts = [f"{word} of number {item}" for word in WORDS for item in range(4)]
+    pq.write_table(pa.table({"reference": texts, "translation": texts[::-1]}), tmp_path / "pairs.parquet")
+    given = {"dimension": 4, "batch_size": 8, "mega_batch": 1, "epochs": 1}
+    settings = {"data": tmp_path / "senteval", "tasks": ["SICK-R", "SST2"], "dimensions": (6,), "lambdas": (0.1, 1e-4)}
+
+    def run():
+        return paragram_table6(tmp_path / "pairs.parquet", tmp_path / "out", training=given, **settings)
+
+    found = run()
+    assert [each.model for each in found] == ["PARAGRAM-PHRASE (4)", "projection to 6 (6)"]
+    for name, each in zip(("word", "projection-6"), found, strict=True):
+        for row, measure in zip(each.rows, ("pearson", "accuracy"), strict=True):
+            tried = [SupervisedRecord.read(path) for path in (tmp_path / "out").glob(f"{row.name}-{name}-*")]
+            best = max(record.figures["dev"][measure] for record in tried)
+            assert len(tried) == 4 and row.details["development"] == best
+            assert row.main in [
+                each.figures["test"][measure] for each in tried if each.figures["dev"][measure] == best
+            ]
+            assert all(record.settings.training.way == "fixed" for record in tried)
+    assert json.loads((tmp_path / "out" / "encoders" / "projection-6" / "training.json").read_text())["dimension"] == 6
+    made = sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "out").rglob("*"))
+    assert run() == found
+    assert sorted((path, path.stat().st_mtime_ns) for path in (tmp_path / "out").rglob("*")) == made
+
+
+def test_features_of_no_task(tmp_path):
+    with pytest.raises(InputError, match="expected one with transfer tasks"):
+        paragram_table6("embedded", tmp_path / "out", data=tmp_path / "nowhere")
+    assert not list(tmp_path.iterdir())
