@@ -174,7 +174,7 @@ def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig, language: 
 def _learn_table(models: list[Any], learned: list[int], table: pa.Table, features: Features) -> None:
     from scipy.sparse import vstack
 
-    matrices, folds = features.of(*_sides(table))
+    matrices, folds = features.of(*sides_of(table))
     both, pairs = vstack(matrices, "csr"), np.tile(folds, 2)
     human = np.repeat([1, 0], len(folds))
     for fold, model in enumerate(models):
@@ -189,7 +189,7 @@ def _held_out(classifier: Authorship, paths: Sequence[Path], rows: int) -> HeldO
     features = Features(classifier.config, classifier.language)
     pairs, right, ordered = 0, 0, 0.0
     for table in _drawn(paths, rows, classifier.config):
-        matrices, folds = features.of(*_sides(table))
+        matrices, folds = features.of(*sides_of(table))
         human, machine = (_decide(matrix, folds, classifier.weights, classifier.intercepts) for matrix in matrices)
         pairs += len(folds)
         right += int((human > 0).sum() + (machine <= 0).sum())
@@ -251,9 +251,9 @@ class _Rows:
         return pa.concat_tables(found)
 
 
-def _sides(table: pa.Table) -> tuple[pa.Array, pa.Array]:
-    references, translations = (table[side].combine_chunks() for side in SIDES)
-    return references, translations
+def sides_of(table: pa.Table) -> tuple[pa.Array, pa.Array]:
+    """Both sides of pairs as arrays."""
+    return table[SIDES[0]].combine_chunks(), table[SIDES[1]].combine_chunks()
 
 
 class HumanScorer:

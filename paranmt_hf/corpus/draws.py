@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.tokens import text_bytes
 
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -37,6 +38,17 @@ def run_hashes(hashes: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
     for step in range(size):
         combined = mix(combined ^ hashes[starts + step]) + salt(step)
     return mix(combined)
+
+
+def text_hashes(column: pa.Array) -> np.ndarray:
+    """Hash texts [row] without nulls by their bytes; equal texts have equal hashes [row], uint64, on every machine."""
+    text, offsets = text_bytes(column)
+    lengths = np.diff(offsets)
+    places = np.arange(len(text)) - np.repeat(offsets[:-1], lengths)
+    # The sum of the bytes, each times a factor of its place; zero bytes count too, and sums may wrap around.
+    factors = np.random.PCG64(0).random_raw(int(lengths.max(initial=0)))
+    sums = np.cumsum((text.astype(np.uint64) + np.uint64(1)) * factors[places], dtype=np.uint64)
+    return np.diff(np.concatenate([np.zeros(1, np.uint64), sums])[offsets])
 
 
 MAX_TOKENS = 30

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.bitext.columns import composed
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.util.optional import require
 
 Detector = Literal["langid", "lingua"]
@@ -158,7 +159,7 @@ class Langid:
     def _distribution(self, sentences: pa.Array) -> np.ndarray:
         from scipy.sparse import csr_array
 
-        data, offsets = _bytes_of(_prepared(sentences))
+        data, offsets = text_bytes(_prepared(sentences))
         lengths = np.diff(offsets)
         owners, features = self._walk(data, offsets[:-1], lengths)
         keys = owners * np.uint32(len(self._weights)) + features
@@ -214,14 +215,6 @@ def _prepared(sentences: pa.Array) -> pa.Array:
         return plain
     lowered = [unicodedata.normalize("NFC", text.lower()) for text in sentences.filter(capitals).to_pylist()]
     return pc.replace_with_mask(plain, capitals, pa.array(lowered, plain.type))
-
-
-def _bytes_of(sentences: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """UTF-8 bytes of a column, concatenated, and the offsets of the sentences."""
-    column = sentences.cast(pa.large_string())
-    _, offsets, data = column.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    return np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8), bounds
 
 
 class Lingua:

@@ -7,14 +7,14 @@ stream is left before its end, these threads are still at work while the interpr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import datasets
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from datasets.builder import Key
 
@@ -26,16 +26,6 @@ from paranmt_hf.hub.client import explain_absence, is_id, split_revision
 Condition: TypeAlias = tuple[str, str, Any]
 Filters: TypeAlias = Sequence[Condition] | Sequence[Sequence[Condition]]
 HUB = "hf://"
-COMPARE: dict[str, Callable[[pa.ChunkedArray, Any], pa.ChunkedArray]] = {
-    "==": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-    "in": lambda column, values: _is_in(column, values),
-    "not in": lambda column, values: pc.invert(_is_in(column, values)),
-}
 
 
 def stream(
@@ -69,19 +59,17 @@ def stream(
         raise InputError(describe_missing(release, made))
     if unknown:
         raise InputError(f"{release} has no column {unknown[0]!r}; it has {', '.join(schema.names)}")
-    _check_values(schema, alternatives)
-    groups = [(file, group) for file in files for group in _groups(file, alternatives)]
+    chosen = _expression(alternatives, schema) if alternatives else None
+    groups = [(file, group) for file in files for group in _groups(file, chosen)]
     features = datasets.Features.from_arrow_schema(pa.schema([schema.field(name) for name in wanted]))
-    return _Reader(
-        groups=groups, columns=wanted, needed=needed, alternatives=alternatives, features=features
-    ).as_streaming_dataset(split="train")
+    reader = _Reader(groups=groups, columns=wanted, needed=needed, chosen=chosen, features=features)
+    return reader.as_streaming_dataset(split="train")
 
 
 class _Reader(datasets.ArrowBasedBuilder):
     """Passes tables to `datasets`, without its cache.
 
-    It reads the columns `needed` of `groups`, row groups of files, and gives `columns` of the rows for which all
-    conditions of one of the `alternatives` hold.
+    It reads the columns `needed` of `groups`, row groups of files, and gives `columns` of the rows that are `chosen`.
     """
 
     def __init__(
@@ -90,11 +78,11 @@ class _Reader(datasets.ArrowBasedBuilder):
         groups: list[tuple[str, int]],
         columns: list[str],
         needed: list[str],
-        alternatives: list[list[Condition]],
+        chosen: pc.Expression | None,
         features: datasets.Features,
     ) -> None:
         self._groups, self._columns, self._needed = groups, columns, needed
-        self._alternatives, self._features = alternatives, features
+        self._chosen, self._features = chosen, features
         super().__init__(dataset_name="paranmt")
 
     def _info(self) -> datasets.DatasetInfo:
@@ -109,64 +97,43 @@ class _Reader(datasets.ArrowBasedBuilder):
             with _open(file) as opened, pq.ParquetFile(opened) as parquet:
                 # Without threads, so that nothing is at work when nobody asks for the next table.
                 table = parquet.read_row_group(group, columns=self._needed, use_threads=False)
-            if self._alternatives:
-                table = table.filter(_chosen(table, self._alternatives))
+            if self._chosen is not None:
+                table = table.filter(self._chosen)
             if table.num_rows:
                 yield Key(index, 0), table.select(self._columns)
 
 
 def _alternatives(filters: Filters | None) -> list[list[Condition]]:
-    """Check filters, and convert both notations to alternatives of conditions."""
+    """Convert both notations of filters to alternatives of conditions."""
     parts: list[Any] = list(filters or ())
-    nested = (
-        [parts]
-        if parts and isinstance(parts[0], tuple)
-        else [list(part) if isinstance(part, list | tuple) else [part] for part in parts]
-    )
-    for condition in (condition for conditions in nested for condition in conditions):
-        if not (isinstance(condition, tuple) and len(condition) == 3 and condition[1] in list(COMPARE)):
-            raise InputError(
-                f'a filter is (column, one of {", ".join(COMPARE)}, value), such as ("para_score", ">", 0.7); found '
-                f"{condition!r}"
-            )
-    return nested
+    nested = [parts] if parts and isinstance(parts[0], tuple) else parts
+    try:
+        return [[(name, operator, value) for name, operator, value in conditions] for conditions in nested]
+    except (TypeError, ValueError):
+        raise InputError(
+            f'a filter is a list of (column, operator, value), such as [("para_score", ">", 0.7)]; found {filters!r}',
+            option="filters",
+        ) from None
 
 
-def _check_values(schema: pa.Schema, alternatives: list[list[Condition]]) -> None:
-    """Reject values that cannot be compared with their columns."""
-    for name, operator, value in (condition for conditions in alternatives for condition in conditions):
-        kind = schema.field(name).type
-        try:
-            COMPARE[operator](pa.chunked_array([], kind), value)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            reason = str(error).split("\n")[0]
-            raise InputError(
-                f"the filter {(name, operator, value)!r} cannot be applied to {name!r}, a column of {kind}: {reason}"
-            ) from None
+def _expression(alternatives: list[list[Condition]], schema: pa.Schema) -> pc.Expression:
+    """Convert filters to an expression of Arrow."""
+    try:
+        typed = [[(name, how, _typed(schema, name, how, value)) for name, how, value in one] for one in alternatives]
+        expression = pq.filters_to_expression(typed)
+        schema.empty_table().filter(expression)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"the filters {alternatives!r} cannot be applied: {reason}", option="filters") from None
+    return expression
 
 
-def _is_in(column: pa.ChunkedArray, values: Any) -> pa.ChunkedArray:  # noqa: ANN401
-    """Mark the values of a column that are among others."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-        column = column.cast(kind)
-    # A cast, because Arrow makes the integer 1 of 1.5 and says nothing when the type is given at once.
-    return pc.is_in(column, pa.array(list(values)).cast(kind))
-
-
-def _chosen(table: pa.Table, alternatives: list[list[Condition]]) -> pa.ChunkedArray:
-    """Mark the rows [row] for which all conditions of one of the alternatives hold.
-
-    As in Arrow no comparison holds for a null, which is `in` a list that has None, and else `not in` it.
-    """
-    chosen = pa.chunked_array([np.zeros(table.num_rows, bool)])
-    for conditions in alternatives:
-        all_hold = pa.chunked_array([np.ones(table.num_rows, bool)])
-        for name, operator, value in conditions:
-            all_hold = pc.and_(all_hold, pc.fill_null(COMPARE[operator](table[name], value), False))
-        chosen = pc.or_(chosen, all_hold)
-    return chosen
+def _typed(schema: pa.Schema, name: str, operator: str, value: Any) -> Any:  # noqa: ANN401
+    """Give the values of `in` the type of their column; Arrow would make the integer 1 of 1.5."""
+    if operator not in ("in", "not in"):
+        return value
+    kind = schema.field(name).type
+    return pa.array(list(value)).cast(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def _files(release: str | Path, config: str) -> list[str]:
@@ -200,30 +167,8 @@ def _open(file: str) -> IO[bytes] | pa.NativeFile:
     return opened
 
 
-def _groups(file: str, alternatives: list[list[Condition]]) -> list[int]:
-    """Row groups of a file that, by their statistics, may contain selected rows."""
-    with _open(file) as opened, pq.ParquetFile(opened) as parquet:
-        metadata = parquet.metadata
-        groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
-    return [
-        index
-        for index, group in enumerate(groups)
-        if not alternatives or any(all(_may_hold(group, *one) for one in conditions) for conditions in alternatives)
-    ]
-
-
-def _may_hold(group: pq.RowGroupMetaData, name: str, operator: str, value: Any) -> bool:  # noqa: ANN401
-    """Whether a row group may have a row for which a condition holds."""
-    column = next((group.column(i) for i in range(group.num_columns) if group.column(i).path_in_schema == name), None)
-    if column is None or column.statistics is None or not column.statistics.has_min_max:
-        return True
-    low, high = column.statistics.min, column.statistics.max
-    try:
-        if operator in ("<", "<="):
-            return bool(low < value or (operator == "<=" and low == value))
-        if operator in (">", ">="):
-            return bool(high > value or (operator == ">=" and high == value))
-        return not operator == "==" or bool(low <= value <= high)
-    except TypeError:
-        # Values that Arrow compares and Python does not, such as None.
-        return True
+def _groups(file: str, chosen: pc.Expression | None) -> list[int]:
+    """Row groups of a file that, by their statistics, may contain chosen rows."""
+    with _open(file) as opened:
+        fragment = ds.ParquetFileFormat().make_fragment(opened)
+        return [part.row_groups[0].id for part in fragment.split_by_row_group(chosen)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
-from paranmt_hf.corpus.jobs.stages import windows
+from paranmt_hf.corpus.jobs.stages import by_windows
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -236,17 +237,11 @@ class ParaphraseStage:
             control = {"syntax": self.control.trees.load(), "templates": self.control.templates}
         paraphraser = Paraphraser(files, self.config, scorer=self.scorer.load(), **control)
 
-        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
-            parts, done = [], 0
-            for window in windows(table, WINDOW_ROWS):
-                parts.append(paraphrase_table(window, paraphraser, self.schema))
-                done += window.num_rows
-                report(done)
-            whole = pa.concat_tables(parts)
-            notes = whole["note"].drop_null().value_counts().to_pylist()
-            return whole, {entry["values"]: entry["counts"] for entry in notes}
+        def paraphrased(window: pa.Table) -> tuple[pa.Table, Counter[str]]:
+            found = paraphrase_table(window, paraphraser, self.schema)
+            return found, Counter(found["note"].drop_null().to_pylist())
 
-        return work
+        return by_windows(WINDOW_ROWS, paraphrased)
 
 
 def paraphrase_table(table: pa.Table, paraphraser: Any, schema: pa.Schema = SCHEMA) -> pa.Table:  # noqa: ANN401

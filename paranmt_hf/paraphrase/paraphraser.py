@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, open_parser
-from paranmt_hf.corpus.parsing.tree_file import IndexedFile, TreeFile
+from paranmt_hf.corpus.parsing.parsers import Parser, linearised_trees, open_parser
+from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex
 from paranmt_hf.corpus.scores import cosines
 from paranmt_hf.corpus.translation.batching import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
@@ -24,7 +24,7 @@ from paranmt_hf.paraphrase.loading import EncoderDecoder, read_models
 from paranmt_hf.paraphrase.templates import DEFAULT_PARSER, check_control, is_controlled, warn_of_other_trees
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.overlap import trigram_overlap
-from paranmt_hf.text.protocols import Encoder, Syntax
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_rules import letters
 
@@ -87,7 +87,7 @@ class Paraphraser:
         *,
         scorer: Encoder | str | Path | None = EMBEDDED,
         revision: str | None = None,
-        syntax: Syntax | None = None,
+        syntax: Parser | None = None,
         templates: Sequence[str] | int = 1,
     ) -> None:
         self.config = config or ParaphraseConfig()
@@ -129,8 +129,8 @@ class Paraphraser:
         opened = open_parser(parser)
         warn_of_other_trees(files, opened.name)
         # An index, because each call has other sentences, for which the file would be read again.
-        trees = SentenceTrees(IndexedFile(opened) if isinstance(opened, TreeFile) else opened)
-        return cls(files, config, scorer=scorer, syntax=trees)
+        syntax = TreeIndex.of(opened) if isinstance(opened, TreeFile) else opened
+        return cls(files, config, scorer=scorer, syntax=syntax)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the models with their tokenizers and templates into a folder that `from_pretrained` reads."""
@@ -141,7 +141,7 @@ class Paraphraser:
             raise InputError(f"{self.files.folder} is not syntactically controlled, so it has no templates")
         if isinstance(templates, str):
             raise InputError("expected a list of templates, got a single one; put it into a list")
-        return self._models.templates.chosen(templates, self._syntax.template)
+        return self._models.templates.chosen(templates)
 
     def __call__(
         self,
@@ -212,10 +212,10 @@ class Paraphraser:
             found = self._best(list(trees), asked, candidates, config)
         return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
 
-    def _trees(self, syntax: Syntax, sentences: list[str], notes: dict[str | None, str]) -> dict[str, list[int]]:
+    def _trees(self, syntax: Parser, sentences: list[str], notes: dict[str | None, str]) -> dict[str, list[int]]:
         """Ids of the trees of sentences; those without a tree, or with a long one, get a note."""
         assert self._models.parses is not None
-        found = syntax.trees(sentences) if sentences else []
+        found = linearised_trees(syntax, sentences)
         trees = {text: tree for text, tree in zip(sentences, found, strict=True) if tree is not None}
         notes |= dict.fromkeys(set(sentences) - set(trees), NO_TREE)
         ids = self._models.parses.cut(list(trees.values())) if trees else []

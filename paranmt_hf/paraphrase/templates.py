@@ -6,12 +6,12 @@ import difflib
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.parsing.parsers import TreeSource
+from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, TreeSource
 from paranmt_hf.corpus.parsing.templates import read_template
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
@@ -31,8 +31,6 @@ CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: (CONTROLLED_CODE, LSTM_CODE)}
 MAX_TEMPLATES = 100_000
 # Maximum number of similar templates in an error, number of frequent ones that are compared, smallest similarity.
 SUGGESTIONS, SUGGESTED_FROM, SUGGESTION_RATIO = 3, 5000, 0.5
-# Parsers whose names their trees carry.
-NAMED_PARSERS = ("link-grammar", "stanza")
 
 
 class KnownTemplates:
@@ -49,14 +47,14 @@ class KnownTemplates:
         """The `count` most frequent templates; fewer if there are fewer."""
         return list(self.counts)[:count]
 
-    def chosen(self, wanted: Sequence[str] | int, read: Callable[[str], str] = read_template) -> list[str]:
-        """Find templates written by a person, which `read` normalises, or a number of the most frequent ones."""
+    def chosen(self, wanted: Sequence[str] | int) -> list[str]:
+        """Find templates written by a person, or a number of the most frequent ones."""
         wanted = template_count(wanted)
         if isinstance(wanted, int):
             if wanted < 1:
                 raise InputError(f"templates must be at least 1, was {wanted}", option="templates")
             return self.most_frequent(wanted)
-        found = list(dict.fromkeys(read(template) for template in wanted))
+        found = list(dict.fromkeys(read_template(template) for template in wanted))
         if not found:
             raise InputError("expected templates, got none; name one such as (S(NP)(VP)), or give a number")
         for template in found:

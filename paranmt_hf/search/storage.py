@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.draws import text_hashes
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.util.files import ChecksummedFile, replacing, write_bytes, writing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import read_json
@@ -88,15 +90,15 @@ def write_sentences(batches: Iterable[Batch], folder: Path, *, copies: bool) -> 
     """
     files = {name: ChecksummedFile(folder / name) for name in (TEXT, OFFSETS, LINES, HASHES)}
     files[OFFSETS].write(np.zeros(1, np.int64).tobytes())
-    hashing, end, count = SentenceHashes(), 0, 0
+    end, count = 0, 0
     with Progress("read", unit="lines") as progress:
         for lines, sentences in batches:
             column = sentences.cast(pa.large_string())
-            offsets, data = _parts(column)
+            data, offsets = text_bytes(column)
             files[TEXT].write(data.tobytes())
             files[OFFSETS].write((offsets[1:] + end).tobytes())
             files[LINES].write(lines.astype(np.int64).tobytes())
-            files[HASHES].write(hashing.of(column).tobytes())
+            files[HASHES].write(text_hashes(column).tobytes())
             end, count = end + int(offsets[-1]), count + len(column)
             progress.advance_to(count)
     for file in files.values():
@@ -126,36 +128,6 @@ def _distinct(folder: Path, count: int) -> np.ndarray:
         pairs = (text.take(pa.array(order[rows])) for rows in (some, first[some]))
         same[some] = pc.equal(*pairs).to_numpy(zero_copy_only=False)
     return np.sort(order[~same])
-
-
-class SentenceHashes:
-    """64-bit hashes of columns of sentences: the sum of a sentence's bytes, each times a factor of its position."""
-
-    def __init__(self) -> None:
-        self._factors = np.empty(0, np.uint64)
-
-    def of(self, sentences: pa.Array) -> np.ndarray:
-        """Hash sentences [sentence]; equal sentences have equal hashes."""
-        offsets, data = _parts(sentences)
-        lengths = np.diff(offsets)
-        places = np.arange(len(data)) - np.repeat(offsets[:-1], lengths)
-        longest = int(lengths.max(initial=0))
-        if longest > len(self._factors):
-            # More numbers of the same generator begin with the former ones.
-            self._factors = np.random.default_rng(0).integers(0, 2**64, longest, np.uint64)
-        # Zero bytes count too; sums wrap around, and so do their differences.
-        ends = np.zeros(len(data) + 1, np.uint64)
-        np.cumsum((data.astype(np.uint64) + 1) * self._factors[places], out=ends[1:])
-        return ends[offsets[1:]] - ends[offsets[:-1]]
-
-
-def _parts(sentences: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets [sentence + 1], which begin at 0, and bytes of a column of sentences without nulls."""
-    column = sentences.cast(pa.large_string())
-    _, offsets, data = column.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    content = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    return bounds - bounds[0], content[bounds[0] : bounds[-1]]
 
 
 def _stored(folder: Path, offsets: np.ndarray) -> pa.Array:

@@ -27,18 +27,6 @@ def fitted(encoder: Encoder, sentences: list[str]) -> Encoder:
     return encoder if fit is None else fit(sentences)
 
 
-class Syntax(Protocol):
-    """Provides the trees of sentences, without their words: `(S(NP(DT)(NN))(VP(VBZ)))`."""
-
-    def trees(self, sentences: list[str]) -> list[str | None]:
-        """Return the linearised trees of sentences; None for a sentence that has none."""
-        ...
-
-    def template(self, text: str) -> str:
-        """Normalise a template that a person wrote to the form of the top of a linearised tree."""
-        ...
-
-
 @runtime_checkable
 class TokenEncoder(Protocol):
     """An encoder that can start from word tokens, which avoids splitting the text again."""

@@ -129,11 +129,11 @@ def test_row_groups_without_wanted_rows_are_not_read(corpus, monkeypatch):
     [
         ({"columns": ["text"]}, "no column 'text'; it has id, reference"),
         ({"filters": [("text", ">", 1)]}, "no column 'text'"),
-        ({"filters": [("para_score", "=>", 1)]}, "a filter is .*found .'para_score', '=>', 1."),
-        ({"filters": ("para_score", ">", 0.7)}, "a filter is .*found 'para_score'"),
-        ({"filters": [("para_score", ">", "0.7")]}, "cannot be applied to 'para_score', a column of float"),
-        ({"filters": [("id", "in", [1, 2.5])]}, "cannot be applied to 'id', a column of int64: .* truncated"),
-        ({"filters": [("id", "in", 3)]}, "cannot be applied to 'id'"),
+        ({"filters": [("para_score", "=>", 1)]}, "cannot be applied: .*=>.* is not a valid operator"),
+        ({"filters": ("para_score", ">", 0.7)}, "a filter is .*found .'para_score'"),
+        ({"filters": [("para_score", ">", "0.7")]}, "cannot be applied: "),
+        ({"filters": [("id", "in", [1, 2.5])]}, "cannot be applied: .* truncated"),
+        ({"filters": [("id", "in", 3)]}, "cannot be applied: "),
         ({"config": "best"}, "the configs default, filtered, sample, not 'best'"),
     ],
 )

@@ -137,5 +137,5 @@ def test_near_templates():
     )
     assert templates.near("(S(NP)(VP)(.))")[0] == "(S(NP)(VP))"
     assert templates.near("(X(Y))") == ["(S(NP)(VP))", "(S(S)(S))", "(SBARQ(WHNP)(SQ))"]
-    assert templates.chosen(2, str) == ["(S(NP)(VP))", "(S(S)(S))"]
-    assert templates.chosen(["(S(S)(S))", "(S(S)(S))"], str) == ["(S(S)(S))"]
+    assert templates.chosen(2) == ["(S(NP)(VP))", "(S(S)(S))"]
+    assert templates.chosen(["(S(S)(S))", "(S(S)(S))"]) == ["(S(S)(S))"]

@@ -12,7 +12,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.search import storage
 from paranmt_hf.search import storage as module
 from paranmt_hf.search.storage import (
-    SentenceHashes,
     StoredSentences,
     Vectors,
     normalised,
@@ -50,21 +49,11 @@ def test_copies_stay_if_wanted(tmp_path):
 
 def test_equal_hashes_are_no_proof(tmp_path, monkeypatch):
     """Sentences of one hash are compared; steps of one place, so that every step is used."""
-    monkeypatch.setattr(SentenceHashes, "of", lambda self, column: np.zeros(len(column), np.uint64))
+    monkeypatch.setattr(module, "text_hashes", lambda column: np.zeros(len(column), np.uint64))
     monkeypatch.setattr(module, "STEP", 1)
     # All are compared with the first, so a copy of it is found, and other sentences are kept, copies or not.
     write_sentences(batches(["a", "b", "a", "c"]), tmp_path, copies=False)
     assert StoredSentences(tmp_path).take(np.arange(3)).to_pylist() == ["a", "b", "c"]
-
-
-def test_hashes():
-    hashing = SentenceHashes()
-    texts = ["", "a", "b", "ac", "ca", "a b", "a  b", "\x00", "\x00\x00", "é"]
-    found = hashing.of(pa.array(texts))
-    assert len(set(found.tolist())) == len(texts) and found[0] == 0
-    # Of a part of a column, and after longer sentences.
-    hashing.of(pa.array(["long " * 100]))
-    assert (hashing.of(pa.array(["x", *texts]).slice(1)) == found).all()
 
 
 @pytest.mark.parametrize(("precision", "gap"), [("float32", 0), ("float16", 1e-3)])

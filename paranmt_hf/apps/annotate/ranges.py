@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from paranmt_hf.corpus.selection.ranks import find_cuts, sortable
 from paranmt_hf.errors import InputError
 
 # Table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
 TABLE_3_RANGES = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
-HALF = 16
 MAX_QUANTILES = 20
 
 
@@ -68,9 +68,6 @@ def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
 def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> list[ScoreRange]:
     """Split scores into ranges of equal size, exactly and in memory that does not grow with the scores.
 
-    The scores are read twice: floats are ordered as their bits are, so that counts of the upper half of the bits say
-    which upper half an edge has, and counts of the lower halves below that one the rest.
-
     Args:
         columns: Gives the scores at each call: float32 [row], without NaN.
         count: Number of ranges.
@@ -78,26 +75,17 @@ def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> lis
     Returns:
         The ranges; edge k is the score of rank ceil(k * scores / count), from 1.
     """
-    upper = np.zeros(1 << HALF, np.int64)
-    for scores in columns():
-        upper += np.bincount(_keys(scores) >> np.uint32(HALF), minlength=1 << HALF)
-    total = int(upper.sum())
-    if not total:
-        raise InputError("no pair has a paraphrase score, so ranges of equal size cannot be formed")
-    ranks = np.array([-(-index * total // count) - 1 for index in range(1, count)], np.int64)
-    ends = upper.cumsum()
-    halves = np.searchsorted(ends, ranks, side="right")
-    lower = {int(half): np.zeros(1 << HALF, np.int64) for half in halves}
-    for scores in columns():
-        keys = _keys(scores)
-        of = keys >> np.uint32(HALF)
-        for half, counts in lower.items():
-            counts += np.bincount(keys[of == half] & np.uint32((1 << HALF) - 1), minlength=1 << HALF)
-    edges = []
-    for rank, half in zip(ranks.tolist(), halves.tolist(), strict=True):
-        before = int(ends[half] - upper[half])
-        edges.append(half << HALF | int(np.searchsorted(lower[half].cumsum(), rank - before, side="right")))
-    found = [_shortest(edge) for edge in _scores(np.array(edges, np.uint32))]
+
+    def ranks(scores: int) -> list[int]:
+        if not scores:
+            raise InputError("no pair has a paraphrase score, so ranges of equal size cannot be formed")
+        return [-(-index * scores // count) - 1 for index in range(1, count)]
+
+    _, cuts = find_cuts(lambda: ((sortable(scores), np.zeros(len(scores), np.int64)) for scores in columns()), ranks)
+    keys = np.array([cut.key for cut in cuts], np.uint32)
+    # The bits of a positive score with the first one set, and those of a negative one inverted; see `sortable`.
+    sign = np.uint32(1 << 31)
+    found = [_shortest(edge) for edge in np.where(keys & sign, keys ^ sign, ~keys).view(np.float32)]
     if len(set(found)) < len(found):
         double = next(edge for edge, after in zip(found, found[1:], strict=False) if edge == after)
         raise InputError(
@@ -106,14 +94,3 @@ def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> lis
             option="ranges",
         )
     return [ScoreRange(low, high) for low, high in zip([None, *found], [*found, None], strict=True)]
-
-
-def _keys(scores: np.ndarray) -> np.ndarray:
-    """Integers [row] in the same order as the scores."""
-    # One zero, not two.
-    bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32)
-    return np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(1 << 31))
-
-
-def _scores(keys: np.ndarray) -> np.ndarray:
-    return np.where(keys >> np.uint32(31), keys & np.uint32((1 << 31) - 1), ~keys).view(np.float32)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig, HumanScorer, learn
+from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig, HumanScorer, learn, sides_of
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
 from paranmt_hf.corpus.meaning.columns import DEFINITION, MISMATCHES, MismatchReader
 from paranmt_hf.corpus.schema import ADDED, COLUMNS
@@ -66,20 +67,7 @@ class TranslateStage:
                 "name `device`, `dtype` and `backend` instead of leaving them to each machine"
             )
 
-        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
-            parts: list[pa.Table] = []
-            dropped: dict[str, int] = {}
-            done = 0
-            for window in windows(table, WINDOW):
-                part, reasons = translate_table(window, translator)
-                parts.append(part)
-                for reason, count in reasons.items():
-                    dropped[reason] = dropped.get(reason, 0) + count
-                done += window.num_rows
-                report(done)
-            return pa.concat_tables(parts), dropped
-
-        return work
+        return by_windows(WINDOW, lambda window: translate_table(window, translator))
 
 
 @dataclass(frozen=True)
@@ -154,19 +142,13 @@ class ScoreStage:
         # An encoder of this package has its own definition of a word, which is that of English.
         shared = self.language == ENGLISH or bool(getattr(self.config, "vectors", None))
 
-        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
-            parts, done = [], 0
-            for window in windows(table, SCORE_ROWS):
-                references, translations = (window[name].combine_chunks() for name in ("reference", "translation"))
-                columns = score_pairs(references, translations, encoder, tokenizer, shared=shared)
-                if encoder is None:
-                    columns["para_score"] = check_imported(window)
-                parts.append(with_columns(window, columns))
-                done += window.num_rows
-                report(done)
-            return pa.concat_tables(parts), {}
+        def scored(window: pa.Table) -> tuple[pa.Table, dict[str, int]]:
+            columns = score_pairs(*sides_of(window), encoder, tokenizer, shared=shared)
+            if encoder is None:
+                columns["para_score"] = check_imported(window)
+            return with_columns(window, columns), {}
 
-        return work
+        return by_windows(SCORE_ROWS, scored)
 
 
 def check_imported(table: pa.Table) -> pa.ChunkedArray:
@@ -182,10 +164,23 @@ def check_imported(table: pa.Table) -> pa.ChunkedArray:
     return pc.max_element_wise(pc.min_element_wise(scores, pa.scalar(1, pa.float32())), pa.scalar(-1, pa.float32()))
 
 
-def windows(table: pa.Table, rows: int) -> Iterator[pa.Table]:
-    """Split a table into pieces of at most `rows` rows; an empty table is one piece."""
-    for start in range(0, max(1, table.num_rows), rows):
-        yield table.slice(start, rows)
+def by_windows(rows: int, change: Callable[[pa.Table], tuple[pa.Table, Mapping[str, int]]]) -> Work:
+    """Make the work of a stage of a function that changes a table of at most `rows` rows.
+
+    The function returns the new table, and the number of rows that it dropped by reason.
+    """
+
+    def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
+        parts, dropped = [], Counter[str]()
+        # An empty table is one piece.
+        for start in range(0, max(1, table.num_rows), rows):
+            part, reasons = change(table.slice(start, rows))
+            parts.append(part)
+            dropped.update(reasons)
+            report(min(start + rows, table.num_rows))
+        return pa.concat_tables(parts), dict(dropped)
+
+    return work
 
 
 def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
@@ -255,16 +250,11 @@ class ColumnStage:
         reader = MismatchReader(mismatches)
         scorer = HumanScorer(Authorship.load(self.weights)) if self.weights else None
 
-        def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
-            parts, done = [], 0
-            for window in windows(table, SCORE_ROWS):
-                references, translations = (window[name].combine_chunks() for name in ("reference", "translation"))
-                columns = reader.columns(references, translations) if mismatches else {}
-                if scorer is not None:
-                    columns[HUMAN_SCORE] = scorer.scores(references, translations)
-                parts.append(with_columns(window, columns))
-                done += window.num_rows
-                report(done)
-            return pa.concat_tables(parts), {}
+        def added(window: pa.Table) -> tuple[pa.Table, dict[str, int]]:
+            sides = sides_of(window)
+            columns = reader.columns(*sides) if mismatches else {}
+            if scorer is not None:
+                columns[HUMAN_SCORE] = scorer.scores(*sides)
+            return with_columns(window, columns), {}
 
-        return work
+        return by_windows(SCORE_ROWS, added)

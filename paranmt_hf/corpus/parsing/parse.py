@@ -23,7 +23,7 @@ from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work, cut_into_shards
 from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.parsing.parsers import Parser, SentenceTrees, TreeSource
+from paranmt_hf.corpus.parsing.parsers import Parser, TreeSource, linearised_trees
 from paranmt_hf.corpus.parsing.template_counts import (
     TEMPLATES_FILE,
     ParseRecord,
@@ -67,8 +67,8 @@ class ParseStage:
 
     def load(self) -> Work:
         """Start the parser."""
-        trees = self.source.load()
-        return lambda table, report: (parse_table(table, trees, report), {})
+        parser = self.source.load()
+        return lambda table, report: (parse_table(table, parser, report), {})
 
 
 def distinct_sentences(table: pa.Table) -> pa.DictionaryArray:
@@ -77,14 +77,14 @@ def distinct_sentences(table: pa.Table) -> pa.DictionaryArray:
     return pa.concat_arrays(sides).dictionary_encode()
 
 
-def parse_table(table: pa.Table, source: SentenceTrees, report: Report) -> pa.Table:
+def parse_table(table: pa.Table, parser: Parser, report: Report) -> pa.Table:
     """Append the columns of `PARSES` to pairs; each distinct sentence is parsed once, and null has no tree."""
     encoded = distinct_sentences(table)
     sentences = encoded.dictionary.to_pylist()
     trees: list[str | None] = []
-    step = source.parser.at_once or REPORT_SENTENCES
+    step = parser.at_once or REPORT_SENTENCES
     for start in range(0, len(sentences), step):
-        trees += source.trees(sentences[start : start + step])
+        trees += linearised_trees(parser, sentences[start : start + step])
         report(table.num_rows * len(trees) // len(sentences))
     column = pa.array(trees, pa.string()).take(encoded.indices)
     for index, name in enumerate(PARSES.values()):

@@ -10,7 +10,7 @@ from sys import intern
 from typing import Any, Protocol
 
 from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
-from paranmt_hf.corpus.parsing.templates import linearised, read_template
+from paranmt_hf.corpus.parsing.templates import linearised
 from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex, write_index
 from paranmt_hf.corpus.parsing.trees import Tree, read_at
 from paranmt_hf.errors import InputError
@@ -19,6 +19,7 @@ from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import check_regular, checksum, writing
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.settings import brief
 
 NAMED_PARSERS = ("link-grammar", "stanza")
 # The first field of the first line of a file of kept trees; the second is the name of the parser.
@@ -71,24 +72,11 @@ def open_parser(
     return TreeFile(path, text)
 
 
-@dataclass(frozen=True)
-class SentenceTrees:
-    """Linearised trees of sentences, by a parser."""
-
-    parser: Parser
-
-    def trees(self, sentences: list[str]) -> list[str | None]:
-        """Return the linearised tree of each sentence; None for a sentence without one."""
-        step = self.parser.at_once or max(1, len(sentences))
-        found: list[str | None] = []
-        for start in range(0, len(sentences), step):
-            block = self.parser.trees(sentences[start : start + step])
-            found += [None if tree is None else linearised(tree) for tree in block]
-        return found
-
-    def template(self, text: str) -> str:
-        """Normalise a template."""
-        return read_template(text)
+def linearised_trees(parser: Parser, sentences: list[str]) -> list[str | None]:
+    """Return the linearised tree of each sentence; None for a sentence without one."""
+    step = parser.at_once or max(1, len(sentences))
+    blocks = (parser.trees(sentences[start : start + step]) for start in range(0, len(sentences), step))
+    return [None if tree is None else linearised(tree) for block in blocks for tree in block]
 
 
 @dataclass(frozen=True)
@@ -123,12 +111,13 @@ class TreeSource:
         """Everything that determines the trees, as JSON values."""
         return {"name": self.name, **({"sha256": self.checksum} if self.checksum else {})}
 
-    def load(self) -> SentenceTrees:
+    def load(self) -> Parser:
         """Start the parser."""
+        parser: Parser
         parser = TreeIndex(self.parser, self.name) if isinstance(self.parser, Path) else open_parser(self.parser)
         if parser.name != self.name:
             raise InputError(f"this worker has {parser.name}, expected {self.name}; install the same version")
-        return SentenceTrees(parser)
+        return parser
 
 
 def parse_sentences(
@@ -162,9 +151,12 @@ def parse_sentences(
             for sentence, tree in zip(block, parser.trees(block), strict=True):
                 found[sentence] = None if tree is None else intern(cut(tree))
                 if keep is not None:
-                    lines.append(f"{sentence}\t{tree or ''}")
+                    lines.append(f"{sentence}\t{tree or ''}\n")
             if keep is not None:
-                _append(keep, lines)
+                with writing(keep), keep.open("a", encoding="utf8", newline="\n") as file:
+                    file.writelines(lines)
+                    file.flush()
+                    os.fsync(file.fileno())
             progress.advance_to(len(distinct) - len(missing) + start + len(block))
     return [found[sentence] for sentence in sentences]
 
@@ -179,9 +171,8 @@ def _read_kept(path: Path, parser: str, wanted: Collection[str], cut: Callable[[
         whole = len(first := file.readline())
         if first != head.encode():
             if not head.encode().startswith(first):
-                raise InputError(
-                    f"{path} begins with {_brief(first)}, expected trees of {parser}; name another file to keep trees"
-                )
+                start = brief(first.decode(errors="replace").strip())
+                raise InputError(f"{path} begins with {start}, expected trees of {parser}; name another file")
             file.truncate(0)
             file.write(head.encode())
             return found
@@ -194,18 +185,6 @@ def _read_kept(path: Path, parser: str, wanted: Collection[str], cut: Callable[[
                 found[sentence] = intern(cut(read_at(tree, f"{path}:{number}"))) if tree else None
         file.truncate(whole)
     return found
-
-
-def _brief(line: bytes) -> str:
-    text = line.decode(errors="replace").strip()
-    return repr(text if len(text) <= 60 else f"{text[:60]}...")
-
-
-def _append(path: Path, lines: Sequence[str]) -> None:
-    with writing(path), path.open("a", encoding="utf8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 PROCESSORS = "tokenize,pos,constituency"

@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.lines import existing
 from paranmt_hf.corpus.bitext.readers import LineFiles, Report, TabFile, count_tab_fields
-from paranmt_hf.corpus.draws import mix, salt
+from paranmt_hf.corpus.draws import text_hashes
 from paranmt_hf.corpus.parsing.trees import Tree, read_at
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.util.files import new_folder
 
 # Maximum length of a tree; that of a sentence of 1,000 characters has about 10,000.
@@ -72,7 +71,6 @@ class TreeFile:
 
 INDEX_SCHEMA = pa.schema({"sentence": pa.large_string(), "tree": pa.large_string(), "line": pa.int64()})
 TREES, HASHES, TREE_ROWS = "trees.arrow", "hashes.npy", "rows.npy"
-BYTE_VALUES = 256
 
 
 def write_index(file: TreeFile, folder: Path) -> None:
@@ -83,7 +81,7 @@ def write_index(file: TreeFile, folder: Path) -> None:
             for batch in file.batches():
                 table = pa.table([batch["sentence"], batch["tree"], pc.add(batch["id"], 1)], names=INDEX_SCHEMA.names)
                 writer.write_table(table.cast(INDEX_SCHEMA))
-                hashes.append(sentence_hashes(batch["sentence"]))
+                hashes.append(text_hashes(batch["sentence"]))
         joined = np.concatenate(hashes)
         # The first tree of a sentence counts.
         order = np.argsort(joined, kind="stable")
@@ -95,16 +93,26 @@ class TreeIndex:
     """A parser that looks up trees in an index; `name` is the file name of the trees."""
 
     at_once: int | None = 10_000
+    _temporary: tempfile.TemporaryDirectory[str]
 
     def __init__(self, folder: Path, name: str) -> None:
         self.name = name
         self._trees = pa.ipc.open_file(pa.memory_map(str(folder / TREES))).read_all()
         self._hashes, self._rows = (np.load(folder / file, mmap_mode="r") for file in (HASHES, TREE_ROWS))
 
+    @classmethod
+    def of(cls, file: TreeFile) -> TreeIndex:
+        """Index a file in a temporary folder, which goes with this object."""
+        folder = tempfile.TemporaryDirectory(prefix="paranmt-trees-")
+        write_index(file, Path(folder.name) / "index")
+        index = cls(Path(folder.name) / "index", file.name)
+        index._temporary = folder
+        return index
+
     def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
         """Look up the tree of each sentence; None if it is not in the file or has no tree."""
         wanted = pa.array(sentences, pa.large_string())
-        hashes = sentence_hashes(wanted)
+        hashes = text_hashes(wanted)
         places = np.searchsorted(self._hashes, hashes)
         inside = np.flatnonzero(places < len(self._hashes))
         present = inside[self._hashes[places[inside]] == hashes[inside]]
@@ -114,27 +122,3 @@ class TreeIndex:
         for index, sentence in enumerate(sentences):
             own, text, line = texts.get(index, ("", None, 0))
             yield read_at(text, f"{self.name}:{line}") if text and own == sentence else None
-
-
-class IndexedFile:
-    """A parser that looks up trees in a file, which is indexed once in a temporary folder."""
-
-    def __init__(self, file: TreeFile) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="paranmt-trees-")
-        write_index(file, Path(self._folder.name) / "index")
-        self._index = TreeIndex(Path(self._folder.name) / "index", file.name)
-        self.name, self.at_once = file.name, self._index.at_once
-
-    def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
-        """Look up the tree of each sentence."""
-        return self._index.trees(sentences)
-
-
-def sentence_hashes(column: pa.Array) -> np.ndarray:
-    """Hash text [sentence] without nulls by its bytes; returns [sentence], uint64, the same on every machine."""
-    text, offsets = text_bytes(column)
-    lengths = np.diff(offsets)
-    places = np.arange(len(text)) - np.repeat(offsets[:-1], lengths)
-    values = mix((places * BYTE_VALUES + text).astype(np.uint64) + salt(0))
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values)])[offsets]
-    return mix(np.diff(sums) + lengths.astype(np.uint64))
