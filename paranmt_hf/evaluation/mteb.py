@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import json
 import logging
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
-
-from safetensors import safe_open
+from typing import TYPE_CHECKING
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.mteb_tasks import (
-    EXTRA,
-    columns_of,
-    every_task,
-    find_tasks,
-    fresh,
-    hub_id,
-    parts_of,
-    quiet_mteb,
-    revision_of_data,
-    unreadable,
-    with_local_data,
-)
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.hub.client import explain, is_id
-from paranmt_hf.hub.repository import Model, locate
-from paranmt_hf.util.files import replacing, writing
+from paranmt_hf.hub.repository import Model, locate, own_files
+from paranmt_hf.util.files import checksum, replacing, writing
 from paranmt_hf.util.optional import require, versions
 from paranmt_hf.util.progress import duration
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.yaml_files import card_header
 
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
@@ -56,7 +44,6 @@ def evaluate_mteb(
     out: str | Path,
     data: Path | None = None,
     languages: Sequence[str] = ("eng",),
-    name: str | None = None,
 ) -> Evaluation:
     """Evaluate models on tasks of the library mteb.
 
@@ -66,50 +53,155 @@ def evaluate_mteb(
     Args:
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
         tasks: Names of tasks, such as STS12 SICK-R, or of benchmarks, such as "MTEB(eng, v2)".
-        out: Folder for the results, laid out as mteb's repository of results, to which it takes pull requests.
+        out: Folder for the results, laid out as mteb's own.
         data: Folder with the tasks' data, FOLDER/TASK laid out as the dataset on the Hub; else they are downloaded.
         languages: Parts of tasks in several languages, by codes of three letters.
-        name: ORGANISATION/NAME under which the results are submitted; for one model alone.
     """
+    require("mteb", "mteb")
     names = [models] if isinstance(models, str | Path) else list(models)
     if not names:
         raise InputError("name a model to evaluate", option="models")
-    if name is not None and (len(names) > 1 or not is_id(name)):
-        raise InputError(f"name must be ORGANISATION/NAME and is for one model alone, was {name!r}", option="name")
     chosen = find_tasks([tasks] if isinstance(tasks, str) else list(tasks), languages)
     # Before the first evaluation, whose result would be lost: is everything there?
     located = [locate(each) for each in names]
     if data is not None and not data.expanduser().is_dir():
         raise InputError(f"{data}: there is no such folder; expected one with a folder for each task", option="data")
-    place = None if data is None else data.expanduser()
-    read = [(task, revision_of_data(task)) if place is None else with_local_data(task, place) for task in chosen]
+    read = [with_local_data(task, data.expanduser()) if data is not None else task for task in chosen]
     folder = result_folder(out)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULTS).is_dir():
         raise InputError(f"{folder} exists and holds no results of mteb; choose another folder", option="out")
-    results = [
-        _evaluate(str(each), model, name, read, folder, place) for each, model in zip(names, located, strict=True)
-    ]
+    results = [_evaluate(str(each), model, read, folder) for each, model in zip(names, located, strict=True)]
     return Evaluation(results, folder=folder)
 
 
-def _evaluate(
-    given: str, model: Model, name: str | None, tasks: Sequence[tuple[AbsTask, str]], out: Path, data: Path | None
-) -> Results:
+@contextmanager
+def quiet_mteb() -> Iterator[None]:
+    """Silence mteb and its libraries in a `with` block; problems are raised as errors."""
+    import datasets
+
+    log, bars = logging.getLogger("mteb"), datasets.utils.logging.is_progress_bar_enabled()
+    before = log.level
+    log.setLevel(logging.ERROR)
+    datasets.disable_progress_bars()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(before)
+        if bars:
+            datasets.enable_progress_bars()
+
+
+def find_tasks(names: Sequence[str], languages: Sequence[str]) -> list[AbsTask]:
+    """Find tasks by names of tasks or benchmarks; multilingual ones are restricted to `languages`."""
+    if not names:
+        raise InputError("name a task of mteb, such as STS12", option="tasks")
+    found: dict[str, AbsTask] = {}
+    with quiet_mteb():
+        for task in (task for name in names for task in _named(name, languages)):
+            if others := [kind for kind in task.metadata.modalities if kind != "text"]:
+                raise InputError(f"the task {task.metadata.name} is about {', '.join(others)}, and encoders read text")
+            found.setdefault(task.metadata.name, task)
+    return list(found.values())
+
+
+def _named(name: str, languages: Sequence[str]) -> list[AbsTask]:
+    """The task of a name, or the tasks of a benchmark."""
+    import mteb
+
+    try:
+        task = mteb.get_task(name, languages=list(languages), exclusive_language_filter=True)
+    except KeyError as error:
+        try:
+            return list(mteb.get_benchmark(name).tasks)
+        except KeyError:
+            # It names similar tasks.
+            raise InputError(f"mteb has no such task or benchmark: {error.args[0]}", option="tasks") from None
+    except ValueError:
+        task = None
+    if task is None or not task.hf_subsets:
+        there = sorted({code.split("-")[0] for code in mteb.get_task(name).languages})
+        raise InputError(
+            f"the task {name} has no part in {' or '.join(languages)} alone; it has {', '.join(there)}: name one in "
+            "`languages`"
+        )
+    return [task]
+
+
+def parts_of(task: AbsTask) -> list[AbsTask]:
+    """Return the subtasks of a task, or the task itself."""
+    inner = getattr(task.metadata, "tasks", None)
+    return [task] if inner is None else [part for each in inner for part in parts_of(each)]
+
+
+def fresh(task: AbsTask) -> AbsTask:
+    """Copy a task, so that unloading its data does not affect other tasks that share their location."""
+    task = copy.copy(task)
+    if (inner := getattr(task.metadata, "tasks", None)) is not None:
+        task.metadata = task.metadata.model_copy(update={"tasks": [fresh(part) for part in inner]})
+    return task
+
+
+def with_local_data(task: AbsTask, data: Path) -> AbsTask:
+    """Make a copy of a task read its data from `DATA/TASK`, or `DATA/ORGANISATION/NAME` as on the Hub."""
+    task = fresh(task)
+    for part in parts_of(task):
+        dataset = part.metadata.dataset
+        places = [data / part.metadata.name, data / dataset["path"]]
+        folder = next((place.resolve() for place in places if place.is_dir()), None)
+        if folder is None:
+            raise InputError(
+                f"there are no data of the task {part.metadata.name} in {data}: expected the folder {places[0]} or "
+                f"{places[1]} with the files of the data set {dataset['path']} of the Hub"
+            )
+        found = {**dataset, "path": str(folder)}
+        part.metadata = part.metadata.model_copy(update={"dataset": found})
+        try:
+            found["revision"] = f"sha256:{_checksum(folder)}"
+        except InputError:
+            raise
+        # The library raises errors of many classes for a folder that it cannot make sense of.
+        except Exception as error:
+            raise _unfit(part, error) from error
+    return task
+
+
+def _checksum(folder: Path) -> str:
+    """SHA-256 over the files of a dataset in a folder, including its card."""
+    import datasets
+
+    files = {path for path in [folder / "README.md"] if path.is_file()}
+    with quiet_mteb():
+        for config in datasets.get_dataset_config_names(str(folder)):
+            builder = datasets.load_dataset_builder(str(folder), config)
+            for paths in own_files(folder, lambda: builder).values():  # noqa: B023 - called at once
+                files.update(paths)
+    lines = (f"{path.relative_to(folder).as_posix()} {checksum(path)}\n" for path in sorted(files))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _revision(task: AbsTask) -> str:
+    """Commits of the datasets that a task reads, or the checksums of local ones."""
+    return "+".join(str(part.metadata.dataset["revision"]) for part in parts_of(task))
+
+
+def _evaluate(given: str, model: Model, tasks: Sequence[AbsTask], out: Path) -> Results:
     """Run the tasks that have no result yet."""
     from paranmt_hf.encoders.loading import load
 
     encoder = load(model)
-    meta = model_meta(encoder, model, name)
+    meta = model_meta(encoder, model)
     # mteb's own: results/MODEL/REVISION
     folder = out / RESULTS / meta.model_name_as_path() / str(meta.revision)
     rows: list[Row] = []
-    for task, revision in tasks:
-        found = _finished(folder, task, revision)
+    for task in tasks:
+        found = _finished(folder, task)
         if found is None:
-            found = run_task(encoder, meta, task, data)
+            found = run_task(encoder, meta, task)
             _check_scores(found)
             # Of a task of several parts mteb names no revision.
-            found = found.model_copy(update={"dataset_revision": revision})
+            found = found.model_copy(update={"dataset_revision": _revision(task)})
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             with replacing(folder / "model_meta.json") as aside:
@@ -117,7 +209,7 @@ def _evaluate(
             with replacing(folder / f"{found.task_name}.json") as aside, quiet_mteb():
                 found.to_disk(aside)
             # With the digits that mteb keeps.
-            found = _finished(folder, task, revision) or found
+            found = _finished(folder, task) or found
             seconds = found.evaluation_time or 0
             logger.info(f"{given}: {found.task_name} {100 * found.get_score():.1f}, {duration(seconds)}")
         rows += _rows(task, found)
@@ -125,7 +217,7 @@ def _evaluate(
         kind="mteb",
         model=given,
         tables={"Task": rows, "Mean": _means([row for row in rows if row.group is None])},
-        data={task.metadata.name: revision for task, revision in tasks},
+        data={task.metadata.name: _revision(task) for task in tasks},
         settings={"name": meta.name, "revision": meta.revision},
         weights=model.revision,
         versions=versions(LIBRARIES),
@@ -133,7 +225,7 @@ def _evaluate(
     )
 
 
-def _finished(folder: Path, task: AbsTask, revision: str) -> TaskResult | None:
+def _finished(folder: Path, task: AbsTask) -> TaskResult | None:
     """Read the result of a finished task; reject one on other data or of another version of mteb."""
     from mteb import TaskResult
 
@@ -146,7 +238,7 @@ def _finished(folder: Path, task: AbsTask, revision: str) -> TaskResult | None:
         raise InputError(f"{path} is damaged ({' '.join(str(error).split())[:200]}); delete it", path=path) from None
     subsets = {str(entry["hf_subset"]) for entries in found.scores.values() for entry in entries}
     wanted = {str(subset) for subset in task.hf_subsets or subsets}
-    now = (revision, versions(["mteb"])["mteb"], wanted)
+    now = (_revision(task), versions(["mteb"])["mteb"], wanted)
     if (found.dataset_revision, found.mteb_version, subsets) != now:
         raise InputError(
             f"{path} is the result on other data or languages, or of another version of mteb; choose another "
@@ -193,61 +285,30 @@ def _means(rows: Sequence[Row]) -> list[Row]:
     return [Row(name=name, values={"score": sum(own) / len(own)}, items=len(own)) for name, own in chosen.items()]
 
 
-def model_meta(encoder: SentenceEncoder, model: Model, name: str | None) -> ModelMeta:
-    """Describe an encoder for mteb, from its files and the header of its card; `name` is that of a submission."""
-    require("mteb", EXTRA)
+def model_meta(encoder: SentenceEncoder, model: Model) -> ModelMeta:
+    """Describe an encoder for mteb, under its id on the Hub; a folder gets one that begins with `ORGANISATION`."""
     from mteb.models import ModelMeta
-    from mteb.types import Licenses
 
-    header = card_header(model.folder / "README.md")
-    header = header if isinstance(header, dict) else {}
-    listed = header.get("datasets")
-    ids = {str(each).partition("@")[0] for each in (listed if isinstance(listed, list) else [listed]) if each}
-    title = name or (model.name if is_id(model.name) else f"ORGANISATION/{'-'.join(model.name.split()) or 'model'}")
-    modules = json.loads((model.folder / "modules.json").read_text(encoding="utf8"))
-    stock = all(entry["type"].startswith("sentence_transformers.") for entry in modules)
     with quiet_mteb():
         meta = ModelMeta.from_sentence_transformer_model(encoder, fill_missing=None)
-    return meta.model_copy(
-        update={
-            "name": title,
-            # The commit on the Hub, or as many digits of the checksum of a folder's files.
-            "revision": model.revision.removeprefix("sha256:")[:40],
-            "loader_kwargs": {} if stock else {"trust_remote_code": True},
-            # mteb has codes of its own; only that of English is known here.
-            "languages": ["eng-Latn"] if header.get("language") in ("en", ["en"]) else None,
-            "license": header.get("license") if header.get("license") in get_args(Licenses) else None,
-            "n_parameters": _parameters(model.folder),
-            "memory_usage_mb": round(sum(path.stat().st_size for path in model.folder.rglob("*.safetensors")) / 2**20),
-            "open_weights": True,
-            "reference": f"https://huggingface.co/{title}",
-            # Data sets count by the tasks that hold them; None means unknown.
-            "training_datasets": ids | {task.name for task in every_task() if task.dataset.get("path") in ids} or None,
-        }
-    )
+    name = model.name if is_id(model.name) else f"ORGANISATION/{'-'.join(model.name.split()) or 'model'}"
+    # The commit on the Hub, or as many digits of the checksum of a folder's files.
+    return meta.model_copy(update={"name": name, "revision": model.revision.removeprefix("sha256:")[:40]})
 
 
-def _parameters(folder: Path) -> int:
-    """Number of stored weights."""
-    total = 0
-    for path in folder.rglob("*.safetensors"):
-        with safe_open(path, "np") as stored:
-            total += sum(math.prod(stored.get_slice(name).get_shape()) for name in stored.keys())  # noqa: SIM118
-    return total
-
-
-def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask, data: Path | None = None) -> TaskResult:
+def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask) -> TaskResult:
     """Evaluate an encoder on a task.
 
     Returns:
         The result: `scores` by split, of which each has a `main_score` and a `hf_subset`.
     """
-    mteb, task = require("mteb", EXTRA), fresh(task)
+    import mteb
+
+    task = fresh(task)
     with quiet_mteb():
         wrapper = mteb.SentenceTransformerEncoderWrapper(encoder)
         wrapper.mteb_model_meta = meta
-        for part in parts_of(task):
-            _load(part, data)
+        _load(task)
         try:
             result = mteb.evaluate(
                 wrapper,
@@ -257,14 +318,9 @@ def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask, data: Pat
                 show_progress_bar=False,
                 encode_kwargs={"batch_size": BATCH, "show_progress_bar": False},
             )
-        # What a task makes of data of another kind: text for a number, no label, one class alone.
+        # What a task makes of data of another kind: no such column, text for a number, no label, one class alone.
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            reason = " ".join(str(error).split())[:300]
-            columns = f" in the columns {', '.join(names)}" if (names := columns_of(task)) else ""
-            raise InputError(
-                f"the data of the task {task.metadata.name} in {_place(task, data)} do not fit it: {reason}; expected "
-                f"what its data set on the Hub has{columns}"
-            ) from error
+            raise _unfit(task, error) from error
         finally:
             for part in parts_of(task):
                 part.unload_data()
@@ -272,43 +328,28 @@ def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask, data: Pat
     return found
 
 
-def _load(task: AbsTask, data: Path | None) -> None:
-    """Load the data of a task, and check their columns before encoding."""
-    try:
-        task.load_data()
-    # Errors of several libraries; all mean that the data are not to be had.
-    except Exception as error:
-        if data is None:
+def _load(task: AbsTask) -> None:
+    """Load the data of a task."""
+    for part in parts_of(task):
+        try:
+            part.load_data()
+        # Errors of several libraries; all mean that the data are not to be had.
+        except Exception as error:
+            place = str(part.metadata.dataset["path"])
+            if Path(place).is_absolute():
+                raise _unfit(part, error) from error
             raise InputError(
-                f"the task {task.metadata.name}: {explain(error, hub_id(task), 'dataset')}; or give a folder `data` "
-                f"with these data in DATA/{task.metadata.name}"
+                f"the task {part.metadata.name}: {explain(error, place, 'dataset')}; or give a folder `data` with "
+                f"these data in DATA/{part.metadata.name}"
             ) from error
-        raise InputError(unreadable(task, _place(task, data), error)) from error
-    wanted = columns_of(task)
-    for split, there in _splits(task):
-        if missing := [name for name in wanted if name not in there]:
-            raise InputError(
-                f"the data of the task {task.metadata.name} in {_place(task, data)} have no column "
-                f"{' and '.join(map(repr, missing))} in the split {split!r}: expected {', '.join(wanted)}, found "
-                f"{', '.join(there)}"
-            )
 
 
-def _splits(task: AbsTask) -> list[tuple[str, list[str]]]:
-    """Evaluation splits of a task and their column names, for tasks that read one table."""
-    loaded: Any = task.dataset
-    # Of tasks in several languages there is a table for each of them.
-    tables = [loaded] if any(split in loaded for split in task.eval_splits) else list(loaded.values())
-    return [
-        (split, list(table[split].column_names))
-        for table in tables
-        for split in task.eval_splits
-        if split in table and hasattr(table[split], "column_names")
-    ]
-
-
-def _place(task: AbsTask, data: Path | None) -> str:
-    inner = parts_of(task)
-    if data is not None and len(inner) > 1:
-        return str(data)
-    return hub_id(inner[0]) if data is None else str(inner[0].metadata.dataset["path"])
+def _unfit(task: AbsTask, error: Exception) -> InputError:
+    """Say that the data of a task differ from what it expects."""
+    reason = " ".join(str(error).split())[:300] or type(error).__name__
+    missing = "there is no " if isinstance(error, KeyError) else ""
+    places = ", ".join(str(part.metadata.dataset["path"]) for part in parts_of(task))
+    return InputError(
+        f"the data of the task {task.metadata.name} in {places} do not fit it: {missing}{reason}; expected the files "
+        f"of its data set on the Hub (Parquet, JSON lines), with the splits {', '.join(task.eval_splits)}"
+    )

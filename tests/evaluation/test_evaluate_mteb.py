@@ -171,26 +171,12 @@ class TestResults:
 
 
 @needs_mteb
-class TestModelMeta:
-    def test_is_what_the_card_says(self, tmp_path):
-        save(encoder("word"), tmp_path / "word")
-        card = "---\nlicense: mit\nlanguage: [en]\ndatasets: [mteb/sts12-sts, you/own]\n---\n# x\n"
-        (tmp_path / "word" / "README.md").write_text(card)
-        model = locate(tmp_path / "word")
-        meta = model_meta(load(model), model, "you/my-word.1")
-        assert meta.training_datasets == {"mteb/sts12-sts", "STS12", "you/own"}
-        assert (meta.name, meta.license, meta.embed_dim, meta.n_parameters) == ("you/my-word.1", "mit", 4, 44)
-        assert (meta.loader_kwargs, meta.max_tokens, meta.languages) == ({}, float("inf"), ["eng-Latn"])
-        assert meta.revision == model.revision.removeprefix("sha256:")[:40]
-
-    @pytest.mark.parametrize("card", ["", "---\ndatasets: 5\n---\n", "---\nlicense: x\nlanguage: [cs]\n---\n"])
-    def test_says_that_nothing_is_known(self, tmp_path, card):
-        save(encoder("word"), tmp_path / "word")
-        (tmp_path / "word" / "README.md").write_text(card)
-        model = locate(tmp_path / "word")
-        meta = model_meta(load(model), model, None)
-        assert (meta.name, meta.license, meta.languages) == ("ORGANISATION/word", None, None)
-        assert not meta.training_datasets or meta.training_datasets == {"5"}
+def test_what_mteb_knows_of_an_encoder(tmp_path):
+    save(encoder("word"), tmp_path / "word")
+    model = locate(tmp_path / "word")
+    meta = model_meta(load(model), model)
+    assert (meta.name, meta.embed_dim, meta.max_tokens) == ("ORGANISATION/word", 4, float("inf"))
+    assert meta.revision == model.revision.removeprefix("sha256:")[:40]
 
 
 @needs_mteb
@@ -198,14 +184,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            pytest.param(
-                {"tasks": "sts benchmark"},
-                "no task or benchmark 'sts benchmark'; did you mean STSBenchmark or ",
-                marks=pytest.mark.slow,
-            ),
-            pytest.param(
-                {"tasks": "zzzqqq"}, "no task or benchmark 'zzzqqq'; `mteb avail.* lists them", marks=pytest.mark.slow
-            ),
+            pytest.param({"tasks": "sts benchmark"}, "'sts benchmark' not found.*STSBench", marks=pytest.mark.slow),
             pytest.param(
                 {"tasks": "MTEB(eng, v2)"}, "no data of the task ArguAna in .*ArguAna or", marks=pytest.mark.slow
             ),
@@ -218,11 +197,6 @@ class TestBadInput:
                 "no data of the task STS13 in .*: expected the folder .*STS13 or .*mteb/sts13-sts with",
             ),
             ({"data": Path("nowhere")}, "nowhere: there is no such folder"),
-            ({"name": "mine"}, "name must be ORGANISATION/NAME .* was 'mine'"),
-            (
-                {"models": ["embedded", "word"], "name": "you/word"},
-                "name must be ORGANISATION/NAME and is for one model alone",
-            ),
             ({"models": "nowhere"}, "no model 'nowhere'"),
         ],
     )
@@ -235,10 +209,10 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("rows", "message"),
         [
-            ([{"sentence1": "a", "text": "b", "score": 1.0}], "no column 'sentence2' in the split 'test': expected"),
-            ([{"sentence1": "a", "sentence2": "b", "score": "x"}] * 3, "do not fit it: .*'str'.*columns sentence1"),
+            ([{"sentence1": "a", "text": "b", "score": 1.0}], "do not fit it: .*sentence2"),
+            ([{"sentence1": "a", "sentence2": "b", "score": "x"}] * 3, "do not fit it: .*'str'"),
             ([{"sentence1": "a", "sentence2": None, "score": 1.0}] * 3, "do not fit it: .*None"),
-            (None, "cannot be read: .*doesn't contain any data files"),
+            (None, "do not fit it: .*doesn't contain any data files"),
         ],
     )
     def test_data_of_another_kind(self, model, tmp_path, rows, message):

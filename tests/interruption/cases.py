@@ -11,7 +11,7 @@ from tests.interruption.driver import Case
 from tests.interruption.inputs import ONE, SAMPLE, SETTLED, TEN_ROWS, TWO_ROWS, bitext, pairs
 from tests.interruption.paraphrasing import PARAPHRASING
 
-# What stands in results of mteb: ours beside each other, each alone, and laid out for submission.
+# What stands in results of mteb: ours beside each other and each alone.
 MTEB_CHANGING = {"out/*__*.json": ("seconds", "evaluation_time", "evaluation_phases", "date")}
 TRAIN = ["--dimension", "8", "--batch-size", "10", "--mega-batch", "2", "--epochs", "2"]
 
