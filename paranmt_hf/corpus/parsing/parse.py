@@ -26,10 +26,12 @@ from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.parsing.parsers import Parser, TreeSource, linearised_trees
 from paranmt_hf.corpus.parsing.template_counts import (
     TEMPLATES_FILE,
+    CountedTemplates,
     ParseRecord,
     ParseSettings,
     TemplateCounter,
     TreeCounts,
+    frequent_templates,
     write_template_counts,
 )
 from paranmt_hf.errors import InputError
@@ -94,6 +96,10 @@ def parse_table(table: pa.Table, parser: Parser, report: Report) -> pa.Table:
 
 class ParsedPairs(Result[ParseRecord]):
     """Parsed pairs."""
+
+    def templates(self, *, top: int | None = 20) -> CountedTemplates:
+        """Count the most frequent templates of the references; None for all."""
+        return frequent_templates(self.folder, top=top)
 
     def summary(self) -> str:
         """Numbers of pairs and trees in a few lines."""

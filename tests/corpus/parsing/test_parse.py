@@ -255,7 +255,8 @@ def test_the_commands(pairs, tmp_path, capsys):
 
 def test_templates_of_parsed_pairs(pairs, tmp_path):
     done = run(pairs, tmp_path / "out")
-    found = frequent_templates(done.folder, top=None)
+    found = done.templates(top=None)
+    assert found == frequent_templates(done.folder, top=None)
     assert [(each.template, each.count, each.example) for each in found.counts] == [
         ("(S(A)(B))", 3, "a b"),
         ("(S(A)(C))", 1, "a c"),
