@@ -11,9 +11,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import math
 import struct
-import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
@@ -25,26 +26,20 @@ from paranmt_hf.encoders.modules.paranmt_tables import LONGEST
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
 
-MAGIC, VERSION = 793712314, 11
-# The version of fastText's own files since 2018; the layout of the settings is the same.
-FASTTEXT_VERSION = 12
+# The second version is that of fastText's own files since 2018; the layout of the settings is the same.
+MAGIC, VERSION, FASTTEXT_VERSION = 793712314, 11, 12
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised", 4: "sent2vec", 5: "cbow-c+w-ngrams"}
 LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax"}
 # The program's name for the placeholder of a target; its id is 0, and it is in no text.
 PLACEHOLDER = b"<PLACEHOLDER>"
-# Maximum number of words in the program.
-MAX_WORDS = 30_000_000
-# Maximum number of bytes of a word, and of a vocabulary: a small packed file could unpack to any number.
-LONGEST_WORD, MOST_TEXT = 2**16, 2**30
+# Maximum number of words in the program, and of bytes of a word here.
+MAX_WORDS, LONGEST_WORD = 30_000_000, 2**16
 # Bytes per read.
 BLOCK = 2**22
 # Name of words that are not valid UTF-8: contains a blank, so that no token is equal.
 RAW = "bytes"
-# The settings that are whole numbers, in the order of the file.
-OPTIONS = (
-    *("dim", "ws", "epoch", "minCount", "neg", "wordNgrams", "loss", "model", "bucket"),
-    *("minn", "maxn", "lrUpdateRate"),
-)
+# The settings in the order of the file: whole numbers, and `t`.
+OPTIONS = "dim ws epoch minCount neg wordNgrams loss model bucket minn maxn lrUpdateRate t".split()
 
 
 class BinReader:
@@ -62,24 +57,21 @@ class BinReader:
         """SHA-256 of the bytes read so far, unpacked; at the end that of the whole model."""
         return self._digest.hexdigest()
 
-    def wrong(self, what: str, expected: str, found: object, at: int) -> InputError:
-        """Create the error for an impossible value: what it is, what was expected, what was found, and where."""
-        return InputError(
-            f"{self.name} is damaged, or not a model of Sent2Vec: {what} at byte {at:,} must be {expected}, was "
-            f"{found}"
-        )
+    def check(self, right: bool, what: str, expected: str, found: object) -> None:
+        """Reject an impossible value."""
+        if not right:
+            raise InputError(
+                f"{self.name} is damaged, or not a model of Sent2Vec: {what} before byte {self.position:,} must be "
+                f"{expected}, was {found}"
+            )
 
     def _fill(self, count: int) -> bool:
         """Fill the buffer with the given number of bytes; False if the model ends before."""
         while len(self._buffer) - self._at < count:
             try:
                 read = self._stream.read(BLOCK)
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise InputError(
-                    f"{self.name} is damaged after byte {self.position:,} of the unpacked model: {error}"
-                ) from None
-            except OSError as error:
-                raise InputError(f"cannot read {self.name}: {error.strerror or error}") from None
+            except (EOFError, zlib.error, OSError) as error:
+                raise InputError(f"{self.name} is damaged after byte {self.position:,}, unpacked: {error}") from None
             if not read:
                 return False
             self._digest.update(read)
@@ -98,23 +90,33 @@ class BinReader:
         self.position += count
         return taken
 
-    def number(self, form: str, what: str) -> int:
-        """Read an integer; `form` is that of `struct`."""
-        return int(struct.unpack(f"<{form}", self.take(struct.calcsize(form), what))[0])
+    def numbers(self, form: str, what: str) -> tuple[Any, ...]:
+        """Read numbers; `form` is that of `struct`."""
+        return struct.unpack(f"<{form}", self.take(struct.calcsize(f"<{form}"), what))
 
-    def text(self, what: str) -> bytes:
-        """Read a null-terminated string."""
+    def text(self) -> bytes:
+        """Read a null-terminated word."""
         end = self._buffer.find(b"\0", self._at)
         if end < 0:
-            whole = self._fill(LONGEST_WORD + 1)
+            self._fill(LONGEST_WORD + 1)
             end = self._buffer.find(b"\0", self._at)
-            if end < 0 and not whole:
-                self.take(len(self._buffer) - self._at + 1, what)
-        if not 0 <= end - self._at <= LONGEST_WORD:
-            raise self.wrong(
-                what, f"a word of at most {LONGEST_WORD:,} bytes and a zero", "one without an end", self.position
+            # Cut off, unless there are so many bytes that it is no word.
+            end = end if end >= 0 else self._at + min(len(self._buffer) - self._at, LONGEST_WORD + 1)
+        if end - self._at > LONGEST_WORD:
+            self.check(False, "a word", f"of at most {LONGEST_WORD:,} bytes", "longer")
+        return self.take(end + 1 - self._at, "a word")[:-1]
+
+    def matrix(self, what: str, counts: tuple[int, ...], width: int) -> int:
+        """Read the header of a matrix; returns its number of rows."""
+        flag, rows, columns = self.numbers("Bqq", f"the size of {what}")
+        if flag == 1:
+            raise InputError(
+                f"{self.name} is quantised ({what}), which is not read; take the model from before `quantize`"
             )
-        return self.take(end + 1 - self._at, what)[:-1]
+        expected = f"{' or '.join(f'{count:,}' for count in counts)} rows of {width:,}"
+        right = flag == 0 and rows in counts and columns == width
+        self.check(right, f"the size of {what}", expected, f"{rows:,} rows of {columns:,}")
+        return int(rows)
 
     def blocks(self, size: int, step: int, what: str) -> Iterator[bytes]:
         """Read a large number of bytes in blocks of `step`."""
@@ -123,11 +125,7 @@ class BinReader:
 
     def end(self) -> None:
         """Reject trailing bytes."""
-        if self._fill(1):
-            raise InputError(
-                f"{self.name} is damaged, or not a model of Sent2Vec: it should end at byte {self.position:,}, and "
-                "continues"
-            )
+        self.check(not self._fill(1), "the vectors of targets", "the end", "followed by more")
 
 
 @dataclass(frozen=True)
@@ -183,97 +181,54 @@ class Sent2VecWords:
 def read_vocabulary(reader: BinReader) -> Sent2VecWords:
     """Read everything before the rows."""
     settings = _read_settings(reader)
-    at = reader.position
-    size, words, labels = (reader.number("i", "a number of words") for _ in range(3))
-    if not 1 < words <= MAX_WORDS or labels < 0 or size != words + labels or size > MAX_WORDS:
-        expected = f"words, at most {MAX_WORDS:,}, their number and that of labels, which add up"
-        raise reader.wrong("the size of the vocabulary", expected, f"{size:,} of {words:,} and {labels:,}", at)
-    at = reader.position
-    if (tokens := reader.number("q", "the number of tokens")) < 0:
-        raise reader.wrong("the number of tokens", "0 or more", tokens, at)
-    at = reader.position
-    if (pruned := reader.number("q", "the number of pruned n-grams")) != -1:
-        raise InputError(
-            f"{reader.name} was pruned or is damaged: the number of n-grams that were kept, at byte {at:,}, must be "
-            f"-1, was {pruned:,}; take the model from before `quantize`"
-        )
-    units = _read_units(reader, words, labels)
+    size, words, labels, tokens, pruned = reader.numbers("iiiqq", "the size of the vocabulary")
+    if pruned != -1:
+        raise InputError(f"{reader.name} was pruned, or is damaged; take the model from before `quantize`")
+    right = 1 < words <= size <= MAX_WORDS and size == words + labels and tokens >= 0
+    expected = f"words, at most {MAX_WORDS:,}, their number and that of labels, which add up"
+    reader.check(right, "the size of the vocabulary", expected, f"{size:,} of {words:,} and {labels:,}")
+    units: list[str] = []
+    for index in range(size):
+        raw = reader.text()
+        _, label = reader.numbers("qb", "the count of a word")
+        if index == 0:
+            reader.check(raw == PLACEHOLDER, "the first word", PLACEHOLDER.decode(), _unit(raw))
+        if label != (index >= words):
+            reader.check(False, f"word {index:,} of {size:,}", f"of kind {int(index >= words)}", f"of kind {label}")
+        if index < words:
+            units.append(_unit(raw) if index else UNKNOWN)
+    if len(set(units)) < len(units):
+        twice = Counter(units).most_common(1)[0][0]
+        raise InputError(f"{reader.name} is damaged: its vocabulary has the word {twice!r} twice")
     return Sent2VecWords(Sent2VecBinSettings(**settings, tokens=tokens), units, labels)
 
 
 def _read_settings(reader: BinReader) -> dict[str, Any]:
     """Read magic number, version and settings."""
-    if reader.number("i", "the magic number") != MAGIC:
+    magic, version = reader.numbers("ii", "the version of the file")
+    if magic != MAGIC:
         raise InputError(
             f"expected a .bin model of the Sent2Vec program, and {reader.name} is none, for it begins otherwise; text "
             "with a word and its vector on each line is for `paranmt train --vectors`",
             option="model",
         )
-    at = reader.position
-    version = reader.number("i", "the version")
-    if version not in (VERSION, FASTTEXT_VERSION):
-        raise reader.wrong("the version of the file", f"{VERSION}", version, at)
-    found: dict[str, Any] = {}
-    starts: dict[str, int] = {}
-    for name in OPTIONS:
-        starts[name] = reader.position
-        found[name] = reader.number("i", f"the setting {name}")
-        if name == "model":
-            _refuse_others(reader, version, found.pop(name), starts[name])
-    starts["t"] = reader.position
-    (found["t"],) = struct.unpack("<d", reader.take(8, "the setting t"))
+    reader.check(version in (VERSION, FASTTEXT_VERSION), "the version of the file", f"{VERSION}", version)
+    found = dict(zip(OPTIONS, reader.numbers("12id", "the settings"), strict=True))
+    kind = MODELS.get(found.pop("model"))
+    if kind is not None and (kind != "sent2vec" or version == FASTTEXT_VERSION):
+        raise InputError(
+            f"{reader.name} is a model of {'fastText' if version == FASTTEXT_VERSION else 'the command'} {kind}, and "
+            "not of sent2vec; have its program write word vectors as text (print-word-vectors), which `paranmt train "
+            "--vectors` takes"
+        )
     # Without n-grams their buckets may be none.
-    least = {"dim": 1, "wordNgrams": 1, "loss": 1, "bucket": int(found["wordNgrams"] > 1)}
-    most = {"dim": WIDEST, "wordNgrams": LONGEST, "loss": max(LOSSES), "t": sys.float_info.max}
-    for name, value in found.items():
-        low, high = least.get(name, 0), most.get(name, 2**31 - 1)
-        if not low <= value <= high:
-            expected = f"from {low:,} to {high:,}" if name != "t" else "a number of 0 or more"
-            raise reader.wrong(f"the setting {name}", expected, value, starts[name])
+    right = kind is not None and 1 <= found["dim"] <= WIDEST and 1 <= found["wordNgrams"] <= LONGEST
+    right = right and found["bucket"] >= int(found["wordNgrams"] > 1) and found["loss"] in LOSSES
+    expected = f"those of sent2vec, with `dim` up to {WIDEST:,} and `wordNgrams` up to {LONGEST}"
+    shown = ", ".join(f"{name} {value}" for name, value in found.items())
+    reader.check(right and math.isfinite(found["t"]), "the settings", expected, shown)
     found["loss"] = LOSSES[found["loss"]]
     return found
-
-
-def _refuse_others(reader: BinReader, version: int, model: int, at: int) -> None:
-    """Reject models of other kinds than Sent2Vec."""
-    kind = MODELS.get(model)
-    if kind is None:
-        raise reader.wrong("the kind of model", f"one of {', '.join(map(str, MODELS))}", model, at)
-    if kind == "cbow-c+w-ngrams":
-        raise InputError(
-            f"{reader.name} is a model of the command {kind}, which embeds words through their characters, and not of "
-            "sent2vec; its program writes word vectors as text (print-word-vectors), which `paranmt train --vectors` "
-            "takes"
-        )
-    if kind != "sent2vec" or version == FASTTEXT_VERSION:
-        raise InputError(
-            f"{reader.name} is a model of plain fastText ({kind}), and not of sent2vec; have fastText write its word "
-            "vectors as text (print-word-vectors), which `paranmt train --vectors` takes"
-        )
-
-
-def _read_units(reader: BinReader, words: int, labels: int) -> list[str]:
-    """Read the words of the vocabulary; the labels after them are skipped."""
-    units: list[str] = []
-    begin = reader.position
-    for index in range(words + labels):
-        at, what = reader.position, f"word {index:,} of {words + labels:,}"
-        raw = reader.text(what)
-        if at - begin > MOST_TEXT:
-            raise reader.wrong("the vocabulary", f"of at most {MOST_TEXT:,} bytes", f"longer at {what}", begin)
-        count, label = struct.unpack("<qb", reader.take(9, f"the count of {what}"))
-        if count < 0 or label != (index >= words):
-            expected = f"0 or more and of kind {int(index >= words)}"
-            raise reader.wrong(f"the count of {what}", expected, f"{count:,} and of kind {label}", at + len(raw) + 1)
-        if index == 0 and raw != PLACEHOLDER:
-            raise reader.wrong("the first word", PLACEHOLDER.decode(), _unit(raw), at)
-        if index < words:
-            units.append(_unit(raw) if index else UNKNOWN)
-    if len(set(units)) < len(units):
-        seen: set[str] = set()
-        twice = next(unit for unit in units if unit in seen or seen.add(unit))  # type: ignore[func-returns-value]
-        raise InputError(f"{reader.name} is damaged: its vocabulary has the word {twice!r} twice")
-    return units
 
 
 def _unit(raw: bytes) -> str:
@@ -290,12 +245,11 @@ class Sent2VecRows:
 
     def __init__(self, reader: BinReader, found: Sent2VecWords) -> None:
         self._reader, self._words = reader, found
-        settings, words = found.settings, len(found.units)
-        self.dim, self._width = settings.dim, 4 * settings.dim
+        self.dim, self._width = found.settings.dim, 4 * found.settings.dim
         self._step = max(1, BLOCK // self._width) * self._width
-        least = words + settings.bucket
+        least = len(found.units) + found.settings.bucket
         # The program of today adds a row for a kind of n-grams that Sent2Vec has not; the first releases did not.
-        self.count = _read_matrix(reader, "the vectors of words and n-grams", (least, least + 1), self.dim)
+        self.count = reader.matrix("the vectors of words and n-grams", (least, least + 1), self.dim)
 
     def blocks(self) -> Iterator[tuple[int, np.ndarray]]:
         """Read all rows.
@@ -311,9 +265,8 @@ class Sent2VecRows:
 
     def rest(self) -> Iterator[None]:
         """Read the data after the rows in blocks, only to check that the model is complete."""
-        words = len(self._words.units)
         # The program has a target for each word; labels have none.
-        count = _read_matrix(self._reader, "the vectors of targets", (words,), self.dim)
+        count = self._reader.matrix("the vectors of targets", (len(self._words.units),), self.dim)
         for _ in self._reader.blocks(count * self._width, self._step, "the vectors of targets"):
             yield
         self._reader.end()
@@ -329,21 +282,3 @@ class Sent2VecRows:
             f"{self._reader.name}: the vector of {name} (row {row:,}) holds a number that is not finite; the training "
             "of this model diverged, or the file is damaged"
         )
-
-
-def _read_matrix(reader: BinReader, what: str, counts: tuple[int, ...], width: int) -> int:
-    """Read the header of a matrix; returns its number of rows."""
-    at = reader.position
-    if (flag := reader.number("B", "the flag of quantised vectors")) == 1:
-        raise InputError(
-            f"{reader.name} is quantised ({what}, byte {at:,}), which is not read; take the model from before "
-            "`quantize`"
-        )
-    if flag:
-        raise reader.wrong("the flag of quantised vectors", "0 or 1", flag, at)
-    at = reader.position
-    rows, columns = reader.number("q", f"the size of {what}"), reader.number("q", f"the size of {what}")
-    if rows not in counts or columns != width:
-        expected = f"{' or '.join(f'{count:,}' for count in counts)} rows of {width:,}"
-        raise reader.wrong(f"the size of {what}", expected, f"{rows:,} rows of {columns:,}", at)
-    return rows
