@@ -1,10 +1,6 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = [
-#     "numpy>=2.0.0",
-#     "paranmt-hf",
-#     "pyarrow>=22",
-# ]
+# dependencies = []
 # ///
 """English text that anybody may use, one sentence a line, for a teacher to tell which sentences are alike.
 
@@ -28,11 +24,6 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-
-from paranmt_hf.corpus.selection.decontamination import EvaluationText
-
 PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
 # A sentence ends at a mark after a small letter, a digit or a bracket: not after "U.S." or "J. F.".
 END = re.compile(r"(?<=[a-z0-9)”\"'][.!?])\s+(?=[A-Z\"“])")
@@ -40,6 +31,8 @@ END = re.compile(r"(?<=[a-z0-9)”\"'][.!?])\s+(?=[A-Z\"“])")
 RUNNING = re.compile(r"[a-z]{3,} [a-z]{2,} [a-z]{2,}")
 # Synonyms named before a definition.
 SYNONYMS = 4
+# A definition is left out if it is an evaluation sentence of so many words, or shares so many in a row with one.
+SHORTEST, RUN = 4, 8
 
 
 def synsets(folder: Path) -> Iterator[tuple[list[str], str]]:
@@ -57,7 +50,27 @@ def synsets(folder: Path) -> Iterator[tuple[list[str], str]]:
                 yield [re.sub(r"\([a-z]+\)$", "", word).replace("_", " ") for word in words], gloss.strip()
 
 
-def definitions(folder: Path, known: set[str] | None, tested: EvaluationText | None) -> Iterator[str]:
+def words_of(text: str) -> tuple[str, ...]:
+    """Cut text into words of letters and digits, in lower case."""
+    return tuple(re.findall(r"[^\W_]+(?:[.'’][^\W_]+)*", text.lower()))
+
+
+def runs_of(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Give what must not be shared: all words of a sentence, and each run of `RUN` of them."""
+    if len(words) >= SHORTEST:
+        yield words
+    for start in range(len(words) - RUN + 1):
+        yield words[start : start + RUN]
+
+
+def tested_runs(folder: Path) -> set[tuple[str, ...]]:
+    """Read the runs of words of the text files in a folder with evaluation sets, whose fields are cut at tabs."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.suffix in (".txt", ".csv", ".tsv"))
+    fields = (field for path in paths for field in re.split(r"[\t\n]", path.read_text(encoding="utf8")))
+    return {run for field in fields for run in runs_of(words_of(field))}
+
+
+def definitions(folder: Path, known: set[str] | None, tested: set[tuple[str, ...]]) -> Iterator[str]:
     """Write "car, auto: a motor vehicle", for synonyms one of which is a known word, if some are named.
 
     What is tested is compared with the meaning alone: with words before it, it would be another sentence.
@@ -68,12 +81,9 @@ def definitions(folder: Path, known: set[str] | None, tested: EvaluationText | N
         meaning = "; ".join(part for part in parts if part)
         if meaning and (known is None or any(word.lower() in known for word in words)):
             found.append((", ".join(words[:SYNONYMS]), meaning))
-    meanings = pa.array([meaning for _, meaning in found], pa.string())
-    left_out = tested.found_in(meanings) if tested is not None else np.zeros(len(found), bool)
-    print(f"{left_out.sum():,} definitions are left out, for the excluded sets have them")
-    for (words, meaning), shared in zip(found, left_out.tolist(), strict=True):
-        if not shared:
-            yield f"{words}: {meaning}"
+    kept = [pair for pair in found if tested.isdisjoint(runs_of(words_of(pair[1])))]
+    print(f"{len(found) - len(kept):,} definitions are left out, for the excluded sets have them")
+    yield from (f"{words}: {meaning}" for words, meaning in kept)
 
 
 def examples(folder: Path) -> Iterator[str]:
@@ -143,7 +153,7 @@ def main() -> None:
     out, longest = arguments.out, arguments.longest
     out.mkdir(parents=True, exist_ok=True)
     if arguments.wordnet:
-        tested = EvaluationText.read(arguments.exclude) if arguments.exclude else None
+        tested = tested_runs(arguments.exclude) if arguments.exclude else set()
         known = (
             {line.split()[0] for line in arguments.words.open(encoding="utf8") if line.strip()}
             if arguments.words

@@ -2,7 +2,6 @@
 # requires-python = ">=3.11"
 # dependencies = [
 #     "numpy>=2.0.0",
-#     "paranmt-hf",
 #     "safetensors>=0.5.3",
 #     "tokenizers>=0.22.2",
 #     "wordllama==0.4.0.post1",
@@ -20,15 +19,27 @@ beside each other and reduced by principal components. Needs `pip install wordll
 from __future__ import annotations
 
 import argparse
+import gzip
 from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf.encoders.distillation import components
-from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
-
 # What all words share is what the frequent ones share: rare words are many, and the mean would be theirs.
 FREQUENT = 20_000
+
+
+def read(path: Path) -> tuple[list[str], np.ndarray]:
+    """Read a word and its numbers from each line: the words, and their vectors [word, dimension]."""
+    with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(encoding="utf8") as lines:
+        rows = [(word, np.array(numbers, np.float32)) for word, *numbers in map(str.split, lines)]
+    return [word for word, _ in rows], np.stack([vector for _, vector in rows])
+
+
+def write(path: Path, words: list[str], matrix: np.ndarray) -> None:
+    """Write a word and its numbers on each line."""
+    lines = (f"{word} {' '.join(f'{value:.5g}' for value in row)}\n" for word, row in zip(words, matrix, strict=True))
+    content = "".join(lines).encode()
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def unit(matrix: np.ndarray) -> np.ndarray:
@@ -55,7 +66,9 @@ def join(left: np.ndarray, right: np.ndarray, dimension: int) -> np.ndarray:
     """Put two kinds of vectors beside each other and reduce them: [word, dimension]."""
     matrix = np.hstack([unit(left), unit(right)])
     matrix -= matrix[:FREQUENT].mean(axis=0)
-    return unit(matrix @ components(matrix, dimension))
+    # Columns by ascending variance.
+    _, components = np.linalg.eigh((matrix.T @ matrix).astype(np.float64))
+    return unit(matrix @ components[:, ::-1][:, :dimension].astype(np.float32))
 
 
 def main() -> None:
@@ -65,10 +78,9 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=400)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    own = read_vectors(arguments.vectors)
-    joined = WordVectors(own.words, join(own.matrix, pieces(own.words), arguments.dimension))
-    write_vectors(arguments.out, joined)
-    print(f"{arguments.out}: {len(joined.words):,} words, {arguments.dimension} dimensions")
+    words, own = read(arguments.vectors)
+    write(arguments.out, words, join(own, pieces(words), arguments.dimension))
+    print(f"{arguments.out}: {len(words):,} words, {arguments.dimension} dimensions")
 
 
 if __name__ == "__main__":
