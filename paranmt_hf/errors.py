@@ -28,6 +28,10 @@ class WriteError(InputError):
     """Writing failed, usually because the disk is full; the same command continues when there is space."""
 
 
+class OtherSettingsError(InputError):
+    """A result, or work in progress, was made with other settings than those that are given."""
+
+
 class UnfitError(InputError):
     """Settings that are incompatible with each other or their data; others may work."""
 

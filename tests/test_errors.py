@@ -1,8 +1,11 @@
 """What an error that a person can correct carries."""
 
+import pickle
+from pathlib import Path
+
 import pytest
 
-from paranmt_hf.errors import perhaps
+from paranmt_hf.errors import InputError, WriteError, perhaps
 from paranmt_hf.hub.client import perhaps_path
 
 
@@ -28,3 +31,10 @@ def test_names_and_files_are_suggested_as_they_are_typed(tmp_path, monkeypatch):
     for name, meant in (("models/wort", "models/word"), ("model", "models"), ("embed", "embedded"), ("zzz", None)):
         assert perhaps_path(name, "embedded") == ("" if meant is None else perhaps(meant, [meant]))
     assert perhaps_path("nowhere/word") == ""
+
+
+@pytest.mark.parametrize("kind", [InputError, WriteError])
+def test_errors_cross_processes_with_their_fields(kind):
+    error = kind("a sentence", option="out", path=Path("a"))
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.option, again.path) == (kind, "a sentence", "out", Path("a"))

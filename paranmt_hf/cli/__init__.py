@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.cli.command import Command, reworded, with_flags
+from paranmt_hf.cli.command import Command, as_typed, reworded, with_flags
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
-from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.errors import InputError, OtherSettingsError, perhaps
 from paranmt_hf.util.files import replacing, result_file, write_result
 from paranmt_hf.util.settings import Expands
 from paranmt_hf.util.yaml_files import OPTIONS_FILE, as_yaml, read_yaml
@@ -103,6 +103,7 @@ def overview() -> str:
 
 def run_command(command: Command, words: Sequence[str]) -> None:
     """Parse the options of a command, call its function, and report its result."""
+    values: dict[str, Any] = {}
     try:
         from paranmt_hf.cli.parsing import parse
 
@@ -114,7 +115,36 @@ def run_command(command: Command, words: Sequence[str]) -> None:
         if is_rank_0():
             _report(command, values, result, json_file)
     except InputError as error:
+        if isinstance(error, OtherSettingsError):
+            error = _with_options(command, values, error)
         raise reworded(error, command.flags) from error.__cause__
+
+
+def _with_options(command: Command, values: Mapping[str, Any], error: OtherSettingsError) -> InputError:
+    """Name the options that differ from those of a finished result, if the file next to it has others."""
+    assert error.path is not None
+    path = _options_file(error.path, OPTIONS_FILE)
+    if not path.exists():
+        return error
+    found = command.values_of(read_yaml(path, "options", as_text=True), str(path))
+    pairs = [(option.flag, found.get(option.name), values[option.name]) for option in command.recorded]
+    differing = [
+        f"{flag} was {as_typed(old)}, now {as_typed(new)}"
+        for flag, old, new in pairs
+        if old != (new if new != () else None)
+    ]
+    if not differing:
+        return error
+    return OtherSettingsError(
+        f"{error.path} was made with other options: {'; '.join(differing)}; choose another path or delete it",
+        option=error.option,
+        path=error.path,
+    )
+
+
+def _options_file(result: Path, name: str) -> Path:
+    """Path of the options of a result: in its folder, or next to its file."""
+    return result / name if result.is_dir() else result.with_name(f"{result.name}.{name}")
 
 
 def _report(command: Command, values: Mapping[str, Any], result: Any, json_file: Path | None) -> None:  # noqa: ANN401
@@ -171,7 +201,7 @@ def _keep_options(command: Command, values: Mapping[str, Any], result: Path, nam
 
     If the result was there before, so is the file, which is left as it is.
     """
-    path = result / name if result.is_dir() else result.with_name(f"{result.name}.{name}")
+    path = _options_file(result, name)
     if not (result.is_dir() or result.is_file()) or (path.exists() and not fresh):
         return
     head = f"# paranmt {command.name} --config THIS_FILE --out ... (paranmt-hf {__version__})\n"

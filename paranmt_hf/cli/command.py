@@ -256,11 +256,15 @@ class Command:
                 raise reworded(error, {option.field: option.flag for option in own}) from None
         return self.function(**arguments)
 
+    @cached_property
+    def recorded(self) -> list[Option]:
+        """The options that determine the result."""
+        return [option for option in self.options if option.name != "out" and RunOnly not in option.expected.markers]
+
     def kept_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The options that determine the result, in the form of a `--config` file."""
-        kept = [option for option in self.options if option.name != "out" and RunOnly not in option.expected.markers]
         found = {}
-        for option in kept:
+        for option in self.recorded:
             value = values[option.name]
             if value is None and option.default not in (None, MISSING):
                 # As it is typed; without it the default would count.
@@ -275,7 +279,7 @@ def reworded(error: InputError, flags: Mapping[str, str]) -> InputError:
     text = with_flags(str(error), flags)
     if error.option is not None and error.option in flags:
         text = re.sub(rf"^{error.option}\b", flags[error.option], text)
-    again = type(error)(text, path=error.path)
+    again = type(error)(text, option=error.option, path=error.path)
     again.__cause__ = error.__cause__
     return again
 
@@ -336,3 +340,10 @@ def as_written(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
         return ",".join(f"{name}={part}" for name, part in value.items())
     return os.fspath(value) if isinstance(value, Path) else value
+
+
+def as_typed(value: Any) -> str:  # noqa: ANN401
+    """Format a value as it is typed; `none` for nothing."""
+    if isinstance(value, list | tuple):
+        return " ".join(map(as_typed, value)) or "none"
+    return str(value).lower() if isinstance(value, bool | None) else str(as_written(value))

@@ -27,13 +27,13 @@ from paranmt_hf.corpus.pair_files import (
     language_of,
 )
 from paranmt_hf.corpus.release import FOLDERS, check_types, fetch_release, read_tables, release_files
-from paranmt_hf.corpus.schema import ADDED, describe_missing
+from paranmt_hf.corpus.schema import ADDED, COSINES, describe_missing
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.hub.repository import check_inside
 from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.settings import Count, Range, check
+from paranmt_hf.util.settings import Count, Range, Share, check
 
 SIDES = ("reference", "translation")
 # Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
@@ -63,7 +63,7 @@ class PairSelection:
     min_score: float | None = None
     max_score: float | None = None
     ppdb_score: str | None = None
-    max_overlap: float | None = None
+    max_overlap: Share | None = None
     min_length: Annotated[int | None, Range(at_least=0)] = None
     max_length: Count | None = None
     max_pairs: Count | None = None
@@ -71,6 +71,14 @@ class PairSelection:
 
     def __post_init__(self) -> None:
         check(self)
+        for name in ("min_score", "max_score"):
+            bound = getattr(self, name)
+            if self.ppdb_score is None and bound is not None and bound not in COSINES:
+                raise InputError(
+                    f"{name} must be {COSINES}, was {bound:g}; the feature of PPDB that other values are of is named "
+                    "with `ppdb_score`",
+                    option=name,
+                )
         if self.min_score is not None and self.max_score is not None and self.min_score > self.max_score:
             raise InputError(
                 f"min_score {self.min_score} is above max_score {self.max_score}, so no pair can be chosen"

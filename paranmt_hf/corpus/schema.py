@@ -9,6 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.util.settings import Range
+
 SCHEMA_VERSION = "1.0.0"
 # Columns that a release can get later.
 AddedColumn = Literal["number_mismatch", "negation_mismatch", "name_mismatch", "human_score"]
@@ -16,6 +18,7 @@ AddedColumn = Literal["number_mismatch", "negation_mismatch", "name_mismatch", "
 MadeBy = Literal["machine", "people", "unknown"]
 # More than the hypotheses of any sentence, so that an id and a rank make one number.
 MOST_RANKS = 256
+COSINES, SHARES, ANY = Range(at_least=-1, at_most=1), Range(at_least=0, at_most=1), Range()
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class Column:
         nullable: Whether a row may lack the value.
         optional: Whether a release may lack the whole column.
         command: The command that makes it, for who lacks it; RELEASE is the folder.
+        range: The values of a number.
     """
 
     name: str
@@ -37,10 +41,11 @@ class Column:
     nullable: bool = False
     optional: bool = False
     command: str = "paranmt build"
+    range: Range = ANY
 
 
-def _added(name: str, type: pa.DataType, meaning: str) -> Column:
-    return Column(name, type, meaning, optional=True, command=f"paranmt score RELEASE --add {name}")
+def _added(name: str, type: pa.DataType, meaning: str, range: Range = ANY) -> Column:
+    return Column(name, type, meaning, optional=True, command=f"paranmt score RELEASE --add {name}", range=range)
 
 
 _ADDED = (
@@ -66,6 +71,7 @@ _ADDED = (
         pa.float32(),
         "probability that a person wrote the translation, from 0 to 1, by a classifier that separated references from "
         "translations and did not learn from this reference",
+        SHARES,
     ),
 )
 
@@ -88,14 +94,21 @@ COLUMNS = (
         "the end token included",
         nullable=True,
         optional=True,
+        range=Range(at_most=0),
     ),
-    Column("para_score", pa.float32(), "paraphrase score: cosine of the two sentence embeddings, from -1 to 1"),
+    Column(
+        "para_score",
+        pa.float32(),
+        "paraphrase score: cosine of the two sentence embeddings, from -1 to 1",
+        range=COSINES,
+    ),
     Column(
         "trigram_overlap",
         pa.float32(),
         "shared word trigrams (as multisets) over the smaller side's count, from 0 to 1; null when a side has fewer "
         "than three tokens",
         nullable=True,
+        range=SHARES,
     ),
     Column("reference_length", pa.int32(), "number of word tokens of the reference"),
     Column("translation_length", pa.int32(), "number of word tokens of the translation"),
@@ -127,6 +140,7 @@ COLUMNS = (
 )
 
 
+RANGES = {column.name: column.range for column in COLUMNS}
 OPTIONAL = frozenset(column.name for column in COLUMNS if column.optional)
 ADDED: tuple[str, ...] = get_args(AddedColumn)
 # What columns mean in a release of pairs that were imported.

@@ -30,7 +30,7 @@ from paranmt_hf.util.files import checksum, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, clear, result_folder, run
-from paranmt_hf.util.settings import Count, Range, RunOnly, check
+from paranmt_hf.util.settings import Cosine, Count, Range, RunOnly, check
 
 GIGABYTE = 10**9
 
@@ -47,7 +47,7 @@ class LexiconConfig:
         memory: GB for counting word pairs; the rest of the program takes about 0.5.
     """
 
-    min_score: float = 0.35
+    min_score: Cosine = 0.35
     max_length: Count = 30
     words: Annotated[int, Range(at_least=2, at_most=2**24)] = 100_000
     min_count: Count = 1

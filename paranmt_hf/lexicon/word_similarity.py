@@ -124,7 +124,7 @@ class NearestWords:
 
 
 def nearest_words(
-    lexicon: str | Path, words: str | Sequence[str], *, top: Count = 10, min_count: int = TABLE_COUNT
+    lexicon: str | Path, words: str | Sequence[str], *, top: Count = 10, min_count: Count = TABLE_COUNT
 ) -> NearestWords:
     """Find the paraphrases of words in a lexicon, by adjusted PMI and by PMI (ParaNMT-50M, table 12).
 

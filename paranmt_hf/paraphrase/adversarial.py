@@ -19,7 +19,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import kind_of
 from paranmt_hf.hub.repository import Model, locate
-from paranmt_hf.paraphrase.config import Beams, Cosine, ParaphraseConfig
+from paranmt_hf.paraphrase.config import Beams, ParaphraseConfig
 from paranmt_hf.paraphrase.labelled_file import (
     LABELLED_SUFFIXES,
     LabelledColumns,
@@ -38,7 +38,7 @@ from paranmt_hf.training.supervised.config import SupervisedRecord
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Advanced, Group
+from paranmt_hf.util.settings import Advanced, Cosine, Group
 
 # Gives the label of each sentence.
 Function = Callable[[list[str]], Sequence[Any]]

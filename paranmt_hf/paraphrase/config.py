@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from paranmt_hf.errors import InputError, perhaps
 from paranmt_hf.util.settings import (
     Advanced,
+    Cosine,
     Count,
     Group,
     PythonOnly,
@@ -37,7 +38,6 @@ SEARCH = Group("search", "How paraphrases are searched.")
 Width = Annotated[int, Range(at_least=1, at_most=MAX_PIECES)]
 Beams = Annotated[int, Range(at_least=1, at_most=MAX_BEAMS)]
 Dropout = Annotated[float, Range(at_least=0, at_most=0.99)]
-Cosine = Annotated[float, Range(at_least=-1, at_most=1)]
 
 
 @dataclass(frozen=True)

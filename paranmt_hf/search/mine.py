@@ -27,7 +27,7 @@ from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run, work_folder
-from paranmt_hf.util.settings import Advanced, Count, Group, PythonOnly, Range, check
+from paranmt_hf.util.settings import Advanced, Cosine, Count, Group, PythonOnly, Range, check
 
 if TYPE_CHECKING:
     # Both import torch, which the help of the command does not need.
@@ -61,7 +61,7 @@ class MineConfig(IndexConfig):
     """
 
     top: Annotated[int, Range(at_least=1, at_most=1000), SEARCH] = 10
-    min_score: Annotated[float, Range(at_least=-1, at_most=1)] = 0.8
+    min_score: Cosine = 0.8
     pairing: Annotated[Literal["any", "mutual"], Advanced] = "any"
     margin: Literal["none", "ratio", "distance"] = "none"
     margin_neighbours: Annotated[int, Range(at_least=1, at_most=1000), PythonOnly] = 4

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from filelock import FileLock, Timeout
 
-from paranmt_hf.errors import InputError, LostProcessError, WriteError
+from paranmt_hf.errors import InputError, LostProcessError, OtherSettingsError, WriteError
 from paranmt_hf.util.files import (
     AGAIN,
     checksum,
@@ -247,10 +247,8 @@ def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R]
         return None
     record = _read(out, read or kind.read)
     if differences := describe_differences(record.identity, identity):
-        raise InputError(
-            f"{out} was made with other settings: {differences}; {ADVICE}",
-            option="out",
-            path=out,
+        raise OtherSettingsError(
+            f"{out} was made with other settings: {differences}; {ADVICE}", option="out", path=out
         )
     if isinstance(record, FileRecord) and record.sha256 != checksum(out):
         raise InputError(f"{out} is not as it was written; {ADVICE}", option="out", path=out)
@@ -330,7 +328,7 @@ def _refuse_others(work: Path, known: dict[str, Any] | None, state: dict[str, An
             path=work,
         )
     if holds is not None and holds(work):
-        raise InputError(
+        raise OtherSettingsError(
             f"{work} holds unfinished work with other settings: "
             f"{describe_differences(known['identity'], state['identity'])}; give the same settings to continue, or "
             "delete that folder",

@@ -120,6 +120,7 @@ class Expands:
 Seed = Annotated[int, Range(at_least=0, at_most=LARGEST_SEED)]
 Count = Annotated[int, Range(at_least=1)]
 Share = Annotated[float, Range(at_least=0, at_most=1)]
+Cosine = Annotated[float, Range(at_least=-1, at_most=1)]
 
 
 @dataclass(frozen=True)

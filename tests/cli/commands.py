@@ -11,9 +11,8 @@ from paranmt_hf.cli.parsing import parse
 SMALL = ["--dimension", "4", "--batch-size", "2", "--mega-batch", "2", "--epochs", "2"]
 
 
-def write_pairs(path):
-    """Write ten pairs."""
-    words = "abcdefghij"
+def write_pairs(path, words="abcdefghij"):
+    """Write a pair for each letter."""
     table = {"reference": [f"{word} x" for word in words], "translation": [f"{word} y {word}" for word in words]}
     pq.write_table(pa.table(table), path)
 

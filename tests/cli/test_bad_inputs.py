@@ -152,6 +152,14 @@ CASES = {
     "select release --out some --tenths 1 --json no/x.json": "no/x.json",
     # Devices.
     "build --source file --reference file --translator foo.yaml --out out --license mit": "cuda or cuda:N, was 'foo'",
+    # Ranges of settings, before any data are read.
+    f"{TRAIN} --data none.parquet --selection min_score=2 --out out": "--selection min_score",
+    f"{TRAIN} --data none.parquet --selection max_overlap=1.5 --out out": "--selection: max_overlap",
+    "paraphrase train none.parquet --selection max_score=-1.5 --out out": "--selection max_score",
+    "select nowhere --out out --min para_score=2": "--min of para_score",
+    "select nowhere --out out --max trigram_overlap=-0.1": "--max of trigram_overlap",
+    "lexicon build nowhere --min-score 2 --out out": "--min-score",
+    "lexicon nearest nowhere a --min-count 0": "--min-count",
     # Numbers that are too large.
     f"build --source file --reference file {BUILD} --engine workers=1000000": "must be from 0 to 10,000",
     f"build --source file --reference file {BUILD} --engine shard_rows=1000000000000": "must be from 0 to 10,000,000",

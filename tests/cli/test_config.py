@@ -4,8 +4,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from paranmt_hf.cli import main
-from tests.cli.commands import SMALL, fails, kept_options
+from paranmt_hf.cli import find_command, main, run_command
+from paranmt_hf.errors import OtherSettingsError
+from tests.cli.commands import SMALL, fails, kept_options, write_pairs
 
 
 def write(folder, text, name="options.yaml"):
@@ -165,3 +166,18 @@ def test_none_in_place_of_a_default_is_repeated(tmp_path, monkeypatch):
     assert (kept["min-score"], kept_options(words)["min-score"]) == ("none", 0.7)
     write(tmp_path, yaml.safe_dump(kept))
     assert kept_options(["paraphrase", "adversarial", "--config", "options.yaml", "--out", "again"]) == kept
+
+
+def test_options_that_differ_from_those_of_a_result_are_named_as_they_are_typed(encoder):
+    words = ["train", "--data", "pairs.parquet", "--out", "encoder", *SMALL, "--batch-size", "3", "--mining"]
+    with pytest.raises(OtherSettingsError) as refused:
+        run_command(*find_command([*words, "one_sided=true"]))
+    assert (refused.value.option, refused.value.path) == ("out", encoder)
+    text = str(refused.value)
+    assert all(part in text for part in ("--batch-size was 2, now 3", "--mining one_sided was false, now true"))
+    assert "--epochs" not in text and "{" not in text
+    # Other data under the same name: no option differs.
+    write_pairs(encoder.parent / "pairs.parquet", "klmnop")
+    with pytest.raises(OtherSettingsError) as refused:
+        run_command(*find_command(words[:-3]))
+    assert "--" not in str(refused.value) and "sha256" in str(refused.value)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import WriteError
 from paranmt_hf.util.run import locked
 
 
@@ -34,7 +34,7 @@ class UpperStage:
     def load(self):
         def work(table, report):
             if self.poison and self.poison in table["text"].to_pylist():
-                raise InputError(f"cannot write {self.poison!r} in capitals")
+                raise WriteError(f"cannot write {self.poison!r} in capitals", option="poison", path=Path(self.log))
             if self.poison == "die" and not Path(self.log + ".died").exists():
                 Path(self.log + ".died").touch()
                 os._exit(9)

@@ -63,7 +63,7 @@ def test_nulls_are_left_out_and_counted(file):
         ({"first_pairs": 1, "min_score": 0.9}, ["r2"]),
         ({"first_pairs": 100}, ["r0", "r1", "r2", "r5"]),
         ({"max_pairs": 100}, ["r0", "r1", "r2", "r5"]),
-        ({"min_score": 2.0}, []),
+        ({"min_score": 1.0}, []),
     ],
 )
 def test_choices(file, settings, kept):
@@ -78,6 +78,9 @@ def test_choices(file, settings, kept):
         {"min_score": 0.5, "max_score": 0.4},
         {"min_length": 5, "max_length": 4},
         {"ppdb_score": "PPDB2.0Score"},
+        {"min_score": 2.0},
+        {"max_score": -1.01},
+        {"max_overlap": 1.1},
     ],
 )
 def test_impossible_choices(settings):

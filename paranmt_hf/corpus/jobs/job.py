@@ -94,7 +94,7 @@ def run_on_ray(stage: Stage, tasks: Sequence[Task], config: EngineConfig, done: 
         except ray.exceptions.RayTaskError as error:
             cause = error.cause if isinstance(error.cause, Exception) else error
             if isinstance(cause, InputError):
-                raise InputError(str(cause)) from None
+                raise cause from None
             raise RuntimeError(f"{task.source}: {type(cause).__name__}: {cause}") from error
         done(task, record)
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.draws import Interval
 from paranmt_hf.corpus.language import Detector, InLanguage, LanguageConfig
+from paranmt_hf.corpus.schema import ANY, RANGES
 from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
 from paranmt_hf.corpus.selection.duplicates import Compared, FirstCopies, FirstOfLike
 from paranmt_hf.corpus.selection.filters import (
@@ -165,5 +166,7 @@ def _numbers(option: str, values: Mapping[str, Any]) -> dict[str, float | int]:
             raise InputError(f"`{option}` takes COLUMN=NUMBER, got {column}={value!r}", option=option) from None
         if not isfinite(number):
             raise InputError(f"`{option}` of {column} must be a finite number, was {value!r}", option=option)
+        if number not in (allowed := RANGES.get(column, ANY)):
+            raise InputError(f"`{option}` of {column} must be {allowed}, was {number:g}", option=option)
         found[column] = int(number) if number.is_integer() else number
     return found

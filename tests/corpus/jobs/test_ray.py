@@ -12,7 +12,7 @@ import pytest
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, WriteError
 from tests.corpus import fakes
 from tests.corpus.jobs.test_shards import contents
 
@@ -85,5 +85,6 @@ def test_request_that_no_node_can_meet_is_told(cluster, tmp_path):
 def test_error_on_ray_is_the_users_sentence(cluster, tmp_path):
     source = fakes.make_input(tmp_path / "input")
     stage = fakes.UpperStage(str(tmp_path / "log"), poison="row 7")
-    with pytest.raises(InputError, match="^cannot write 'row 7' in capitals$"):
+    with pytest.raises(WriteError, match="^cannot write 'row 7' in capitals$") as refused:
         run_job(source, tmp_path / "output", stage, EngineConfig("ray", 1, 1))
+    assert (refused.value.option, refused.value.path) == ("poison", tmp_path / "log")

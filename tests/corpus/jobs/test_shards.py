@@ -14,7 +14,7 @@ import torch
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, WriteError
 from tests.corpus import fakes
 
 
@@ -89,8 +89,9 @@ def test_workers_give_the_same_bytes_even_if_one_dies(tmp_path):
 def test_error_in_a_worker_is_the_users_sentence(tmp_path, workers):
     source = fakes.make_input(tmp_path / "input")
     stage = fakes.UpperStage(str(tmp_path / "log"), poison="row 7")
-    with pytest.raises(InputError, match="cannot write 'row 7' in capitals"):
+    with pytest.raises(WriteError) as refused:
         run_job(source, tmp_path / "output", stage, EngineConfig("local", workers, 1))
+    assert (refused.value.option, refused.value.path) == ("poison", tmp_path / "log")
 
 
 def test_other_settings_are_refused(tmp_path):
