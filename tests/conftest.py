@@ -1,8 +1,12 @@
 import gc
 import os
 import shutil
+from collections.abc import Iterator
+from functools import wraps
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from hypothesis import settings
@@ -22,8 +26,31 @@ settings.register_profile("without a deadline", deadline=None)
 settings.load_profile("without a deadline")
 
 
-def pytest_collection_finish() -> None:
-    # All modules and tests are there now and stay; no garbage collection needs to look through them.
+@pytest.fixture(autouse=True, scope="session")
+def _quick() -> Iterator[None]:
+    """Pictures are written without being drawn, and nothing waits for a disk: both take longer than most tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        if find_spec("matplotlib"):
+            from matplotlib.figure import Figure
+
+            def write(self: Figure, path: str | Path | BinaryIO, **options: object) -> None:
+                path.write(b"\x89PNG") if hasattr(path, "write") else Path(path).write_bytes(b"\x89PNG")
+
+            patch.setattr(Figure, "savefig", wraps(Figure.savefig)(write))
+        yield
+
+
+@pytest.fixture
+def drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pictures are drawn."""
+    figure = pytest.importorskip("matplotlib.figure").Figure
+    monkeypatch.setattr(figure, "savefig", figure.savefig.__wrapped__)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _freeze() -> None:
+    """What the tests of a file import stays; no garbage collection, and Accelerate asks for many, looks through it."""
     gc.freeze()
 
 

@@ -45,16 +45,16 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
         if not name:
             shown = command.typed(advanced=not brief)
             own += [_group_field(group, command, brief) for group in command.groups if group in shown]
-        made = make_dataclass(name or "own", own, kw_only=True)
+        made = _made(name or "own", own)
         made.__doc__ = documentation_of(command.settings[name]).short_description if name else None
         parts.append((name or "own", made if name else Annotated[made, tyro.conf.arg(name="")]))
-    parts.append(("general", make_dataclass("general", _general(command.writes_json), kw_only=True)))
+    parts.append(("general", _made("general", _general(command.writes_json))))
     line: Any = tyro.cli(
-        make_dataclass("arguments", parts, kw_only=True),
+        _made("arguments", parts),
         prog=f"paranmt {command.name}",
         description=_description(command, brief),
         args=words,
-        config=(tyro.conf.OmitArgPrefixes,),
+        config=(tyro.conf.OmitArgPrefixes, tyro.conf.HelptextFromCommentsOff),
     )
     found: dict[str, Any] = {option.name: file_values.get(option.name, option.default) for option in command.options}
     for name, _ in parts:
@@ -63,6 +63,11 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
         if text := found.pop(group, None):
             found |= command.values_of_group(group, *_settings_of(group, text))
     return _checked(command, found)
+
+
+def _made(name: str, own: Sequence[tuple[str, Any] | tuple[str, Any, Any]]) -> Any:  # noqa: ANN401 - a class without a static type
+    """A dataclass in whose source, which there is not, tyro looks for no documentation."""
+    return make_dataclass(name, own, kw_only=True, namespace={"__module__": "builtins"})
 
 
 def _refuse_settings_of_groups(command: Command, words: Sequence[str]) -> None:

@@ -109,7 +109,7 @@ def test_statistics_by_hand():
     assert whole.summary() == summary, "the batches must not matter"
 
 
-def test_histogram_is_drawn(tmp_path):
+def test_histogram_is_drawn(tmp_path, drawing):
     histogram = [0] * 38 + [5, 10]
     text = text_histogram(histogram, width=10)
     assert text == "  0.9 to  1.0 | ########## 15"

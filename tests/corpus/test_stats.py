@@ -161,8 +161,7 @@ def test_what_cannot_be_done(text, options, message, monkeypatch):
         describe_corpora(**{"data": "text.txt", **options})
 
 
-def test_a_picture_of_everything_and_of_almost_nothing(release, text, tmp_path):
-    pytest.importorskip("matplotlib")
+def test_a_picture_of_everything_and_of_almost_nothing(release, text, tmp_path, drawing):
     blank = tmp_path / "blank"
     blank.write_text("\u200b\n")
     for corpora, parses in (([release, text], [Words()]), ([blank], [])):

@@ -8,7 +8,6 @@ import torch
 from transformers import BertForSequenceClassification
 
 from paranmt_hf import InputError
-from paranmt_hf.cli import main
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase import paraphrase_file as files
 from paranmt_hf.paraphrase.adversarial import AdversarialSearch, find_adversarial, find_classifier
@@ -68,6 +67,7 @@ def test_by_hand(file, model, tmp_path, monkeypatch):
     assert own.labels["others"] == {"sentences": others, **counts}
     assert own.labels["people"]["right"] == own.labels["people"]["sentences"] == len(right)
     assert own.notes == {"nothing generated": len(right) - len(tried)}
+    assert f"{len(tried)} sentences are broken" in done.summary()
     rows = [json.loads(line) for line in done.folder.read_text().splitlines()]
     assert [row["index"] for row in rows] == tried
     for row in rows:
@@ -148,11 +148,3 @@ def test_other_models_are_no_classifiers(file, model, tmp_path):
         run(file, tmp_path / "out.tsv", model, "nothing/at/all")
     with pytest.raises(InputError, match="gave 1 labels for 12 sentences|gave 1 labels for 13 sentences"):
         run(file, tmp_path / "out.tsv", model, lambda sentences: ["people"])
-
-
-def test_the_command(bert, model, tmp_path, capsys, file):
-    words = ["paraphrase", "adversarial", str(file), "--model", str(model), "--classifier", str(bert)]
-    words += ["--out", str(tmp_path / "o.tsv")]
-    assert main([*words, "--search", "n=2,min_score=-1,sample=true,max_length=12", "--engine", "workers=1"]) == 0
-    printed = capsys.readouterr().out
-    assert "sentences are broken" in printed and "accuracy" in printed

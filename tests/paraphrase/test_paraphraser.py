@@ -13,7 +13,6 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, BartForConditionalGeneration
 
 from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
-from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase import paraphrase_file as files
@@ -62,7 +61,7 @@ def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
     assert record.course.pairs == 8 * record.pairs
     assert record.course.measured[0].loss > record.course.measured[-1].loss
     assert record.course.best.perplexity == pytest.approx(np.exp(record.course.best.loss))
-    assert 0 <= record.course.best.bleu <= 100
+    assert 0 <= record.course.best.bleu <= 100 and "held-out perplexity" in trained.summary()
 
 
 def test_the_card_says_how_it_was_made(trained):
@@ -142,19 +141,6 @@ def test_another_encoder_decoder_is_trained_the_same_way(pairs, tmp_path):
     assert "trained further on pairs" in (done.folder / "README.md").read_text()
 
 
-@pytest.mark.parametrize(
-    ("settings", "match"),
-    [
-        ({"hidden": 15}, "must be even, was 15"),
-        ({"base": "m", "hidden": 16}, "base m has its own shape and pieces; leave out `hidden`"),
-        ({"pieces": 10}, "pieces must be from 300"),
-    ],
-)
-def test_shapes_that_do_not_fit_are_refused(settings, match):
-    with pytest.raises(InputError, match=match):
-        ParaphraserConfig(**settings)
-
-
 def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
     def train(data, **settings):
         return train_paraphraser(data, tmp_path / "out", config=SMALL, training=training(**settings))
@@ -208,6 +194,7 @@ def test_every_line_keeps_its_place(trained, text, tmp_path):
     kept = [[(r["paraphrase"], r["score"]) for r in rows if r["index"] == index] for index in (0, 2)]
     assert kept == [[(each.text, np.float32(each.score)) for each in own] for own in direct]
     assert (done.record.lines, done.record.paraphrases) == (6, sum(row["rank"] > 0 for row in rows))
+    assert "of 6 lines" in done.summary() and "1 empty line" in done.summary()
     assert not (tmp_path / "out.parquet.work").exists()
     assert not run(text, tmp_path / "out.parquet", trained.folder, n=2).fresh
 
@@ -303,16 +290,18 @@ def test_groups_of_beams_do_not_depend_on_the_batch(trained):
 
 
 @pytest.mark.parametrize(
-    ("settings", "match"),
+    ("kind", "settings", "match"),
     [
-        ({"sample": True, "groups": 2}, "either `sample` or `groups`"),
-        ({"n": MAX_BEAMS + 1}, "n must be from 1 to 200"),
-        ({"device": "tpu"}, "device must be cpu, cuda or cuda:N"),
+        (ParaphraserConfig, {"hidden": 15}, "must be even, was 15"),
+        (ParaphraserConfig, {"base": "m", "hidden": 16}, "leave out `hidden`"),
+        (ParaphraseConfig, {"sample": True, "groups": 2}, "either `sample` or `groups`"),
+        (ParaphraseConfig, {"n": MAX_BEAMS + 1}, "n must be from 1 to 200"),
+        (ParaphraseConfig, {"device": "tpu"}, "device must be cpu, cuda or cuda:N"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings, match):
+def test_settings_that_make_no_sense_are_refused(kind, settings, match):
     with pytest.raises(InputError, match=match):
-        ParaphraseConfig(**settings)
+        kind(**settings)
 
 
 CONFIGURATIONS = [
@@ -362,19 +351,6 @@ def test_files_and_calls_that_make_no_sense_are_refused(trained, text, tmp_path)
     for call in (lambda **settings: paraphraser(LINES, **settings), lambda **s: Paraphraser.from_pretrained("x", **s)):
         with pytest.raises(InputError, match="a paraphraser has no setting beam; it has n, beams, groups"):
             call(beam=8)
-
-
-def test_the_commands(pairs, text, tmp_path, capsys):
-    model, out = tmp_path / "model", tmp_path / "out.tsv"
-    shape = ["--architecture", "pieces=330,embedding=16,hidden=16", "--batch-tokens", "400", "--epochs", "1"]
-    assert main(["paraphrase", "train", str(pairs), "--out", str(model), "--held-out", "0.1", *shape]) == 0
-    assert "held-out perplexity" in capsys.readouterr().out
-    words = ["paraphrase", "text", str(text), "--model", str(model), "--out", str(out), "--search", "max_length=40"]
-    assert main(words) == 0
-    printed = capsys.readouterr().out
-    assert "of 6 lines" in printed and "1 empty line" in printed
-    assert main([*words, "--n", "2"]) == 1
-    assert "--n was 1, now 2" in capsys.readouterr().err
 
 
 @pytest.mark.slow

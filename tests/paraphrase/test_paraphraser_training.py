@@ -32,12 +32,6 @@ def pairs(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def network(pairs, tmp_path_factory):
-    out = tmp_path_factory.mktemp("network") / "out"
-    return train_paraphraser(pairs, out, config=TREES, training=training(max_steps=1)).folder
-
-
 def unread(*arguments):
     raise AssertionError("the data were read")
 
@@ -53,12 +47,6 @@ def test_several_processes_are_refused(pairs, tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match="are trained by one process, and 2 were started; start one"):
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training())
-
-
-def test_a_controlled_network_is_no_base(pairs, network, tmp_path):
-    with pytest.raises(InputError, match="is syntactically controlled, so it cannot be trained on sentences alone"):
-        train_paraphraser(pairs, tmp_path / "out", config=ParaphraserConfig(base=str(network)), training=training())
-    assert not list(tmp_path.iterdir())
 
 
 def test_no_sentence_is_longer_than_the_positions_of_a_base(tmp_path):

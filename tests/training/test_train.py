@@ -229,7 +229,7 @@ def test_own_pairs_decide(tmp_path, data):
 # Files and settings
 
 
-def test_written_encoder_has_a_record_and_is_there_the_second_time(tmp_path, data):
+def test_written_encoder_has_a_record_and_is_there_the_second_time(tmp_path, data, drawing):
     result = train(data, tmp_path / "deep" / "out", **small())
     assert result.fresh
     assert sorted(path.name for path in (tmp_path / "deep").iterdir()) == ["out"]

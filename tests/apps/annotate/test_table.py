@@ -120,8 +120,7 @@ def test_nobody(sample):
 
 
 @pytest.mark.slow
-def test_picture(sample, answers, tmp_path):
-    pytest.importorskip("matplotlib")
+def test_picture(sample, answers, tmp_path, drawing):
     table = annotation_table(sample, answers)
     for kind, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
         plot_table(table, tmp_path / f"table.{kind}", kind)

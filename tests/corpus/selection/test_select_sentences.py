@@ -6,7 +6,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
@@ -35,9 +34,7 @@ def sentences(tmp_path_factory):
     columns = {name: name for name in ("reference", "translation", "para_score")}
     pairs = ParquetFiles([folder / "p.parquet"], columns, numbers={"para_score"}, optional=set())
     release = ReleaseConfig(license="cc-by-4.0", title="All", description="Sentences.")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(release_run, "plot_histograms", lambda statistics, path: False)
-        import_pairs(pairs, folder / "whole", scorer=None, release=release, engine=EngineConfig("local", 1, 1))
+    import_pairs(pairs, folder / "whole", scorer=None, release=release, engine=EngineConfig("local", 1, 1))
     return folder / "whole"
 
 
