@@ -20,19 +20,19 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import kind_of
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.config import Beams, ParaphraseConfig
-from paranmt_hf.paraphrase.labelled_file import (
-    LABELLED_SUFFIXES,
-    LabelledColumns,
-    LabelledFile,
-    TableWriter,
-    with_text,
-)
 from paranmt_hf.paraphrase.paraphrase_file import (
     PACKAGES,
     ParaphraseStage,
     cut_shards,
     holds_paraphrases,
     without_lines,
+)
+from paranmt_hf.paraphrase.tables import (
+    LABELLED_SUFFIXES,
+    LabelledColumns,
+    LabelledFile,
+    TableWriter,
+    with_text,
 )
 from paranmt_hf.training.supervised.config import SupervisedRecord
 from paranmt_hf.util.files import result_file

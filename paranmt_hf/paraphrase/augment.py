@@ -20,13 +20,6 @@ from paranmt_hf.corpus.pairs import plain
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.labelled_file import (
-    LABELLED_SUFFIXES,
-    LabelledColumns,
-    LabelledFile,
-    TableWriter,
-    with_text,
-)
 from paranmt_hf.paraphrase.paraphrase_file import (
     PACKAGES,
     SCHEMA,
@@ -34,6 +27,13 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     cut_shards,
     holds_paraphrases,
     without_lines,
+)
+from paranmt_hf.paraphrase.tables import (
+    LABELLED_SUFFIXES,
+    LabelledColumns,
+    LabelledFile,
+    TableWriter,
+    with_text,
 )
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with

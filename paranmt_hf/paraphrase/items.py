@@ -10,9 +10,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.draws import text_numbers
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
@@ -21,13 +18,13 @@ from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.util.files import check_regular
+from paranmt_hf.paraphrase.tables import read_tables
 from paranmt_hf.util.settings import is_given
 
 TSV_SUFFIXES = (".tsv", ".txt")
 OUTPUT_SUFFIXES = (".parquet", ".jsonl", ".tsv")
-OUTPUT_COLUMNS = {"source": pa.string(), "paraphrase": pa.string(), "rank": pa.int32()}
-OUTPUT_TYPES = {**OUTPUT_COLUMNS, "template": pa.string()}
+OUTPUT_COLUMNS = ("source", "paraphrase", "rank")
+OUTPUT_TYPES = {**dict.fromkeys((*OUTPUT_COLUMNS, "template"), pa.string()), "rank": pa.int32()}
 
 
 @dataclass(frozen=True)
@@ -178,48 +175,16 @@ def read_outputs(path: Path) -> dict[str, Output]:
 
     The file has the columns `source`, `paraphrase` and `rank`, from 1 (0 if a sentence has none), perhaps `template`.
     """
-    check_regular(path)
-    expected = "expected a file that `paranmt paraphrase text` wrote"
-    try:
-        table = _read(path)
-        if missing := [name for name in OUTPUT_COLUMNS if name not in table.column_names]:
-            raise InputError(
-                f"{path} has no column {', '.join(missing)}; it has {', '.join(table.column_names)}; {expected}",
-                path=path,
-            )
-        table = pa.table({name: _column(table, name) for name in OUTPUT_TYPES if name in table.column_names})
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        reason = str(error).split("\n")[0]
-        raise InputError(f"cannot read {path}: {reason}; {expected}", path=path) from None
+    tables = read_tables(path, OUTPUT_TYPES, OUTPUT_COLUMNS, "expected a file that `paranmt paraphrase text` wrote")
     found: dict[str, list[tuple[int, str, str]]] = {}
-    for row in table.to_pylist():
+    for row in (row for table in tables for row in table.to_pylist()):
         if row["source"]:
             entries = found.setdefault(row["source"], [])
             if row["rank"] and row["paraphrase"]:
-                entries.append((row["rank"], row["paraphrase"], row.get("template") or ""))
+                entries.append((int(row["rank"]), row["paraphrase"], row.get("template") or ""))
     # A sentence that is in the input twice has the same paraphrases twice.
     ordered = {source: list(dict.fromkeys(sorted(rows, key=lambda row: row[0]))) for source, rows in found.items()}
     return {
         source: Output([text for _, text, _ in rows], [template for _, _, template in rows])
         for source, rows in ordered.items()
     }
-
-
-def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
-    """Read a column with its type; Parquet and JSON do not check that text is UTF-8."""
-    (place, *others) = [index for index, other in enumerate(table.column_names) if other == name]
-    if others:
-        raise pa.ArrowInvalid(f"it has {len(others) + 1} columns {name}")
-    table[place].validate(full=True)
-    return table[place].cast(OUTPUT_TYPES[name])
-
-
-def _read(path: Path) -> pa.Table:
-    if path.suffix.lower() == ".parquet":
-        return pq.read_table(path)
-    if path.suffix.lower() == ".jsonl":
-        return pyarrow.json.read_json(path)
-    # Only empty fields are missing: `null` and `NA` are words.
-    convert = pyarrow.csv.ConvertOptions(column_types=OUTPUT_TYPES, strings_can_be_null=True, null_values=[""])
-    parse = pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False)
-    return pyarrow.csv.read_csv(path, parse_options=parse, convert_options=convert)

@@ -22,7 +22,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.labelled_file import TableWriter
+from paranmt_hf.paraphrase.tables import TableWriter
 from paranmt_hf.paraphrase.templates import (
     DEFAULT_PARSER,
     TemplateControl,

@@ -13,8 +13,8 @@ from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
 from paranmt_hf.paraphrase import paraphrase_file as files
 from paranmt_hf.paraphrase.adversarial import find_classifier
 from paranmt_hf.paraphrase.augment import AugmentConfig, _choose, augment
-from paranmt_hf.paraphrase.labelled_file import LabelledColumns, LabelledFile, TableWriter
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
+from paranmt_hf.paraphrase.tables import LabelledColumns, LabelledFile, TableWriter
 from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES, stopped_job
 
 # Twelve sentences, of which every third is of another label.
@@ -194,7 +194,7 @@ def test_work_that_was_stopped_continues(file, model, tmp_path, monkeypatch):
 def test_settings_and_names_are_checked(file, model, tmp_path):
     with pytest.raises(InputError, match="give either `balance`"):
         AugmentConfig(balance=True, per_label=3)
-    for name, match in (("none.tsv", "there is no file"), ("empty.jsonl", "has no row")):
+    for name, match in (("none.tsv", "there is no file"), ("empty.jsonl", "Empty JSON stream")):
         (tmp_path / "empty.jsonl").touch()
         with pytest.raises(InputError, match=match):
             run(tmp_path / name, tmp_path / "out.tsv", model)
@@ -214,20 +214,20 @@ def read(path):
     ("name", "content", "message"),
     [
         ("a.txt", b"x", r"ends in .tsv or .csv or .jsonl or .parquet"),
-        ("a.tsv", b"text\tclass\nx\ty\n", "no column 'label'; it has text, class. Name them with `columns`"),
+        ("a.tsv", b"text\tclass\nx\ty\n", "no column label; it has text, class; name others with `columns`"),
         ("a.tsv", b"text\tlabel\nx\ty\nx\n", "Expected 2 columns, got 1"),
         ("a.tsv", b"text\tlabel\nx\ty\nx\t\n", "row 2 has no 'label'"),
         ("a.tsv", b"text\tlabel\n", "has no row"),
         ("a.tsv", b"text\tlabel\n\xff\ta\n", "cannot read"),
-        ("a.csv", b"text,text,label\na,b,c\n", "has several columns 'text'"),
-        ("a.jsonl", b'{"text": "x", "label": 1}\n{"text": "x"}\n', "line 2: expected 'text' and 'label', found text"),
-        ("a.jsonl", b"nothing\n", "line 1: not JSON"),
-        ("a.jsonl", b"[" * 100_000 + b"\n", "line 1: not JSON"),
+        ("a.csv", b"text,text,label\na,b,c\n", "has several columns text"),
+        ("a.jsonl", b'{"text": "x", "label": 1}\n{"text": "x"}\n', "row 2 has no 'label'"),
+        ("a.jsonl", b"nothing\n", "cannot read .*JSON"),
+        ("a.jsonl", b"[" * 100_000 + b"\n", "cannot read .*JSON"),
         ("a.jsonl", b'{"text": "x", "label": 1.5}\n', "holds double; expected text or whole numbers"),
-        ("a.jsonl", b'{"text": "x", "label": 1}\n{"text": "x", "label": "b"}\n', "'label' is of several types"),
-        ("a.jsonl", b'{"text": 1, "label": 1}\n', "holds int64, expected text"),
-        ("a.jsonl", b'{"text":"\\ud800","label":"a"}\n', "'text' is of several types, or holds no text"),
-        ("a.jsonl", b'{"text":"a","label":99999999999999999999999}\n', "'label' is of several types"),
+        ("a.jsonl", b'{"text": "x", "label": 1}\n{"text": "x", "label": "b"}\n', "label. changed from number"),
+        ("a.jsonl", b'{"text": 1, "label": 1}\n', "text. changed from string to number"),
+        ("a.jsonl", b'{"text":"\\ud800","label":"a"}\n', "surrogate"),
+        ("a.jsonl", b'{"text":"a","label":99999999999999999999999}\n', "'label' holds double"),
     ],
 )
 def test_rows_that_cannot_be_used(tmp_path, name, content, message):
@@ -239,7 +239,7 @@ def test_rows_that_cannot_be_used(tmp_path, name, content, message):
 def test_labels_that_the_new_file_cannot_hold(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a", "label": "x"}\n{"text": "b", "label": "x\\ty"}\n')
-    message = r"the 'label' of row 2 holds a tab or a line break, which TSV cannot hold; write .jsonl, .csv"
+    message = r"row 2 has a 'label' with a tab or a line break, which TSV cannot hold; write .jsonl, .csv"
     with pytest.raises(InputError, match=message):
         list(LabelledFile(path, out=tmp_path / "out.TSV").batches())
     (table,) = LabelledFile(path, out=tmp_path / "out.csv").batches()

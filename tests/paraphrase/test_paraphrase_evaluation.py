@@ -280,9 +280,9 @@ def test_the_best_of_a_file_comes_first(tmp_path):
         (LINE.replace(b"dogs", b"d\xff"), "UTF8"),
         (LINE.replace(b"a dog", b"\xff"), "UTF8"),
         (LINE.replace(b"rank", b"r\xff"), "utf-8"),
-        (LINE.replace(b"1", b'"first"'), "first"),
-        (LINE.replace(b"1", b"1.5"), "truncated"),
-        (LINE.replace(b'"dogs"', b"[3]"), "list"),
+        (LINE.replace(b"1", b'"first"'), "rank"),
+        (LINE.replace(b"1", b"1.5"), "1.5"),
+        (LINE.replace(b'"dogs"', b"[3]"), "array"),
     ],
 )
 def test_values_that_are_no_paraphrases(tmp_path, content, message):
@@ -293,5 +293,5 @@ def test_values_that_are_no_paraphrases(tmp_path, content, message):
 
 def test_a_column_that_is_there_twice(tmp_path):
     (tmp_path / "a.tsv").write_text("source\tparaphrase\tparaphrase\trank\na\tb\tc\t1\n")
-    with pytest.raises(InputError, match=r"^cannot read .*a.tsv: it has 2 columns paraphrase; expected a file"):
+    with pytest.raises(InputError, match=r"a.tsv has several columns paraphrase; expected a file"):
         read_outputs(tmp_path / "a.tsv")
