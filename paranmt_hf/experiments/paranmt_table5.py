@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.schema import COLUMNS
-from paranmt_hf.corpus.selection.filters import numbers
-from paranmt_hf.corpus.selection.ranks import Tenths
+from paranmt_hf.corpus.selection.filters import numbers, parts_by_rank
 from paranmt_hf.errors import InputError
 from paranmt_hf.experiments.comparison import (
     ComparedModels,
@@ -51,7 +51,7 @@ def paranmt_table5(
     def samples(work: Path) -> Iterator[ComparedSample]:
         together = training.samples_in_memory(FOLDS)
         for score in scores:
-            ranks = rank_rows(source, score, FOLDS)
+            ranks = folds_by_rank(source, score, FOLDS)
             for first in range(1, FOLDS + 1, together):
                 folds = {number: training.sample() for number in range(first, min(first + together, FOLDS + 1))}
                 sample_folds(source, score, ranks, folds)
@@ -75,22 +75,19 @@ def _check_scores(source: Source, scores: tuple[str, ...]) -> None:
             raise InputError(f"the column {score} of {source.folder} must hold numbers, not {kind}", option="scores")
 
 
-def rank_rows(source: Source, score: str, folds: int) -> Tenths:
-    """Find the ranks between a number of folds of all rows that have a score."""
-    ranks = Tenths(score, [1], folds)
-    ranks.prepare(lambda: (_scored(table, score) for _, table in source.tables([score])), Path())
-    return ranks
+def folds_by_rank(source: Source, score: str, folds: int) -> np.ndarray:
+    """Fold, from 1, of each row that has a score [row]."""
+    scored = (numbers(table[score]) for _, table in source.tables([score]))
+    return parts_by_rank(np.concatenate([values[known] for values, known in scored]), folds)
 
 
-def _scored(table: pa.Table, score: str) -> pa.Table:
-    return table.filter(pa.array(numbers(table[score])[1]))
-
-
-def sample_folds(source: Source, score: str, ranks: Tenths, folds: Mapping[int, SampledPart]) -> None:
+def sample_folds(source: Source, score: str, ranks: np.ndarray, folds: Mapping[int, SampledPart]) -> None:
     """Add each row to the sample of its fold, if that is one of the given ones, by number from 1."""
+    seen = 0
     for table in source.read(f"folds by {score}", score):
-        scored = _scored(table, score)
-        values, parts = numbers(scored[score])[0], ranks.part_of(scored)
+        values, known = numbers(table[score])
+        scored, values = table.filter(pa.array(known)), values[known]
+        parts = ranks[seen : (seen := seen + len(values))]
         for number, fold in folds.items():
             inside = parts == number
             fold.add(scored.filter(pa.array(inside)), values[inside])

@@ -115,7 +115,7 @@ def test_samples_of_folds_equal_a_plain_reading(corpus):
     order = sorted(zip(table["para_score"].to_pylist(), table["id"].to_pylist(), strict=True))
     fold_of = {number: 7 * rank // ROWS for rank, (_, number) in enumerate(order)}
     sizes = Counter(fold_of.values())
-    ranks = paranmt_table5.rank_rows(rows, "para_score", 7)
+    ranks = paranmt_table5.folds_by_rank(rows, "para_score", 7)
     folds = {number: SampledPart(SampleConfig(10)) for number in range(1, 8)}
     for part in ([1, 2, 3], [4, 5, 6], [7]):
         paranmt_table5.sample_folds(rows, "para_score", ranks, {number: folds[number] for number in part})

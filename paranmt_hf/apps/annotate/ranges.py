@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from paranmt_hf.corpus.selection.ranks import find_cuts, sortable
 from paranmt_hf.errors import InputError
 
 # Table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
@@ -65,27 +64,16 @@ def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
     return found
 
 
-def equal_ranges(columns: Callable[[], Iterable[np.ndarray]], count: int) -> list[ScoreRange]:
-    """Split scores into ranges of equal size, exactly and in memory that does not grow with the scores.
-
-    Args:
-        columns: Gives the scores at each call: float32 [row], without NaN.
-        count: Number of ranges.
+def equal_ranges(scores: np.ndarray, count: int) -> list[ScoreRange]:
+    """Split scores [row], float32 without NaN, into `count` ranges of equal size.
 
     Returns:
         The ranges; edge k is the score of rank ceil(k * scores / count), from 1.
     """
-
-    def ranks(scores: int) -> list[int]:
-        if not scores:
-            raise InputError("no pair has a paraphrase score, so ranges of equal size cannot be formed")
-        return [-(-index * scores // count) - 1 for index in range(1, count)]
-
-    _, cuts = find_cuts(lambda: ((sortable(scores), np.zeros(len(scores), np.int64)) for scores in columns()), ranks)
-    keys = np.array([cut.key for cut in cuts], np.uint32)
-    # The bits of a positive score with the first one set, and those of a negative one inverted; see `sortable`.
-    sign = np.uint32(1 << 31)
-    found = [_shortest(edge) for edge in np.where(keys & sign, keys ^ sign, ~keys).view(np.float32)]
+    if not len(scores):
+        raise InputError("no pair has a paraphrase score, so ranges of equal size cannot be formed")
+    ranks = np.array([-(-index * len(scores) // count) - 1 for index in range(1, count)], np.int64)
+    found = [_shortest(edge) for edge in np.partition(scores, ranks)[ranks]]
     if len(set(found)) < len(found):
         double = next(edge for edge, after in zip(found, found[1:], strict=False) if edge == after)
         raise InputError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -144,7 +144,8 @@ def draw_sample(
     if config.quantiles is None:
         ranges = given_ranges(config.ranges)
     else:
-        ranges = equal_ranges(lambda: _known_scores(files), config.quantiles)
+        scores = np.concatenate([_numbers(table, "para_score") for table in read_tables(files, ["para_score"])])
+        ranges = equal_ranges(scores[~np.isnan(scores)], config.quantiles)
     counted = _count(files, ranges, config)
     if counted.unscored == counted.rows:
         raise InputError(
@@ -179,12 +180,6 @@ def check_columns(files: Sequence[Path]) -> None:
             raise InputError(
                 f"{path} has no column {', '.join(missing)}; `paranmt import` makes a release that has all of them"
             )
-
-
-def _known_scores(files: Sequence[Path]) -> Iterator[np.ndarray]:
-    for table in read_tables(files, ["para_score"]):
-        scores = _numbers(table, "para_score")
-        yield scores[~np.isnan(scores)]
 
 
 def _numbers(table: pa.Table, name: str) -> np.ndarray:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict, mapped
-from paranmt_hf.corpus.selection.minhash import ColumnFile
+from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict
 from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.text.word_rules import ENGLISH
@@ -25,34 +23,28 @@ SIDES: dict[Compared, tuple[str, ...]] = {
     "reference": ("reference",),
     "translation": ("translation",),
 }
-# Repeated rows that are written at once.
-BLOCK_ROWS = 1_000_000
 
 
 class FirstIsKept(TwoPassFilter):
     """Drops rows that repeat an earlier row; a subclass finds them."""
 
     @abstractmethod
-    def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield positions of rows that repeat another, ascending [repeat], and ids of the repeated rows [repeat]."""
+    def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
+        """Places of the rows that repeat another, ascending [repeat], and ids of the repeated rows [repeat]."""
 
     def prepare(self, rows: Rows, work: Path) -> None:
         """Find the rows that repeat another."""
-        paths = [work / "places", work / "firsts"]
-        with writing(work), paths[0].open("wb") as places, paths[1].open("wb") as firsts:
-            for place, first in self.find_repeats(rows, work):
-                places.write(place.astype(np.int64).tobytes())
-                firsts.write(first.astype(np.int64).tobytes())
-        self._places, self._firsts = map(mapped, paths)
+        with writing(work):
+            self._places, self._firsts = self.find_repeats(rows, work)
         # From here on, rows are recognised by their place.
-        self.columns, self._seen = (), 0
+        self.columns = ()
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
-        start, stop = np.searchsorted(self._places, [self._seen, self._seen + table.num_rows])
+        here = self.next_rows(table)
+        start, stop = np.searchsorted(self._places, [here.start, here.stop])
         firsts = np.full(table.num_rows, -1, np.int64)
-        firsts[self._places[start:stop] - self._seen] = self._firsts[start:stop]
-        self._seen += table.num_rows
+        firsts[self._places[start:stop] - here.start] = self._firsts[start:stop]
         return Verdict(firsts < 0, firsts.astype(np.float64))
 
 
@@ -67,7 +59,7 @@ class FirstCopies(FirstIsKept):
         reason = f"with the {compared} of an earlier row"
         super().__init__("copies", reason, SIDES[compared], "id of the first", of=compared)
 
-    def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
         """Hash all rows and find the repeated hashes."""
         names, shifted = ", ".join(self.columns), ", ".join(f"'|' || {name}" for name in self.columns)
         seen = 0
@@ -78,16 +70,12 @@ class FirstCopies(FirstIsKept):
                 connection.register("block", table.append_column("place", places))
                 connection.execute(f"INSERT INTO hashed SELECT hash({names}), hash({shifted}), place, id FROM block")
                 seen += table.num_rows
-            connection.execute(
-                "CREATE TABLE repeats AS SELECT place, first FROM hashed JOIN "
+            found = connection.execute(
+                "SELECT place, first FROM hashed JOIN "
                 "(SELECT one, other, min(place) AS first_place, min_by(id, place) AS first FROM hashed "
-                "GROUP BY one, other HAVING count(*) > 1) USING (one, other) WHERE place > first_place"
-            )
-            for start in range(0, seen, BLOCK_ROWS):
-                within = [start, start + BLOCK_ROWS]
-                query = "SELECT place, first FROM repeats WHERE place >= ? AND place < ? ORDER BY place"
-                found = connection.execute(query, within).fetchnumpy()
-                yield found["place"], found["first"]
+                "GROUP BY one, other HAVING count(*) > 1) USING (one, other) WHERE place > first_place ORDER BY place"
+            ).fetchnumpy()
+        return found["place"], found["first"]
 
 
 class FirstOfLike(FirstIsKept):
@@ -107,18 +95,14 @@ class FirstOfLike(FirstIsKept):
             settings["encoder"] = encoder.identity
         super().__init__("near-duplicates", reason, SIDES[compared], "id of the kept row", **settings)
 
-    def find_repeats(self, rows: Rows, work: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
         """Find the rows that are similar to an earlier one."""
         encoder = self._encoder.load() if self._encoder else None
-        search = NearDuplicateSearch(work, self._likeness, self._language, encoder)
-        ids = ColumnFile(work / "ids", np.int64)
+        search, ids = NearDuplicateSearch(work, self._likeness, self._language, encoder), [np.empty(0, np.int64)]
         for table in rows():
             search.add([table[name].combine_chunks() for name in self.columns])
             ids.append(table["id"].to_numpy())
         with Progress(f"compare: {self.reason}", unit="steps", least=QUIET_SECONDS) as progress:
             repeats = search.repeats(progress)
         places = np.flatnonzero(repeats >= 0)
-        for start in range(0, len(places), BLOCK_ROWS):
-            block = places[start : start + BLOCK_ROWS]
-            yield block, ids.take(repeats[block])
-        ids.close()
+        return places, np.concatenate(ids)[repeats[places]]

@@ -1,4 +1,4 @@
-"""The interface of filters of rows, filters of single rows, and the choice of one hypothesis."""
+"""The interface of filters of rows; filters by columns, ranks and hypotheses, and samples."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.schema import row_numbers
+from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.text.word_rules import letters
-from paranmt_hf.util.files import writing
 
 # Reads the rows that a filter sees in order of their ids, each time it is called: the filter's `columns`, `id`, and
 # `rank` if the release has one.
@@ -56,11 +57,18 @@ class Filter(ABC):
 
 
 class TwoPassFilter(Filter):
-    """Decides for each row whether it is kept after reading all of them, in memory independent of their number.
+    """Decides for each row whether it is kept after reading all of them.
 
-    `judge` gets the same rows in the same order as `prepare`, each once, but tables may be cut at other places; so a
-    filter may count rows to recognise them.
+    `judge` gets the same rows in the same order as `prepare`, each once, but tables may be cut at other places. Only a
+    few bytes of each row are kept in between.
     """
+
+    _seen = 0
+
+    def next_rows(self, table: pa.Table) -> slice:
+        """Places of the next rows that are judged among all rows."""
+        start, self._seen = self._seen, self._seen + table.num_rows
+        return slice(start, self._seen)
 
     @abstractmethod
     def prepare(self, rows: Rows, work: Path) -> None:
@@ -218,45 +226,110 @@ class OneHypothesis(TwoPassFilter):
         super().__init__("one hypothesis", reason, columns, columns[min(1, len(columns) - 1)], keep=keep)
 
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Write the row number of each kept id."""
-        path = work / "stay"
-        held: list[np.ndarray] = []
-        with writing(work), path.open("wb") as file:
-            for table in rows():
-                found = self._records(table)
-                whole = [np.concatenate(pair) for pair in zip(held, found, strict=True)] if held else found
-                # Rows of the last id may continue in the next table.
-                inside = int(np.searchsorted(whole[0], whole[0][-1]))
-                file.write(_firsts([part[:inside] for part in whole]).tobytes())
-                held = [part[inside:] for part in whole]
-            if held:
-                file.write(_firsts(held).tobytes())
-        self._stay = mapped(path)
+        """Find the kept row of each id."""
+        held, kept = None, []
+        for table in rows():
+            whole = table if held is None else pa.concat_tables([held, table])
+            # Rows of the last id may continue in the next table.
+            inside = int(np.searchsorted(whole["id"].to_numpy(), whole["id"][-1].as_py()))
+            kept.append(self._best(whole.slice(0, inside)))
+            held = whole.slice(inside)
+        self._kept = np.concatenate([*kept, *([] if held is None else [self._best(held)])] or [np.empty(0, bool)])
 
-    def _records(self, table: pa.Table) -> list[np.ndarray]:
-        """Ids, row numbers, and sort keys [row], in which the smallest value wins."""
-        columns = [table["id"].to_numpy(), row_numbers(table)]
+    def _best(self, table: pa.Table) -> np.ndarray:
+        """Mark the best row of each id [row]."""
+        keys = []
         for name, smallest in ORDERS[self.keep]:
             values, known = numbers(table[name])
-            columns.append(np.where(known, values if smallest else -values, np.float32(1)))
-        return columns
+            keys.append(np.where(known, values if smallest else -values, np.float32(1)))
+        ids = table["id"].to_numpy()
+        order = np.lexsort((row_numbers(table), *reversed(keys), ids))
+        kept = np.zeros(len(ids), bool)
+        kept[order[np.flatnonzero(np.diff(ids[order], prepend=-1))]] = True
+        return kept
 
     def judge(self, table: pa.Table) -> Verdict:
         """Judge the next rows."""
-        own = row_numbers(table)
-        places = np.minimum(np.searchsorted(self._stay, own), max(len(self._stay) - 1, 0))
         values, known = numbers(table[self.number])
-        return Verdict(self._stay[places] == own, np.where(known, values, np.nan).astype(np.float64))
+        return Verdict(self._kept[self.next_rows(table)], np.where(known, values, np.nan).astype(np.float64))
 
 
-def mapped(path: Path) -> np.ndarray:
-    """Map a file of numbers [number], int64, into memory."""
-    return np.memmap(path, np.int64, "r") if path.stat().st_size else np.empty(0, np.int64)
+def parse_tenths(text: str) -> list[int]:
+    """Parse a choice of tenths such as `9-10` or `1,3,5-6`: ascending numbers from 1 to 10."""
+    chosen: set[int] = set()
+    for word in text.split(","):
+        first, dash, last = (part.strip() for part in word.partition("-"))
+        if not first.isdecimal() or (dash and not last.isdecimal()) or not 1 <= int(first) <= int(last or first) <= 10:
+            raise InputError(
+                f"tenths must be numbers from 1, the lowest, to 10, such as 9-10 or 1,3,5-6, was {text!r}",
+                option="tenths",
+            )
+        chosen |= set(range(int(first), int(last or first) + 1))
+    return sorted(chosen)
 
 
-def _firsts(records: list[np.ndarray]) -> np.ndarray:
-    """Row number of each kept id, ascending, int64."""
-    ids, rows, *decide = records
-    order = np.lexsort((rows, *reversed(decide), ids))
-    first = np.flatnonzero(np.diff(ids[order], prepend=-1))
-    return rows[order][first].astype(np.int64)
+def parts_by_rank(values: np.ndarray, parts: int) -> np.ndarray:
+    """Part [row], from 1, of numbers without NaN that are cut by rank into parts of equal size.
+
+    The row of rank `r`, from 0, of `n` belongs to part `parts r // n + 1`; of equal values the first ranks lower.
+    """
+    order = np.argsort(values, kind="stable")
+    found = np.empty(len(values), np.uint8)
+    for part in range(parts):
+        first, last = (-(-len(values) * bound // parts) for bound in (part, part + 1))
+        found[order[first:last]] = part + 1
+    return found
+
+
+class Tenths(TwoPassFilter):
+    """Keeps some tenths of the rows by a column (ParaNMT-50M, section 5.4, table 5); tenth 1 has the lowest values.
+
+    Equal values are ranked by id, in whose order rows come. Rows without a value have no rank; `HasValue` drops them.
+
+    Args:
+        column: Column of numbers.
+        tenths: Which are kept.
+    """
+
+    def __init__(self, column: str, tenths: Sequence[int]) -> None:
+        self.tenths = sorted(set(tenths))
+        reason = f"outside tenth{'s' * (len(self.tenths) > 1)} {', '.join(map(str, self.tenths))} of {column}"
+        super().__init__("tenths", reason, [column], column, column=column, tenths=self.tenths)
+
+    def prepare(self, rows: Rows, work: Path) -> None:
+        """Rank the rows."""
+        values = np.concatenate([numbers(table[self.number])[0] for table in rows()] or [np.empty(0)])
+        self._tenth = parts_by_rank(values, 10)
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        kept = np.isin(self._tenth[self.next_rows(table)], self.tenths)
+        return Verdict(kept, numbers(table[self.number])[0].astype(np.float64))
+
+
+class ExactSample(TwoPassFilter):
+    """Keeps an exact number of rows, sampled at random: those whose ids have the smallest lottery numbers.
+
+    The sample depends on the ids of the rows and on the seed alone, not on files or order.
+    """
+
+    def __init__(self, count: int, seed: int) -> None:
+        super().__init__("sample", f"not among {count:,} sampled at random", count=count, seed=seed)
+        self.count, self.seed = count, seed
+
+    def _draws(self, table: pa.Table) -> np.ndarray:
+        return lottery(row_numbers(table), self.seed)
+
+    def prepare(self, rows: Rows, work: Path) -> None:
+        """Find the largest number in the sample."""
+        draws = np.concatenate([*map(self._draws, rows()), np.empty(0, np.uint64)])
+        if len(draws) < self.count:
+            raise InputError(
+                f"`sample` is {self.count:,} and the other filters leave {len(draws):,} rows; lower it, or drop fewer",
+                option="sample",
+            )
+        self._largest = np.partition(draws, self.count - 1)[self.count - 1]
+
+    def judge(self, table: pa.Table) -> Verdict:
+        """Judge the next rows."""
+        return Verdict(self._draws(table) <= self._largest)

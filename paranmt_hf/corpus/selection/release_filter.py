@@ -17,6 +17,7 @@ from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEva
 from paranmt_hf.corpus.selection.duplicates import Compared, FirstCopies, FirstOfLike
 from paranmt_hf.corpus.selection.filters import (
     DifferentSides,
+    ExactSample,
     Filter,
     FromOrigins,
     HasValue,
@@ -24,9 +25,10 @@ from paranmt_hf.corpus.selection.filters import (
     Keep,
     LengthLimit,
     OneHypothesis,
+    Tenths,
+    parse_tenths,
 )
 from paranmt_hf.corpus.selection.near_duplicates import Likeness
-from paranmt_hf.corpus.selection.ranks import ExactSample, Tenths, parse_parts
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import read_sentences
@@ -95,7 +97,7 @@ class ReleaseFilter:
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _numbers(name, given))
         if self.tenths is not None:
-            parse_parts(self.tenths)
+            parse_tenths(self.tenths)
         for column, (low, high) in self.ranges.items():
             if low is not None and high is not None and low > high:
                 raise InputError(f"no {column} is at least {low:g} and at most {high:g}; the range is empty")
@@ -118,7 +120,7 @@ class ReleaseFilter:
 
         if self.tenths is not None:
             need(self.by)
-            filters.append(Tenths(self.by, parse_parts(self.tenths)))
+            filters.append(Tenths(self.by, parse_tenths(self.tenths)))
         for column, (low, high) in self.ranges.items():
             need(column)
             filters.append(InRange(column, low, high))

@@ -178,29 +178,24 @@ def test_labels():
 
 
 def test_quintiles_by_hand():
-    ranges = equal_ranges(lambda: [np.arange(10, dtype=np.float32) / 10], 5)
+    ranges = equal_ranges(np.arange(10, dtype=np.float32) / 10, 5)
     assert [part.label for part in ranges] == ["up to 0.1", "(0.1, 0.3]", "(0.3, 0.5]", "(0.5, 0.7]", "above 0.7"]
-    assert equal_ranges(lambda: [np.ones(3, np.float32)], 1) == [ScoreRange(None, None)]
+    assert equal_ranges(np.ones(3, np.float32), 1) == [ScoreRange(None, None)]
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=60),
     st.integers(1, 7),
-    st.integers(1, 9),
 )
-def test_quantiles_are_exact(values, count, batch):
+def test_quantiles_are_exact(values, count):
     scores = np.array(values, np.float32)
     edges = [float(np.sort(scores)[-(-index * len(scores) // count) - 1]) for index in range(1, count)]
-
-    def columns():
-        return [scores[start : start + batch] for start in range(0, len(scores), batch)]
-
     if len(set(edges)) < len(edges):
         with pytest.raises(InputError, match="too many pairs have the score"):
-            equal_ranges(columns, count)
+            equal_ranges(scores, count)
         return
-    ranges = equal_ranges(columns, count)
+    ranges = equal_ranges(scores, count)
     assert np.float32([part.high for part in ranges[:-1]]).tolist() == edges
     found = range_of(scores, ranges)
     expected = np.searchsorted(np.array(edges), scores, side="left")
@@ -209,4 +204,4 @@ def test_quantiles_are_exact(values, count, batch):
 
 def test_no_scores():
     with pytest.raises(InputError, match="no pair has a paraphrase score"):
-        equal_ranges(lambda: [np.empty(0, np.float32)], 5)
+        equal_ranges(np.empty(0, np.float32), 5)

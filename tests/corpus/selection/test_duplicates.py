@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.selection import duplicates, minhash, near_duplicates
+from paranmt_hf.corpus.selection import minhash, near_duplicates
 from paranmt_hf.corpus.selection.duplicates import SIDES, FirstCopies, FirstOfLike
 from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Shingler, jaccard
 from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch, decide_pairs, unit_vectors
@@ -24,9 +24,7 @@ def judged(one, table, work, size):
 
 
 @pytest.mark.parametrize("compared", ["pair", "reference", "translation"])
-@pytest.mark.parametrize("block", [100, 1_000_000])
-def test_the_first_copy_by_id_is_kept(tmp_path, monkeypatch, compared, block):
-    monkeypatch.setattr(duplicates, "BLOCK_ROWS", block)
+def test_the_first_copy_by_id_is_kept(tmp_path, compared):
     random = np.random.default_rng(2)
     sides = [[f"word {number}" for number in random.integers(0, 40, 3000)] for _ in range(2)]
     # Equal when joined, and not as pairs; and upper case counts.
@@ -78,8 +76,7 @@ class Lengths:
 
 
 @pytest.mark.parametrize("size", [1, 4, 6])
-def test_near_duplicates_by_hand(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(duplicates, "BLOCK_ROWS", 2)
+def test_near_duplicates_by_hand(tmp_path, size):
     kept, firsts = judged(FirstOfLike("reference", Likeness()), TABLE, tmp_path / "work", size)
     assert kept.tolist() == [True, True, False, False, True, False] and firsts.tolist() == [10, 10, 20]
     # Of pairs both sides count.

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.draws import sample_ids
-from paranmt_hf.corpus.selection.ranks import ExactSample, Tenths, find_cuts, parse_parts
+from paranmt_hf.corpus.selection.filters import ExactSample, Tenths, parse_tenths, parts_by_rank
 from paranmt_hf.errors import InputError
 
 NOWHERE = Path("nowhere")
@@ -42,9 +42,7 @@ def test_tenths_are_those_of_sorting(kind):
     values = random.normal(0, 40, 997).clip(0 if np.dtype(kind).kind == "u" else -100, 100).astype(kind)
     ids = np.cumsum(random.integers(1, 5, len(values)))
     read = tables({"id": ids, "score": values}, 100)
-    tenths = Tenths("score", [1])
-    tenths.prepare(read, NOWHERE)
-    found = np.concatenate([tenths.part_of(table) for table in read()])
+    found = np.array([judged(Tenths("score", [tenth]), read) for tenth in range(1, 11)]).T.nonzero()[1] + 1
     assert (found == by_sorting(values, ids)).all()
     assert np.bincount(found)[1:].tolist() == [100, 100, 100, 99, 100, 100, 99, 100, 100, 99]
 
@@ -52,17 +50,11 @@ def test_tenths_are_those_of_sorting(kind):
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.sampled_from([-1.5, -0.0, 0.0, 1e-40, 0.25, 3.0, float("inf")]), min_size=1, max_size=45),
-    st.integers(1, 7),
     st.integers(2, 12),
 )
-def test_equal_values_are_ranked_by_id(values, rows, parts):
+def test_equal_values_are_ranked_by_id(values, parts):
     values = np.array(values, np.float32)
-    ids = np.arange(len(values)) * 3 + 1
-    read = tables({"id": ids, "score": values}, rows)
-    tenths = Tenths("score", [1], parts)
-    tenths.prepare(read, NOWHERE)
-    found = np.concatenate([tenths.part_of(table) for table in read()])
-    assert (found == by_sorting(values, ids, parts)).all()
+    assert (parts_by_rank(values, parts) == by_sorting(values, np.arange(len(values)), parts)).all()
 
 
 def test_tenths_worked_by_hand():
@@ -71,18 +63,13 @@ def test_tenths_worked_by_hand():
     tenths = Tenths("score", [5, 6, 9])
     assert judged(tenths, read).tolist() == [False, True, False, False, True]
     assert tenths.reason == "outside tenths 5, 6, 9 of score"
+    tenths.prepare(read, NOWHERE)
     verdict = tenths.judge(next(read()))
     assert verdict.number.tolist() == [0.5, 0.5]
 
 
-def test_a_cut_above_all_rows():
-    rows, cuts = find_cuts(lambda: iter([(np.array([3, 4], np.uint32), np.array([1, 2]))]), lambda rows: [rows, 1])
-    assert rows == 2 and cuts[0].key is None and (cuts[1].key, cuts[1].id) == (4, -(2**63))
-    assert not cuts[0].above(np.array([2**32 - 1], np.uint32), np.array([5])).any()
-
-
 def test_no_rows():
-    assert find_cuts(lambda: iter(()), lambda rows: [0, 3])[0] == 0
+    assert not len(parts_by_rank(np.empty(0), 10))
 
 
 @pytest.mark.parametrize("rows", [1, 13, 500])
@@ -103,17 +90,17 @@ def test_a_sample_of_all_and_of_more():
 
 
 def test_choices_of_tenths():
-    assert parse_parts("9-10") == [9, 10]
-    assert parse_parts(" 3, 1,5 - 6,5") == [1, 3, 5, 6]
+    assert parse_tenths("9-10") == [9, 10]
+    assert parse_tenths(" 3, 1,5 - 6,5") == [1, 3, 5, 6]
     for text in ("", "x", "0", "11", "5-3", "1-", "-2", "1.5", "²"):
         with pytest.raises(InputError, match="tenths must be"):
-            parse_parts(text)
+            parse_tenths(text)
 
 
 @given(st.text("0123456789,- ", max_size=12))
 def test_any_choice_is_read_or_refused(text):
     try:
-        parts = parse_parts(text)
+        parts = parse_tenths(text)
     except InputError:
         return
     assert parts == sorted(set(parts)) and 1 <= parts[0] <= parts[-1] <= 10

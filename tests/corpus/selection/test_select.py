@@ -14,7 +14,7 @@ from paranmt_hf.corpus.publish import check_release
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.selection import run_filters
-from paranmt_hf.corpus.selection.ranks import Tenths
+from paranmt_hf.corpus.selection.filters import Tenths
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
@@ -115,7 +115,6 @@ def test_the_record_and_the_card(whole, tmp_path):
         "filter": "tenths",
         "column": "para_score",
         "tenths": [3, 4, 5, 6, 7, 8, 10],
-        "parts": 10,
     }
     assert record.statistics.rows == 20 and set(record.configs) == {"default", "filtered", "sample"}
     card = (tmp_path / "some" / "README.md").read_text()
