@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.bitext.columns import rebatch
 from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.record import HeldOut
 from paranmt_hf.errors import InputError
@@ -147,19 +148,19 @@ class Features:
 
 
 def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig, language: str = ENGLISH) -> Authorship:
-    """Train the classifiers on Parquet files of `rows` pairs (`id`, `reference`, `translation`), out of core."""
+    """Train the classifiers on a sample of the `rows` pairs (`id`, `reference`, `translation`) of Parquet files."""
     from sklearn.linear_model import SGDClassifier
 
     models = [
         SGDClassifier(loss="log_loss", penalty="l2", alpha=PENALTY, random_state=config.seed + fold, average=True)
         for fold in range(config.folds)
     ]
-    learned, features = [0] * config.folds, Features(config, language)
+    learned, features, blocks = [0] * config.folds, Features(config, language), _drawn(paths, rows, config)
     with Progress("learn", config.epochs * min(rows, config.learn_pairs), unit="pairs") as progress:
         for epoch in range(config.epochs):
-            for table in _drawn(paths, rows, config, np.random.default_rng([config.seed, epoch])):
-                _learn_table(models, learned, table, features)
-                progress.advance_to(progress.rows + table.num_rows)
+            for block in np.random.default_rng([config.seed, epoch]).permutation(len(blocks)).tolist():
+                _learn_table(models, learned, blocks[block], features)
+                progress.advance_to(progress.rows + blocks[block].num_rows)
     if min(learned) == 0 or min(map(len, (model.classes_ for model in models))) < 2:
         raise InputError(
             f"human_score needs different references, at least one in each of {config.folds} folds; the "
@@ -168,7 +169,7 @@ def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig, language: 
     weights = np.concatenate([model.coef_ for model in models]).astype(np.float32)
     intercepts = np.concatenate([model.intercept_ for model in models]).astype(np.float32)
     untested = Authorship(weights, intercepts, config, HeldOut(0, 0.0, 0.0), language)
-    return replace(untested, held_out=_held_out(untested, paths, rows))
+    return replace(untested, held_out=_held_out(untested, blocks))
 
 
 def _learn_table(models: list[Any], learned: list[int], table: pa.Table, features: Features) -> None:
@@ -184,11 +185,11 @@ def _learn_table(models: list[Any], learned: list[int], table: pa.Table, feature
             learned[fold] += len(others)
 
 
-def _held_out(classifier: Authorship, paths: Sequence[Path], rows: int) -> HeldOut:
+def _held_out(classifier: Authorship, blocks: Sequence[pa.Table]) -> HeldOut:
     """Measure each model on the pairs that it did not learn from."""
     features = Features(classifier.config, classifier.language)
     pairs, right, ordered = 0, 0, 0.0
-    for table in _drawn(paths, rows, classifier.config):
+    for table in blocks:
         matrices, folds = features.of(*sides_of(table))
         human, machine = (_decide(matrix, folds, classifier.weights, classifier.intercepts) for matrix in matrices)
         pairs += len(folds)
@@ -206,49 +207,18 @@ def _decide(matrix: Any, folds: np.ndarray, weights: np.ndarray, intercepts: np.
     return decisions
 
 
-def _drawn(
-    paths: Sequence[Path], rows: int, config: AuthorshipConfig, order: np.random.Generator | None = None
-) -> Iterator[pa.Table]:
-    """Read the training pairs in blocks that do not depend on how the rows are split into files.
-
-    The blocks are shuffled by `order`; without it they come in the order of the corpus.
-    """
+def _drawn(paths: Sequence[Path], rows: int, config: AuthorshipConfig) -> list[pa.Table]:
+    """Read the training pairs, in blocks that do not depend on how the rows are split into files."""
     share = min(1.0, config.learn_pairs / max(1, rows))
     bound = np.uint64(min(int(share * 2**64), 2**64 - 1))
-    starts = np.arange(0, rows, BATCH_ROWS)
-    read = _Rows(paths).read
-    for start in order.permutation(starts) if order is not None else starts:
-        table = read(int(start), int(start) + BATCH_ROWS)
-        kept = table if share == 1 else table.filter(lottery(table["id"].to_numpy(), config.seed) <= bound)
-        if kept.num_rows:
-            yield kept
+    blocks = map(pa.table, rebatch(_batches(paths), BATCH_ROWS))
+    return [block.filter(lottery(block["id"].to_numpy(), config.seed) <= bound) for block in blocks]
 
 
-class _Rows:
-    """Rows of several files as one sequence, read by index."""
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        metadata = [pq.read_metadata(path) for path in paths]
-        self._groups = [
-            (path, group) for path, each in zip(paths, metadata, strict=True) for group in range(each.num_row_groups)
-        ]
-        counts = [each.row_group(group).num_rows for each in metadata for group in range(each.num_row_groups)]
-        # Number of the first row after each row group.
-        self._ends = np.cumsum(counts, dtype=np.int64)
-
-    def read(self, start: int, stop: int) -> pa.Table:
-        """Read the rows from `start` up to `stop`."""
-        found = []
-        group = int(np.searchsorted(self._ends, start, side="right"))
-        while start < stop and group < len(self._groups):
-            path, number = self._groups[group]
-            with pq.ParquetFile(path) as file:
-                table = file.read_row_group(number, ["id", *SIDES])
-            # The first row of this row group has the number `end - rows`.
-            end = int(self._ends[group])
-            found.append(table.slice(start - (end - table.num_rows), min(stop, end) - start))
-            start, group = end, group + 1
-        return pa.concat_tables(found)
+def _batches(paths: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(BATCH_ROWS, columns=["id", *SIDES])
 
 
 def sides_of(table: pa.Table) -> tuple[pa.Array, pa.Array]:

@@ -6,10 +6,8 @@ ParaNMT-50M (arXiv:1711.05732), appendix A.1.
 from __future__ import annotations
 
 import shutil
-from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -158,24 +156,12 @@ class Lexicon(Result[LexiconRecord]):
         """Open a lexicon."""
         folder = Path(folder).expanduser()
         lexicon = cls(folder, LexiconRecord.read(folder), fresh=False)
-        _ = lexicon._limits
-        return lexicon
-
-    @cached_property
-    def _limits(self) -> list[tuple[str, str] | None]:
-        """First and last word of each row group, from its statistics; a damaged table is rejected."""
-        try:
-            with pq.ParquetFile(self.folder / TABLE) as file:
-                metadata = file.metadata
-        except (pa.ArrowInvalid, OSError) as error:
-            raise self._damaged(error) from None
-        if metadata.num_rows != self.record.word_pairs:
+        if (rows := lexicon._read(TABLE, []).num_rows) != lexicon.record.word_pairs:
             raise InputError(
-                f"{self.folder / TABLE} has {metadata.num_rows:,} rows, but the record says "
-                f"{self.record.word_pairs:,}; copy the lexicon again"
+                f"{folder / TABLE} has {rows:,} rows, but the record says {lexicon.record.word_pairs:,}; copy the "
+                "lexicon again"
             )
-        statistics = [metadata.row_group(group).column(0).statistics for group in range(metadata.num_row_groups)]
-        return [(found.min, found.max) if found and found.has_min_max else None for found in statistics]
+        return lexicon
 
     def summary(self) -> str:
         """What the lexicon holds, in one line."""
@@ -201,17 +187,9 @@ class Lexicon(Result[LexiconRecord]):
             raise InputError(f"by must be one of {', '.join(get_args(Score))}, was {by!r}")
         if top < 1 or min_count < 1:
             raise InputError(f"top and min_count must be at least 1, were {top!r} and {min_count!r}")
-        token = self._known(word)
-        parts = [
-            table.filter(pc.and_(pc.equal(table["word"], token), pc.greater_equal(table["count"], min_count)))
-            for table in self._tables([token])
-        ]
-        if not parts:
-            return []
-        found = pa.concat_tables(parts).sort_by(
-            [(by, "descending"), ("count", "descending"), ("paraphrase", "ascending")]
-        )
-        return _paraphrases(found.slice(0, top))
+        chosen = (pc.field("word") == self._known(word)) & (pc.field("count") >= min_count)
+        order = [(by, "descending"), ("count", "descending"), ("paraphrase", "ascending")]
+        return _paraphrases(self._read(TABLE, COLUMNS, chosen).sort_by(order).slice(0, top))
 
     def lookup(self, pairs: Collection[Pair]) -> dict[Pair, WordParaphrase]:
         """Look up pairs of words.
@@ -222,21 +200,15 @@ class Lexicon(Result[LexiconRecord]):
         Returns:
             What is known of each pair that was ever counted; without those that never were.
         """
-        words, others = (sorted({pair[side] for pair in pairs}) for side in (0, 1))
-        numbers = [{word: number for number, word in enumerate(side)} for side in (words, others)]
-        wanted = np.array([numbers[0][word] * len(others) + numbers[1][other] for word, other in pairs], np.int64)
-        found: dict[Pair, WordParaphrase] = {}
-        for table in self._tables(words):
-            left, right = (
-                pc.fill_null(pc.index_in(table[name], pa.array(side, pa.string())), -1).to_numpy()
-                for name, side in (("word", words), ("paraphrase", others))
-            )
-            hits = (left >= 0) & (right >= 0)
-            hits[hits] = np.isin(left[hits].astype(np.int64) * len(others) + right[hits], wanted)
-            chosen = table.filter(pa.array(hits))
-            for word, row in zip(chosen["word"].to_pylist(), _paraphrases(chosen), strict=True):
-                found[word, row.word] = row
-        return found
+        words, others = zip(*pairs, strict=True) if pairs else ((), ())
+        columns = [pa.array(side, pa.string()) for side in (words, others)]
+        chosen = pc.field("word").isin(columns[0].unique()) & pc.field("paraphrase").isin(columns[1].unique())
+        table = self._read(TABLE, COLUMNS, chosen)
+        keys = pc.binary_join_element_wise(table["word"], table["paraphrase"], " ")
+        table = table.filter(pc.is_in(keys, pc.binary_join_element_wise(*columns, " ")))
+        return {
+            (word, row.word): row for word, row in zip(table["word"].to_pylist(), _paraphrases(table), strict=True)
+        }
 
     def _known(self, word: str) -> str:
         """Convert a word to the form of the lexicon."""
@@ -245,10 +217,7 @@ class Lexicon(Result[LexiconRecord]):
         if len(tokens) != 1:
             shown = f"{len(tokens)} words ({' '.join(tokens)})" if tokens else "no word"
             raise InputError(f"{word!r} is {shown}; a lexicon has the paraphrases of single words")
-        try:
-            known = pq.read_table(self.folder / WORDS, columns=["word"], use_threads=False)["word"]
-        except (pa.ArrowInvalid, OSError) as error:
-            raise self._damaged(error) from None
+        known = self._read(WORDS, ["word"])["word"]
         if not pc.is_in(pa.array([tokens[0]]), known)[0].as_py():
             raise InputError(
                 f"{tokens[0]!r} is not among the {len(known):,} words of {self.folder}; it is in no sentence that "
@@ -256,23 +225,15 @@ class Lexicon(Result[LexiconRecord]):
             )
         return tokens[0]
 
-    def _tables(self, words: Collection[str]) -> Iterator[pa.Table]:
-        """Read the row groups that may contain some words."""
-        ordered = sorted(words)
+    def _read(self, name: str, columns: list[str], chosen: pc.Expression | None = None) -> pa.Table:
+        """Read columns of a file; of `chosen` rows only the row groups that may hold one."""
         try:
-            with pq.ParquetFile(self.folder / TABLE) as file:
-                for group, limits in enumerate(self._limits):
-                    if limits is not None:
-                        next_word = bisect_left(ordered, limits[0])
-                        if next_word == len(ordered) or ordered[next_word] > limits[1]:
-                            continue
-                    yield file.read_row_group(group, columns=COLUMNS, use_threads=False)
+            return pq.read_table(self.folder / name, columns=columns, filters=chosen, use_threads=False)
         except (pa.ArrowInvalid, OSError) as error:
-            raise self._damaged(error) from None
-
-    def _damaged(self, error: Exception) -> InputError:
-        reason = str(error).split("\n")[0]
-        return InputError(f"{self.folder} is damaged: {reason}; expected {LexiconRecord.KIND}, copy it again")
+            reason = str(error).split("\n")[0]
+            raise InputError(
+                f"{self.folder} is damaged: {reason}; expected {LexiconRecord.KIND}, copy it again"
+            ) from None
 
 
 def _paraphrases(table: pa.Table) -> list[WordParaphrase]:

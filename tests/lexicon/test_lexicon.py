@@ -95,22 +95,6 @@ def test_nearest_equals_a_sort_of_all_rows(tmp_path, monkeypatch):
             ]
 
 
-def test_only_the_row_groups_of_a_word_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(pmi, "GROUP_ROWS", 7)
-    lexicon = make(tmp_path / "x", random_pairs(120, seed=7))
-    read = []
-    original = pq.ParquetFile.read_row_group
-
-    def counted(*group, **more):
-        read.append(group)
-        return original(*group, **more)
-
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", counted)
-    rows = sum(row["word"] == "w3" for row in rows_of(lexicon))
-    lexicon.nearest("w3", min_count=1)
-    assert 0 < len(read) <= rows / 7 + 2
-
-
 def test_pairs_are_looked_up(animals):
     pairs = [("big", "large"), ("large", "big"), ("big", "the"), ("big", "nowhere"), ("dog", "big")]
     four = pytest.approx(math.log(4))
