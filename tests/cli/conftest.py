@@ -1,5 +1,7 @@
 """A folder to work in, pairs in it, and an encoder trained on them."""
 
+import shutil
+
 import pytest
 
 from paranmt_hf.cli import main
@@ -21,9 +23,19 @@ def pairs(folder):
     return folder
 
 
-@pytest.fixture
-def encoder(pairs, capsys):
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
     """An encoder trained on the pairs."""
-    assert main(["train", "--data", "pairs.parquet", "--out", "encoder", *SMALL]) == 0
+    folder = tmp_path_factory.mktemp("trained")
+    write_pairs(folder / "pairs.parquet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["train", "--data", "pairs.parquet", "--out", "encoder", *SMALL]) == 0
+    return folder / "encoder"
+
+
+@pytest.fixture
+def encoder(trained, pairs, capsys):
+    """A copy of the encoder beside the pairs."""
     capsys.readouterr()
-    return pairs / "encoder"
+    return shutil.copytree(trained, pairs / "encoder")

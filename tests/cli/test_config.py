@@ -80,13 +80,6 @@ def test_positions_and_columns(folder):
     assert main(["import", "--config", "corpus/paranmt.yaml", "--out", "again", "--engine", "workers=1"]) == 0
 
 
-def test_options_are_not_published(folder, capsys):
-    (folder / "pairs.tsv").write_text("a b\tc d\t0.5\n")
-    assert main(["import", "pairs.tsv", "--out", "corpus", "--license", "mit", "--engine", "workers=1"]) == 0
-    assert main(["publish", "corpus", "you/corpus", "--dry-run"]) == 0
-    assert "  not sent  paranmt.yaml" in capsys.readouterr().out
-
-
 def test_options_of_an_encoder_are_not_published(encoder, capsys):
     assert (encoder / "paranmt.yaml").is_file()
     assert main(["publish", "encoder", "you/encoder", "--license", "mit", "--dry-run"]) == 0
@@ -111,19 +104,12 @@ AVERAGE = {"weighting": ["average"], "frequencies": "rank"}
     [
         ("epoch: 3", ["options.yaml: `paranmt train` has no option 'epoch'; perhaps you meant 'epochs'"]),
         ("epochs: many", ["epochs must be a whole number from 1 to 1,000,000, was 'many'"]),
-        ("epochs: 2.5", ["epochs must be a whole number from 1 to 1,000,000, was '2.5'"]),
-        ("epochs: true", ["epochs must be a whole number"]),
         ("epochs: 1:30", ["epochs must be a whole number from 1 to 1,000,000, was '1:30'"]),
         ("decay: 1", ["decay must be true or false, was '1'"]),
-        ("decay: yes", ["decay must be true or false, was 'yes'"]),
         ("margin: [0.4]", ["margin must be one value, was a list"]),
         (f"margin: {'9' * 400}", ["margin must be above 0 and at most 2, was inf"]),
-        ("negatives: some", ["negatives must be one of max, mix, rand, was 'some'"]),
-        ("data: [{a: 1}]", ["data must be a list of values that are each text"]),
-        ("epochs: 0", ["epochs must be from 1 to 1,000,000, was 0"]),
         ("epochs: 1\nepochs: 2", ["line 2: 'epochs' is given twice"]),
         ("- a\n- b", ["options.yaml holds a list; expected options of `paranmt train`, a name and a value each"]),
-        ("a: [", ["cannot read options.yaml"]),
         ("!!python/object/apply:os.system ['echo']", ["cannot read options.yaml"]),
         ("config: other.yaml", ["has no option 'config'"]),
     ],

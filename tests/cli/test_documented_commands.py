@@ -54,12 +54,6 @@ def every_option():
     return {flag for name in COMMANDS for flag in flags(name.split())}
 
 
-@each_guide
-def test_options_are_known(guide):
-    named = set(re.findall(r"`(--[a-z-]+)", BLOCK.sub("", guide.read_text(encoding="utf8"))))
-    assert named <= every_option(), f"{guide.name}: {sorted(named - every_option())}"
-
-
 def test_commands_are_found():
     text = (
         "```\na b && paranmt train \\\n  --data x  # why\n```\n`paranmt publish` and `paranmt score X --scorer\nY`.\n"
@@ -71,11 +65,10 @@ def test_commands_are_found():
 
 
 @each_guide
-def test_nothing_is_left_of_a_merge(guide):
-    assert not re.search(r"^(<{7}|={7}|>{7})( |$)", guide.read_text(encoding="utf8"), re.MULTILINE)
-
-
-@each_guide
-def test_links_lead_somewhere(guide):
-    for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", guide.read_text(encoding="utf8")):
+def test_options_are_known_and_links_lead_somewhere(guide):
+    text = guide.read_text(encoding="utf8")
+    named = set(re.findall(r"`(--[a-z-]+)", BLOCK.sub("", text)))
+    assert named <= every_option(), f"{guide.name}: {sorted(named - every_option())}"
+    assert not re.search(r"^(<{7}|={7}|>{7})( |$)", text, re.MULTILINE)
+    for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
         assert (guide.parent / target).exists(), f"{guide.name}: {target}"

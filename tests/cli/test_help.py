@@ -50,14 +50,10 @@ def test_help_shows_the_usual_options_and_help_all_the_others(command, capsys):
 
 
 @each_command
-def test_examples_can_be_parsed(command):
+def test_examples_can_be_parsed_and_summaries_fit_on_a_line(command):
+    assert 10 < len(command.summary) < 65 and command.summary[0].islower() and command.summary[-1] != "."
     assert command.example.startswith(f"paranmt {command.name} ")
     kept_options(shlex.split(command.example)[1:])
-
-
-@each_command
-def test_summaries_fit_on_a_line(command):
-    assert 10 < len(command.summary) < 65 and command.summary[0].islower() and command.summary[-1] != "."
 
 
 def test_options_and_commands_stay_few():
