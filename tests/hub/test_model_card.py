@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import IDS, License
+from paranmt_hf.hub.publish import publish
 from paranmt_hf.paraphrase.card import paraphraser_card
 from paranmt_hf.training.card import encoder_card
 
@@ -37,12 +40,6 @@ def test_card_is_rendered_from_its_record(path):
 @pytest.fixture
 def record():
     return json.loads((FOLDER / "word.json").read_text(encoding="utf8"))
-
-
-def test_the_name_of_a_development_set_stays_code(record):
-    record["record"]["settings"]["development"] = "my`<b>`set"
-    record["record"]["development"], record["results"] = 0.5, None
-    assert "On the development set, `my'<b>'set`, on which settings" in encoder_card(record)
 
 
 def test_speed_is_shown_with_machine_and_load_alone(record):
@@ -80,29 +77,6 @@ def test_a_name_stays_a_name(record, name):
     assert "<script" not in text.replace("\\<script", "").replace("`<script>`", "").replace('"<script>"', "")
 
 
-@pytest.mark.parametrize(
-    ("unknown", "said"),
-    [
-        ("drop", "not in the vocabulary count, but have vectors of zeros."),
-        ("train", "not in the vocabulary share one trained vector."),
-        (
-            "share",
-            "not in the vocabulary share the trained vector that the word vectors it started from have",
-        ),
-        (None, "not in the vocabulary count, but have vectors of zeros."),
-    ],
-)
-def test_what_becomes_of_unknown_words(unknown, said):
-    record = json.loads((FOLDER / "word.json").read_text(encoding="utf8"))
-    record["record"]["settings"]["encoder"]["unknown"] = unknown
-    assert said in encoder_card(record)
-
-
-def test_sizes_without_results_have_no_empty_columns(record):
-    record["precisions"] = {"as stored": {"bytes": 1_700_000, "mean": None, "development": None}}
-    assert "| stored rows | megabytes |\n|---|---:|\n| as stored | 1.7 |\n" in encoder_card(record)
-
-
 PARAPHRASERS = sorted((FOLDER / "paraphrasers").glob("*.json"))
 
 
@@ -116,20 +90,67 @@ def test_card_of_a_paraphraser_is_rendered_from_its_record(path):
         assert evaluation["settings"]["command"] in text
 
 
-def test_figures_stand_with_the_results():
-    record = {
-        "name": "x",
-        "summary": "s",
-        "data": "d",
-        "command": "c",
-        "made": "m",
-        "measured": [{"step": 10, "loss": 1.5, "perplexity": 4.48, "bleu": 12.34}],
-        "best": 10,
-        "own": True,
-        "license_text": "l",
-        "figures": "| more |\n|---|\n| figures |",
+DATASET = "org/corpus"
+TERMS = "My Terms 1.0 <https://example.org/terms>"
+
+
+def header(card):
+    return yaml.safe_load(card.split("---\n")[1])
+
+
+def test_listed_licences_and_one_with_a_name():
+    for id in IDS - {"other"}:
+        assert str(License.parse(id)) == id and License.parse(id).header == {"license": id}
+    license = License.parse(TERMS)
+    entries = {"license": "other", "license_name": "my-terms-1.0", "license_link": "https://example.org/terms"}
+    assert license.header == entries and License.of_header(entries) == license
+    assert License.parse(str(license)) == license and License.of_header({"tags": []}) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "cc-by-4", "CC BY 4.0", "proprietary", "other", "cc-by-4.0\nx: y", "<https://a.org>"]
+    + ["a](b) <https://a.org>", "a <a.org>", "a <https://a.org/x) [b](c>", "a <javascript:alert(1)>", "a <"]
+    + ["a <https://a.org> b"],
+)
+def test_others_are_refused(text):
+    with pytest.raises(InputError) as error:
+        License.parse(text)
+    assert error.value.option == "license"
+    assert text not in ("cc-by-4", "CC BY 4.0") or "did you mean cc-by-4.0" in str(error.value)
+
+
+def test_a_release_is_published_under_another_licence(release):
+    before = (release / "build.json").read_bytes()
+    plan = publish(release, DATASET, license=TERMS, dry_run=True)
+    record = json.loads(plan.parcel.files["build.json"])
+    assert record["license"] == record["settings"]["release"]["license"] == "my-terms-1.0 <https://example.org/terms>"
+    assert {key: record[key] for key in ("configs", "statistics")} == {
+        key: json.loads(before)[key] for key in ("configs", "statistics")
     }
-    text = paraphraser_card(record)
-    assert "| 12.3 |\n\n| more |" in text
-    assert text.index("| more |") < text.index("## Training")
-    assert "| more |" not in paraphraser_card({**record, "figures": ""})
+    top = header(plan.card)
+    assert (top["license"], top["license_name"]) == ("other", "my-terms-1.0")
+    assert "stated by who built it: [my-terms-1.0](https://example.org/terms)." in plan.card
+    assert (release / "build.json").read_bytes() == before and plan.left_here == []
+    # What was published comes back as a release whose licence is whole.
+    (release / "build.json").write_bytes(plan.parcel.files["build.json"])
+    (release / "README.md").write_text(plan.card)
+    assert publish(release, DATASET, dry_run=True).card == plan.card
+
+
+def test_an_edited_licence_is_noticed(release):
+    path, card = release / "build.json", release / "README.md"
+    before, card_before = path.read_text(), card.read_text()
+    for build, text in (
+        (before.replace('"license": "cc-by-4.0"', '"license": "mit"', 1), card_before),
+        (before.replace('"license": "cc-by-4.0"', '"license": "mit"'), card_before),
+        (before, card_before.replace("license: cc-by-4.0", "license: mit")),
+        # One that the Hub does not list may come from another version.
+        (before.replace('"cc-by-4.0"', '"other"'), ""),
+    ):
+        path.write_text(build)
+        card.write_text(text)
+        with pytest.raises(InputError) as error:
+            publish(release, DATASET, dry_run=True)
+        assert error.value.option == "license"
+    assert header(publish(release, DATASET, license="mit", dry_run=True).card)["license"] == "mit"
