@@ -289,7 +289,7 @@ def _is_plain(kind: Any, value: Any) -> bool:  # noqa: ANN401
 
 def _wrong(expected: str, value: Any, key: str, where: Path | str) -> InputError:  # noqa: ANN401
     place = f" under {key!r}" if key else ""
-    return _damaged(where, f"expected {expected}{place}, found {brief(value)}")
+    return _damaged(where, f"expected {expected}{place}, found {brief(value) if value not in ([], {}) else value}")
 
 
 def _damaged(where: Path | str, what: str) -> InputError:

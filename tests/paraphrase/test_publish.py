@@ -222,7 +222,7 @@ def test_a_spoiled_network_is_refused(controlled, spoil, match):
         ("settings.training.direction", "sideways", "one of to-reference, to-translation, both under '[a-z.]*'"),
         ("settings.training.learning_rate", None, "it has no 'settings.training.learning_rate'"),
         ("settings.paraphraser", 3, "expected an object under 'settings.paraphraser', found 3"),
-        ("settings.data.sources", None, "expected a list under '[a-z.]*sources', found None"),
+        ("settings.data.sources", None, "expected a list under '[a-z.]*sources', found none"),
         ("settings.data.ranges", 3, "expected an object under '[a-z.]*ranges', found 3"),
         ("inputs", 3, "expected an object under 'inputs', found 3"),
     ],
