@@ -8,15 +8,17 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from paranmt_hf.cli.command import Command, as_typed, reworded, with_flags
+from paranmt_hf.cli.result_files import keep_options, options_file, result_files
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
 from paranmt_hf.errors import InputError, OtherSettingsError, perhaps
-from paranmt_hf.util.files import replacing, result_file, write_result
+from paranmt_hf.util.files import write_result
 from paranmt_hf.util.settings import Expands
-from paranmt_hf.util.yaml_files import OPTIONS_FILE, as_yaml, read_yaml
+from paranmt_hf.util.yaml_files import OPTIONS_FILE, read_yaml
 from paranmt_hf.version import __version__
 
 # The value of `--json` that prints.
@@ -109,11 +111,10 @@ def run_command(command: Command, words: Sequence[str]) -> None:
 
         values = parse(command, words, file_values(command, words))
         json_file = None if values.get("json") == PRINTED else values.get("json")
-        if json_file is not None:
-            result_file(json_file, option="json")
-        result = command.call(values)
-        if is_rank_0():
-            _report(command, values, result, json_file)
+        with result_files(command, values, json_file) if is_rank_0() else nullcontext():
+            result = command.call(values)
+            if is_rank_0():
+                _report(command, values, result, json_file)
     except InputError as error:
         if isinstance(error, OtherSettingsError):
             error = _with_options(command, values, error)
@@ -123,7 +124,7 @@ def run_command(command: Command, words: Sequence[str]) -> None:
 def _with_options(command: Command, values: Mapping[str, Any], error: OtherSettingsError) -> InputError:
     """Name the options that differ from those of a finished result, if the file next to it has others."""
     assert error.path is not None
-    path = _options_file(error.path, OPTIONS_FILE)
+    path = options_file(error.path, OPTIONS_FILE)
     if not path.exists():
         return error
     found = command.values_of(read_yaml(path, "options", as_text=True), str(path))
@@ -142,11 +143,6 @@ def _with_options(command: Command, values: Mapping[str, Any], error: OtherSetti
     )
 
 
-def _options_file(result: Path, name: str) -> Path:
-    """Path of the options of a result: in its folder, or next to its file."""
-    return result / name if result.is_dir() else result.with_name(f"{result.name}.{name}")
-
-
 def _report(command: Command, values: Mapping[str, Any], result: Any, json_file: Path | None) -> None:  # noqa: ANN401
     """Print a result, and write it and the options of the command to the files that belong to it."""
     if isinstance(result, Iterator):
@@ -155,7 +151,7 @@ def _report(command: Command, values: Mapping[str, Any], result: Any, json_file:
         return
     made = getattr(result, "folder", None) or getattr(result, "path", None)
     if made is not None and (command.kept or "out" in values):
-        _keep_options(command, values, Path(made), command.kept or OPTIONS_FILE, fresh=getattr(result, "fresh", True))
+        keep_options(command, values, Path(made), command.kept or OPTIONS_FILE, fresh=getattr(result, "fresh", True))
     text = result.summary() if hasattr(result, "summary") else str(result)
     if values.get("json"):
         values_as_text = json.dumps(result.to_json(), indent=2, ensure_ascii=False)
@@ -163,7 +159,6 @@ def _report(command: Command, values: Mapping[str, Any], result: Any, json_file:
             text = values_as_text
         else:
             write_result(json_file, f"{values_as_text}\n")
-            _keep_options(command, values, json_file, OPTIONS_FILE)
             text += f"\nresults: {json_file}"
     if result is not None:
         print(with_flags(text, command.flags))
@@ -194,22 +189,6 @@ def _given(words: Sequence[str], flag: str) -> str | None:
         elif word.startswith(f"{flag}="):
             value = word.partition("=")[2]
     return value
-
-
-def _keep_options(command: Command, values: Mapping[str, Any], result: Path, name: str, *, fresh: bool = True) -> None:
-    """Write the options of a command into the folder of its result, or next to its file, so that it can be repeated.
-
-    If the result was there before, so is the file, which is left as it is.
-    """
-    path = _options_file(result, name)
-    if not (result.is_dir() or result.is_file()) or (path.exists() and not fresh):
-        return
-    head = f"# paranmt {command.name} --config THIS_FILE --out ... (paranmt-hf {__version__})\n"
-    try:
-        with replacing(path) as aside:
-            aside.write_bytes((head + as_yaml(command.kept_values(values))).encode())
-    except InputError as error:
-        raise InputError(f"{result} is complete; only its options could not be written next to it: {error}") from None
 
 
 def describe_error(error: Exception) -> str:

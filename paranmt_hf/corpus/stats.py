@@ -44,7 +44,7 @@ from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json
-from paranmt_hf.util.settings import Advanced, Count, Group, PythonOnly, Range, RunOnly, Seed, check
+from paranmt_hf.util.settings import Advanced, Count, Group, PythonOnly, Range, RunOnly, Seed, Writes, check
 from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
 
@@ -186,7 +186,7 @@ def describe_corpora(
     parser: str | Path | Parser | Sequence[str | Path | Parser] = (),
     parsing: Annotated[ParsingConfig | None, Group(), Advanced] = None,
     write_samples: Annotated[Path | None, Advanced, RunOnly] = None,
-    write: Annotated[Sequence[str | Path], RunOnly] = (),
+    write: Annotated[Sequence[str | Path], RunOnly, Writes] = (),
 ) -> CorpusStatistics:
     """Measure samples of corpora side by side: table 1 of ParaNMT-50M.
 
@@ -352,7 +352,15 @@ class _Sampler:
         self._files.add(unused)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        write_result(folder / f"{unused}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist()))
+        file, text = folder / f"{unused}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist())
+        # It may be the corpus itself.
+        if file.exists() and (file.is_dir() or file.read_bytes() != text.encode()):
+            raise InputError(
+                f"{file} exists and is not this sample; choose another folder or delete it",
+                option="write_samples",
+                path=file,
+            )
+        write_result(file, text)
 
     def _parse(self, sentences: pa.ChunkedArray, name: str, parser: Parser) -> ParseFigures:
         # Samples are in random order, so their first sentences are a sample.

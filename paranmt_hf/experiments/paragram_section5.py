@@ -19,7 +19,7 @@ from paranmt_hf.evaluation.word_averages import count_words
 from paranmt_hf.evaluation.word_weights import WordCounts
 from paranmt_hf.experiments.pictures import check_picture, draw_coverage
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.util.settings import PythonOnly
+from paranmt_hf.util.settings import PythonOnly, Writes
 
 # Words that were seen fewer times are under-trained (section 5.1).
 UNDER_TRAINED_BELOW = 100
@@ -31,7 +31,7 @@ def paragram_section5(
     data: StsData,
     training: str,
     vectors: Sequence[str | Path] = (),
-    picture: Path | None = None,
+    picture: Annotated[Path | None, Writes] = None,
     at_least: Annotated[int, PythonOnly] = UNDER_TRAINED_BELOW,
 ) -> Evaluation:
     """Measure the share of tokens of each set that are rare in the training data, next to Pearson's r.

@@ -16,7 +16,7 @@ from paranmt_hf.evaluation.paper_tables import SEMEVAL_SETS
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
 from paranmt_hf.experiments.pictures import check_picture, draw_lengths
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.util.settings import PythonOnly
+from paranmt_hf.util.settings import PythonOnly, Writes
 
 # Longest sentences of the bins of table 7; the last bin has all longer ones.
 TABLE_7_LENGTHS = (4, 5, 6, 7, 8, 9)
@@ -27,7 +27,7 @@ def paragram_table7(
     *,
     data: StsData,
     vectors: Sequence[str | Path] = (),
-    picture: Path | None = None,
+    picture: Annotated[Path | None, Writes] = None,
     up_to: Annotated[Sequence[int], PythonOnly] = TABLE_7_LENGTHS,
     bootstrap: Annotated[int, PythonOnly] = RESAMPLES,
 ) -> Evaluation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from paranmt_hf.evaluation.results import Evaluation
 from paranmt_hf.evaluation.word_weights import RANK, SIF_A
 from paranmt_hf.experiments.paragram_section6 import WordNorms, norms_of_words
 from paranmt_hf.experiments.pictures import COLOURS, check_picture, new_figure, save_figure
+from paranmt_hf.util.settings import Writes
 
 # The line through the words is the median of each of these parts of the frequencies, equally wide in the logarithm.
 PARTS = 30
@@ -18,7 +20,9 @@ PARTS = 30
 DRAWN = 150
 
 
-def sent2vec_figure1(spaces: Sequence[str | Path], *, picture: Path, frequencies: str = RANK) -> Evaluation:
+def sent2vec_figure1(
+    spaces: Sequence[str | Path], *, picture: Annotated[Path, Writes], frequencies: str = RANK
+) -> Evaluation:
     """Draw the L2 norms of word vectors against the frequency of the words, next to the weights of SIF.
 
     Args:

@@ -270,7 +270,7 @@ def result_file(
         raise refusal(f"does not say what it holds: expected a name that ends in {' or '.join(suffixes)}")
     if _is_record(file):
         raise refusal("is the record of a result, which must not be replaced; name another file")
-    refuse_inside(file, sources)
+    refuse_inside(file, sources, option)
     return file
 
 
@@ -284,12 +284,12 @@ def _is_record(file: Path) -> bool:
     return False
 
 
-def refuse_inside(out: Path, sources: Iterable[str | Path]) -> None:
+def refuse_inside(out: Path, sources: Iterable[str | Path], option: str = "out") -> None:
     """Reject a resolved path inside a folder that is an input of the result."""
     for source in (Path(source).expanduser() for source in sources):
         if source.is_dir() and source.resolve() in out.parents:
             raise InputError(
-                f"{out} is inside {source}, which it is made from; choose another path", option="out", path=out
+                f"{out} is inside {source}, which it is made from; choose another path", option=option, path=out
             )
 
 

@@ -84,7 +84,7 @@ def result_folder(
         raise refusal("is the current folder of this process, which cannot be replaced")
     if file := next((parent for parent in folder.parents if parent.exists() and not parent.is_dir()), None):
         raise refusal(f"is below the file {file}")
-    refuse_inside(folder, sources)
+    refuse_inside(folder, sources, option)
     if kind is not None and not is_free(folder):
         _read(folder, kind.read, option)
     return folder

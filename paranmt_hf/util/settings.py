@@ -83,6 +83,10 @@ class ByContent:
     """Marks a path whose content determines the result, not its name; records omit it, `paranmt.yaml` has it."""
 
 
+class Writes:
+    """Marks a file that the command writes; the command line replaces only files that the same command wrote."""
+
+
 class Prefixed:
     """Marks a parameter whose settings share field names with others of the command: `--baker-name`.
 

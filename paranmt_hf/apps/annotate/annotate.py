@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from paranmt_hf.util.files import replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.settings import Writes
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -161,7 +162,7 @@ def _answers(folder: str | Path) -> tuple[AnnotationSample, AnswerStore]:
     return sample, AnswerStore(path, sample)
 
 
-def summarise_annotation(folder: str | Path, *, picture: Path | None = None) -> AnnotationTable:
+def summarise_annotation(folder: str | Path, *, picture: Annotated[Path | None, Writes] = None) -> AnnotationTable:
     """Count the labels of each range, and measure how far annotators agree (ParaNMT-50M, table 3).
 
     Args:
@@ -191,7 +192,7 @@ class ExportedAnswers:
         return f"{shown_path(self.file)}: {self.answers:,} answers"
 
 
-def export_annotation(folder: str | Path, out: str | Path) -> ExportedAnswers:
+def export_annotation(folder: str | Path, out: Annotated[str | Path, Writes]) -> ExportedAnswers:
     """Write all answers to a sample as CSV.
 
     Args:

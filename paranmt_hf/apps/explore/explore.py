@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.files import replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
+from paranmt_hf.util.settings import Writes
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -180,7 +181,7 @@ class WrittenReport:
 
 def write_report(
     folder: str | Path,
-    out: str | Path,
+    out: Annotated[str | Path, Writes],
     *,
     encoder: str | Encoder | None = EMBEDDED,
 ) -> WrittenReport:

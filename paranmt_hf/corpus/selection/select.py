@@ -92,9 +92,10 @@ def select(
     """
     config, out = config or ReleaseFilter(), result_folder(out)
     selection = _Selection.of(release, config)
-    if out == selection.rows.files[0].resolve().parents[1]:
+    source = selection.rows.files[0].parents[1]
+    if out == source.resolve():
         raise InputError(f"{out} is the release that rows are selected from; choose another folder", option="out")
-    file = _dropped_file(keep_dropped, out, selection.checksum)
+    file = _dropped_file(keep_dropped, source, out, selection.checksum)
 
     def make(work: Path, folder: Path) -> ReleaseRecord:
         with selection.judged(work) as (verdicts, counts):
@@ -255,14 +256,14 @@ class _Selection:
                 progress.advance_to(place + table.num_rows)
 
 
-def _dropped_file(path: str | Path | None, out: Path, selection: str) -> Path | None:
-    """Check the place of the file of dropped rows."""
+def _dropped_file(path: str | Path | None, source: Path, out: Path, selection: str) -> Path | None:
+    """Check the place of the file of dropped rows; the source is the folder of the rows."""
     if path is None:
         return None
     file = Path(path).expanduser().resolve()
     if file.is_relative_to(out) or file.is_relative_to(work_folder(out)):
         raise InputError(f"{path} is inside the release {out}; name a file elsewhere", option="keep_dropped")
-    result_file(file, [".parquet"], option="keep_dropped")
+    result_file(file, [".parquet"], sources=[source], option="keep_dropped")
     if selection_of(file) not in (None, selection):
         raise InputError(
             f"{file} holds rows that another selection dropped; choose another file or delete it",
