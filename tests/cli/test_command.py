@@ -12,7 +12,19 @@ import yaml
 from paranmt_hf import cli
 from paranmt_hf.cli.command import Command
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Expands, Group, Prefixed, PythonOnly, Range, RunOnly, Seed, check
+from paranmt_hf.util.settings import (
+    Advanced,
+    Count,
+    Expands,
+    Group,
+    Prefixed,
+    PythonOnly,
+    Range,
+    RunOnly,
+    Seed,
+    Writes,
+    check,
+)
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -125,6 +137,7 @@ def bake(
     sizes: tuple[Count, ...] = (1, 2),
     portions: Count | None = None,
     workers: Annotated[int, RunOnly] = 0,
+    note: Annotated[Path | None, RunOnly, Writes] = None,
     preset: Annotated[str | None, Expands(presets)] = None,
     oven: Oven | None = None,
     baker: Annotated[Baker | None, Prefixed] = None,
@@ -147,6 +160,7 @@ def bake(
         sizes: Sizes.
         portions: How many.
         workers: Who helps.
+        note: A file.
         preset: A name for all.
         oven: Heat.
         baker: Person.
@@ -155,6 +169,8 @@ def bake(
         crate: Another box.
         helper: For Python.
     """
+    if note is not None and str(flour) != "none":
+        note.write_text(str(flour))
     if limit < 0:
         raise InputError("`limit` must not be negative", option="limit")
     out.mkdir(exist_ok=True)
@@ -298,6 +314,33 @@ def test_options_are_kept_and_repeated(capsys):
     assert cli.main(["bake", "--config", "cake/paranmt.yaml", "--out", "again", "--heat", "50"]) == 0
     assert yaml.safe_load(Path("again/paranmt.yaml").read_text()) == {**yaml.safe_load(kept), "heat": 50.0}
     assert Path("cake.json.paranmt.yaml").read_text().split("\n", 1)[1] == kept.split("\n", 1)[1]
+
+
+@pytest.mark.parametrize("option", ["--json", "--note"])
+def test_files_of_others_are_not_replaced(capsys, option):
+    """Those of another command are no better; an empty file is nobody's."""
+    command = ["bake", *NEEDED, option, "file"]
+    Path("file").write_text("mine")
+    for options in (None, "# paranmt count --config THIS_FILE --out ...\n"):
+        if options:
+            Path("file.paranmt.yaml").write_text(options)
+        assert cli.main(command) == 1
+        assert "paranmt: file exists, and `paranmt bake` did not write it" in capsys.readouterr().err
+        assert Path("file").read_text() == "mine" and not Path("cake").exists()
+    Path("file").write_text("")
+    assert cli.main(command) == 0 and Path("file").read_text()
+    assert cli.main([*command, "--heat", "7"]) == 0
+    assert yaml.safe_load(Path("file.paranmt.yaml").read_text())["heat"] == 7
+
+
+def test_a_file_of_an_interrupted_command_is_its_own():
+    """Because its options are there first; without the file they go."""
+    command = ["bake", *NEEDED, "--note", "file"]
+    assert cli.main(["bake", "none", *command[2:], "--limit=-1"]) == 1
+    assert not list(Path().glob("file*"))
+    assert cli.main([*command, "--limit=-1"]) == 1
+    assert Path("file").read_text() == "rye" and not Path("cake").exists()
+    assert cli.main(command) == 0
 
 
 def test_a_name_for_values():

@@ -119,6 +119,19 @@ def test_each_sample_has_a_file_of_its_own(tmp_path):
     assert sorted(map(sorted, found)) == [["p", "q", "r", "s"], ["p", "s"], ["q"], ["r"]]
 
 
+def test_a_sample_does_not_replace_another_file(text, tmp_path):
+    """Such as the corpus itself, whose name the sample may have."""
+    corpus, config = tmp_path / "own" / f"{text.name}.txt", StatsConfig(sample=2)
+    corpus.parent.mkdir()
+    corpus.write_bytes(text.read_bytes())
+    for _ in range(2):
+        describe_corpora(text, config=config, write_samples=tmp_path / "new")
+    with pytest.raises(InputError) as refused:
+        describe_corpora(text, config=config, write_samples=corpus.parent)
+    assert (refused.value.option, refused.value.path) == ("write_samples", corpus)
+    assert corpus.read_bytes() == text.read_bytes()
+
+
 def test_trees_of_a_file_and_samples_to_parse(text, release, tmp_path):
     describe_corpora([release, text], config=StatsConfig(sample=5), write_samples=tmp_path / "samples")
     sentences = (tmp_path / "samples" / "corpus.txt").read_text().split("\n")[:-1]

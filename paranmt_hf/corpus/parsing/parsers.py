@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
 from typing import Any, Protocol
+
+from filelock import FileLock, Timeout
 
 from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
 from paranmt_hf.corpus.parsing.templates import linearised
@@ -135,12 +138,35 @@ def parse_sentences(
         sentences: The sentences.
         cut: Returns the part of a tree that is needed, such as its top levels.
         keep: A file to which trees are appended, a line `SENTENCE<tab>TREE` for each sentence, as `TreeFile` reads
-            them. Sentences in it are not parsed again.
+            them, by one process at a time. Sentences in it are not parsed again.
         label: Label of the progress bar.
 
     Returns:
         What was cut from the tree of each sentence [sentence]; None for a sentence without a tree.
     """
+    with nullcontext() if keep is None else _locked(keep):
+        return _parse_sentences(parser, sentences, cut, keep, label)
+
+
+@contextmanager
+def _locked(keep: Path) -> Iterator[None]:
+    """Lock a file of trees, because the lines of two processes would mix."""
+    lock = FileLock(keep.with_name(f".{keep.name}.lock"))
+    with writing(keep):
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            text = f"another process writes trees into {keep}; wait for it, or name another file"
+            raise InputError(text, path=keep) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _parse_sentences(
+    parser: Parser, sentences: Sequence[str], cut: Callable[[Tree], str], keep: Path | None, label: str
+) -> list[str | None]:
     distinct = list(dict.fromkeys(sentences))
     found = _read_kept(keep, parser.name, set(distinct), cut) if keep is not None else {}
     missing = [sentence for sentence in distinct if sentence not in found]

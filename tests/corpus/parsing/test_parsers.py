@@ -35,6 +35,19 @@ BRACKETS = ["(S a b)", None, "(S c)", "(S a b)", "(S d e f)"]
 TREES = [Tree("S", ("a", "b")), None, Tree("S", ("c",)), Tree("S", ("a", "b")), Tree("S", ("d", "e", "f"))]
 
 
+def test_two_processes_do_not_keep_trees_in_one_file(tmp_path):
+    keep = tmp_path / "kept.tsv"
+
+    class Slow(Words):
+        def trees(self, sentences):
+            with pytest.raises(InputError, match="another process"):
+                parse_sentences(Words(), SENTENCES, keep=keep)
+            return super().trees(sentences)
+
+    parse_sentences(Slow(), SENTENCES[:3], keep=keep)
+    assert keep.read_text() == "#parser\twords 1\na b\t(S a b)\nwhy ?\t\nc\t(S c)\n"
+
+
 def test_each_sentence_is_parsed_once_in_blocks():
     parser = Words()
     assert parse_sentences(parser, SENTENCES) == BRACKETS

@@ -93,6 +93,10 @@ def test_files_for_dropped_rows_that_are_refused(whole, tmp_path):
         with pytest.raises(InputError):
             select(whole, tmp_path / "some", ReleaseFilter(tenths="1"), keep_dropped=tmp_path / name)
     assert (tmp_path / "mine.parquet").read_bytes() == b"mine" and not (tmp_path / "some").exists()
+    for inside in (whole / "dropped.parquet", whole / "data" / "train-00001-of-00002.parquet"):
+        with pytest.raises(InputError, match="is inside") as refused:
+            select(whole, tmp_path / "some", ReleaseFilter(tenths="1"), keep_dropped=inside)
+        assert refused.value.option == "keep_dropped" and not inside.exists()
 
 
 def test_a_damaged_recipe(whole, tmp_path):
