@@ -1,22 +1,17 @@
-"""Who may import whom: a folder imports only from those before it in the list, and no module imports itself."""
+"""Who may import whom: a folder imports only from those before it, and no module itself; and the public names."""
 
 import ast
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+import paranmt_hf
 
 PACKAGE = Path(__file__).parent.parent / "paranmt_hf"
 FOLDERS = [
     *("errors", "version", "util", "text", "hub", "encoders", "corpus", "evaluation", "training", "paraphrase"),
     *("search", "lexicon", "experiments", "apps", "cli"),
 ]
-MODULES = sorted(PACKAGE.rglob("*.py"))
-
-
-@cache
-def parsed(path: Path) -> ast.AST:
-    return ast.parse(path.read_text(encoding="utf8"))
 
 
 def imports(tree: ast.AST) -> set[str]:
@@ -37,12 +32,12 @@ def imports(tree: ast.AST) -> set[str]:
     return found
 
 
-def upward(name: str, tree: ast.AST) -> set[str]:
+def upward(name: str, modules: set[str]) -> set[str]:
     """Folders that a module imports although they come after its own."""
+    folders = {found.split(".")[1] for found in modules}
     if name == "paranmt_hf":
-        return {found.split(".")[1] for found in imports(tree)} & {"cli"}
+        return folders & {"cli"}
     own = FOLDERS.index(name.split(".")[1])
-    folders = {found.split(".")[1] for found in imports(tree)}
     return {folder for folder in folders if FOLDERS.index(folder) > own}
 
 
@@ -50,23 +45,28 @@ def module_name(path: Path) -> str:
     return ".".join(["paranmt_hf", *path.relative_to(PACKAGE).with_suffix("").parts]).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("path", MODULES, ids=module_name)
-def test_imports_go_one_way(path):
-    assert not upward(module_name(path), parsed(path))
+@pytest.fixture(scope="module")
+def imported() -> dict[str, set[str]]:
+    """What each module of the package imports."""
+    return {module_name(path): imports(ast.parse(path.read_text(encoding="utf8"))) for path in PACKAGE.rglob("*.py")}
 
 
-def test_no_circles():
+def test_imports_go_one_way(imported):
+    assert len(imported) > 80
+    found = {name: upward(name, modules) for name, modules in imported.items()}
+    assert not {name: folders for name, folders in found.items() if folders}
+
+
+def test_no_circles(imported):
     """No module imports itself by way of others, imports inside functions counted."""
-    known = {module_name(path): path for path in MODULES}
-    assert len(known) > 80
     arrows = {
         name: {
             target
-            for found in imports(parsed(path))
+            for found in modules
             for target in (found, found.rpartition(".")[0])
-            if target in known and target != name
+            if target in imported and target != name
         }
-        for name, path in known.items()
+        for name, modules in imported.items()
         # The list of public names points everywhere.
         if name != "paranmt_hf"
     }
@@ -85,8 +85,18 @@ def test_no_circles():
 
 
 def test_a_wrong_import_is_found():
-    assert upward("paranmt_hf.corpus.x", ast.parse("def f():\n    from paranmt_hf.training.train import fit")) == {
-        "training"
-    }
-    assert upward("paranmt_hf.hub.x", ast.parse("import paranmt_hf.cli.values")) == {"cli"}
-    assert not upward("paranmt_hf.training.x", ast.parse("from paranmt_hf.corpus.pairs import Pairs"))
+    for name, text, folders in (
+        ("paranmt_hf.corpus.x", "def f():\n    from paranmt_hf.training.train import fit", {"training"}),
+        ("paranmt_hf.hub.x", "import paranmt_hf.cli.values", {"cli"}),
+        ("paranmt_hf.training.x", "from paranmt_hf.corpus.pairs import Pairs", set()),
+    ):
+        assert upward(name, imports(ast.parse(text))) == folders
+
+
+def test_names_are_few_and_known_to_type_checkers():
+    assert len(paranmt_hf.__all__) <= 45
+    assert all(hasattr(paranmt_hf, name) for name in paranmt_hf.__all__)
+    tree = ast.parse(Path(paranmt_hf.__file__).read_text(encoding="utf8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert typed == paranmt_hf._MODULES
