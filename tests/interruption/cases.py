@@ -285,7 +285,7 @@ CASES = [
         "convert", lambda root: ["encoder", "convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model
     ),
     _export("static", "word"),
-    _export("tokenizers", "trigram"),
+    _export("static", "trigram"),
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
     Case(

@@ -76,7 +76,7 @@ def test_a_damaged_model_is_named(tmp_path, trigrams):
     path.write_bytes(path.read_bytes()[:-10])
     for make in (
         lambda: average_encoders(trigrams, tmp_path / "out"),
-        lambda: export_encoder(trigrams[1], tmp_path / "out", format="tokenizers"),
+        lambda: export_encoder(trigrams[1], tmp_path / "out", format="static"),
     ):
         with pytest.raises(InputError, match=f"{path.name} in {trigrams[1]}|{path} is damaged"):
             make()

@@ -99,24 +99,24 @@ class Exported(Result[ExportRecord]):
 @cache
 def formats() -> dict[str, Format]:
     """The formats by name, in order of preference."""
-    from paranmt_hf.encoders.export.formats import MODEL2VEC, ONNX, STATIC, TOKENIZERS, TRANSFORMERS_JS
+    from paranmt_hf.encoders.export.formats import MODEL2VEC, ONNX, STATIC, TRANSFORMERS_JS
 
-    return {format.name: format for format in (STATIC, TOKENIZERS, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
+    return {format.name: format for format in (STATIC, MODEL2VEC, ONNX, TRANSFORMERS_JS)}
 
 
 def export_encoder(
     model: str | Path,
     out: str | Path,
     *,
-    format: Literal["static", "tokenizers", "model2vec", "onnx", "transformers.js"] = "static",
+    format: Literal["static", "model2vec", "onnx", "transformers.js"] = "static",
 ) -> Exported:
     """Write an encoder for another library, and check that it gives the same vectors there.
 
     Args:
         model: Folder or Hub id of the encoder (ID@REVISION for a revision); `embedded` is the one in the package.
         out: Folder to write: new, empty, or with this export.
-        format: static: WORD for plain sentence-transformers; tokenizers: TRIGRAM for the same; model2vec: WORD or
-            TRIGRAM; onnx: each encoder; transformers.js: each, for JavaScript.
+        format: static: WORD or TRIGRAM for plain sentence-transformers; model2vec: the same; onnx: each encoder;
+            transformers.js: each, for JavaScript.
     """
     if format not in formats():
         raise InputError(f"format must be one of {', '.join(formats())}, was {format!r}", option="format")

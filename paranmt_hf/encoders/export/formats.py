@@ -23,8 +23,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
 
-from paranmt_hf.encoders.composition import Composition, take_apart
-from paranmt_hf.encoders.export.graph import GRAPH_FILE, OUTPUT, Graph, add_encoder, save_graph, suffixes
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.export.graph import GRAPH_FILE, OUTPUT, suffixes, write_graph
 from paranmt_hf.encoders.export.tokenizers import portable_tokenizer, tokenizer_of
 from paranmt_hf.encoders.model_folder import SETTINGS
 from paranmt_hf.encoders.saving import save
@@ -169,12 +169,9 @@ STOCK_USAGE = """from sentence_transformers import SentenceTransformer
 vectors = SentenceTransformer("{name}").encode(["A dog runs."])"""
 STOCK_NOTE = "Rows are float32, whatever precision the source stores."
 STATIC = Format(
-    "static", "WORD alone", ("word",), _write_stock, _read_stock, "sentence-transformers", STOCK_USAGE, STOCK_NOTE
-)
-TOKENIZERS = Format(
-    "tokenizers",
-    "TRIGRAM alone",
-    ("trigram",),
+    "static",
+    "WORD or TRIGRAM alone",
+    ("word", "trigram"),
     _write_stock,
     _read_stock,
     "sentence-transformers",
@@ -223,8 +220,6 @@ MODEL2VEC = Format(
 WEIGHTS_FILE = "model.onnx.data"
 # The folder of the graph for transformers.js, and the file of its weights.
 JS_FOLDER, JS_WEIGHTS_FILE = "onnx", "model.onnx_data"
-# What the pipeline pools over.
-STATES = "last_hidden_state"
 # Ids at the beginning of each text that are not units: `portable_tokenizer` puts one there.
 LEADING = 1
 # Sentences that are run at once to check an export.
@@ -234,15 +229,12 @@ BATCH = 32
 def _write_onnx(encoder: SentenceEncoder, folder: Path) -> None:
     """Write the graph of an encoder and the tokenizer of each of its parts."""
     composition = take_apart(list(encoder))
-    graph = Graph()
-    inputs, vectors = add_encoder(graph, composition)
     for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
         tokenizer = tokenizer_of(part)
         # It pads with row 0, which the mask hides.
         tokenizer.enable_padding(pad_id=0, pad_token=part.vocabulary.units[0])
         tokenizer.save(str(folder / f"tokenizer{suffix}.json"))
-    outputs: dict[str, tuple[str, list[str | int]]] = {OUTPUT: (vectors, ["batch", composition.dimension])}
-    save_graph(graph, folder, inputs, outputs, weights_file=WEIGHTS_FILE)
+    write_graph(composition, folder, WEIGHTS_FILE)
 
 
 def _write_js(encoder: SentenceEncoder, folder: Path) -> None:
@@ -253,30 +245,15 @@ def _write_js(encoder: SentenceEncoder, folder: Path) -> None:
     unknown = composition.parts[0].vocabulary.units[0]
     # The library looks unknown words up under this name; nothing is truncated.
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": unknown, "pad_token": unknown}
-    _write_json(folder / "tokenizer_config.json", {**settings, "model_max_length": 10**9})
     (folder / JS_FOLDER).mkdir()
-    _write_graph(composition, folder / JS_FOLDER)
+    write_graph(composition, folder / JS_FOLDER, JS_WEIGHTS_FILE, leading=LEADING)
     outside = (folder / JS_FOLDER / JS_WEIGHTS_FILE).exists()
     own = {"dtype": "fp32", **({"use_external_data_format": True} if outside else {})}
     kind = "_".join(part.family.name for part in composition.parts)
     config = {"model_type": f"paranmt_{kind}", "hidden_size": composition.dimension, "transformers.js_config": own}
-    _write_json(folder / "config.json", config)
-
-
-def _write_json(path: Path, values: dict[str, object]) -> None:
-    path.write_text(f"{json.dumps(values, indent=2)}\n", encoding="utf8")
-
-
-def _write_graph(composition: Composition, folder: Path) -> None:
-    graph = Graph()
-    inputs, vectors = add_encoder(graph, composition, leading=LEADING)
-    outputs: dict[str, tuple[str, list[str | int]]] = {OUTPUT: (vectors, ["batch", composition.dimension])}
-    if len(composition.parts) == 1:
-        length = graph.node("Slice", graph.node("Shape", inputs[0]), graph.weight([1]), graph.weight([2]))
-        shape = graph.node("Concat", graph.weight([1]), length, graph.weight([1]), axis=0)
-        states = graph.node("Expand", graph.node("Unsqueeze", vectors, graph.weight([1])), shape)
-        outputs = {STATES: (states, ["batch", "length", composition.dimension]), **outputs}
-    save_graph(graph, folder, inputs, outputs, weights_file=JS_WEIGHTS_FILE)
+    files = {"tokenizer_config.json": {**settings, "model_max_length": 10**9}, "config.json": config}
+    for name, values in files.items():
+        (folder / name).write_text(f"{json.dumps(values, indent=2)}\n", encoding="utf8")
 
 
 def _read_graph(folder: Path, graph: str) -> Encode | None:

@@ -23,6 +23,8 @@ from paranmt_hf.encoders.modules.paranmt_tables import SCALE, WEIGHT, store
 from paranmt_hf.util.optional import require
 
 GRAPH_FILE, OUTPUT = "model.onnx", "sentence_embedding"
+# What the pipeline of transformers.js pools over.
+STATES = "last_hidden_state"
 # Versions that every runtime of the last years reads.
 OPSET, IR_VERSION = 17, 8
 # A protobuf message ends at 2**31 bytes; this leaves room for what is next to the weights.
@@ -220,19 +222,20 @@ def suffixes(composition: Composition) -> list[str]:
     return [f"_{index}" if several else "" for index in range(len(composition.parts))]
 
 
-def add_encoder(graph: Graph, composition: Composition, *, leading: int = 0) -> tuple[list[str], str]:
-    """Add an encoder to a graph.
+def write_graph(composition: Composition, folder: Path, weights_file: str, *, leading: int = 0) -> None:
+    """Write an encoder as a graph.
+
+    Its inputs are `input_ids` and `attention_mask` [batch, length] of each part, its output the sentence vectors
+    `sentence_embedding` [batch, dimension]. With leading ids there is also `last_hidden_state`, which holds the
+    sentence vector at every place, unless the encoder is a combination.
 
     Args:
-        graph: The graph.
         composition: The encoder.
+        folder: Where it is written.
+        weights_file: Name of the file of weights that are too large for the graph.
         leading: Number of ids at the beginning of each sentence that are not units.
-
-    Returns:
-        The names of the inputs, `input_ids` and `attention_mask` [batch, length] of each part, and the name of the
-        sentence vectors [batch, dimension].
     """
-    vectors, inputs = [], []
+    graph, vectors, inputs = Graph(), [], []
     for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
         names = [f"input_ids{suffix}", f"attention_mask{suffix}"]
         # One column of padding more, so that sentences without units make no empty sequence.
@@ -240,32 +243,37 @@ def add_encoder(graph: Graph, composition: Composition, *, leading: int = 0) -> 
         ids, mask = (graph.node("Pad", name, more) for name in names)
         vectors.append(add_part(graph, part, ids, mask))
         inputs += names
-    if composition.mode == "add":
-        return inputs, graph.node("Sum", *vectors)
-    return inputs, graph.node("Concat", *vectors, axis=1)
+    whole = graph.node("Sum", *vectors) if composition.mode == "add" else graph.node("Concat", *vectors, axis=1)
+    width = composition.dimension
+    outputs: dict[str, tuple[str, list[str | int]]] = {OUTPUT: (whole, ["batch", width])}
+    if leading and len(vectors) == 1:
+        length = graph.node("Slice", graph.node("Shape", inputs[0]), graph.weight([1]), graph.weight([2]))
+        shape = graph.node("Concat", graph.weight([1]), length, graph.weight([1]), axis=0)
+        states = graph.node("Expand", graph.node("Unsqueeze", whole, graph.weight([1])), shape)
+        outputs = {STATES: (states, ["batch", "length", width]), **outputs}
+    _save(graph, folder, inputs, outputs, weights_file)
 
 
-def save_graph(
+def _save(
     graph: Graph,
     folder: Path,
     inputs: Sequence[str],
     outputs: Mapping[str, tuple[str, list[str | int]]],
-    *,
     weights_file: str,
 ) -> None:
-    """Write a graph; `outputs` names node and shape of each, `weights_file` is for weights too large for the graph."""
+    """Write a graph; `outputs` names node and shape of each."""
     helper, types = graph.onnx.helper, graph.onnx.TensorProto
-    graph.nodes += [helper.make_node("Identity", [node], [name]) for name, (node, _) in outputs.items()]
+    nodes = [*graph.nodes, *(helper.make_node("Identity", [node], [name]) for name, (node, _) in outputs.items())]
     # The encoders of a combination split a text into different numbers of units.
     shapes = {
         name: ["batch", name.replace("input_ids", "length").replace("attention_mask", "length")] for name in inputs
     }
     whole = helper.make_graph(
-        graph.nodes,
+        nodes,
         "sentence_encoder",
         [helper.make_tensor_value_info(name, types.INT64, shapes[name]) for name in inputs],
         [helper.make_tensor_value_info(name, types.FLOAT, shape) for name, (_, shape) in outputs.items()],
-        _stored(graph, folder / weights_file),
+        [graph.onnx.numpy_helper.from_array(array, name) for name, array in graph.weights.items()],
     )
     model = helper.make_model(
         whole,
@@ -273,31 +281,11 @@ def save_graph(
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
     )
-    graph.onnx.save_model(model, str(folder / GRAPH_FILE))
+    graph.onnx.save_model(
+        model,
+        str(folder / GRAPH_FILE),
+        save_as_external_data=sum(array.nbytes for array in graph.weights.values()) > LARGEST_GRAPH,
+        location=weights_file,
+        size_threshold=SMALLEST_OUTSIDE,
+    )
     graph.onnx.checker.check_model(str(folder / GRAPH_FILE), full_check=True)
-
-
-def _stored(graph: Graph, outside: Path) -> list[Any]:
-    """Convert the weights to tensors of the graph; large ones go into a file next to it."""
-    if sum(array.nbytes for array in graph.weights.values()) <= LARGEST_GRAPH:
-        return [graph.onnx.numpy_helper.from_array(array, name) for name, array in graph.weights.items()]
-    stored = []
-    with outside.open("wb") as file:
-        for name, array in graph.weights.items():
-            if array.nbytes < SMALLEST_OUTSIDE:
-                stored.append(graph.onnx.numpy_helper.from_array(array, name))
-                continue
-            place = {"location": outside.name, "offset": file.tell(), "length": array.nbytes}
-            file.write(array.data)
-            stored.append(_outside(graph, name, array, place))
-    return stored
-
-
-def _outside(graph: Graph, name: str, array: np.ndarray, place: dict[str, object]) -> Any:  # noqa: ANN401
-    """Create a weight whose values are in another file."""
-    tensor = graph.onnx.TensorProto(name=name, dims=array.shape)
-    tensor.data_type = graph.onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
-    tensor.data_location = graph.onnx.TensorProto.EXTERNAL
-    for key, value in place.items():
-        tensor.external_data.add(key=key, value=str(value))
-    return tensor

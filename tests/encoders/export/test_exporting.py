@@ -57,15 +57,9 @@ def check(sources, name, format, out, sentences):
     return formats()[format].read(out)(sentences), load(sources / name).encode(sentences)
 
 
-@pytest.mark.parametrize(
-    ("name", "format"),
-    [
-        *((name, "static") for name in [*WORD, "real-word"]),
-        *((name, "tokenizers") for name in [*TRIGRAM, "real-trigram"]),
-    ],
-)
-def test_stock_module_gives_equal_vectors(sources, tmp_path, real_sentences, name, format):
-    theirs, ours = check(sources, name, format, tmp_path / "out", [*SENTENCES, *real_sentences[:200]])
+@pytest.mark.parametrize("name", [*WORD, "real-word", *TRIGRAM, "real-trigram"])
+def test_stock_module_gives_equal_vectors(sources, tmp_path, real_sentences, name):
+    theirs, ours = check(sources, name, "static", tmp_path / "out", [*SENTENCES, *real_sentences[:200]])
     assert theirs.dtype == np.float32
     np.testing.assert_allclose(theirs, ours, atol=1e-6)
     assert np.abs(theirs).sum() > 1
@@ -168,7 +162,7 @@ def test_settings_are_kept_or_refused(tmp_path):
         export_encoder(tmp_path / "in", tmp_path / "other", format="model2vec")
 
 
-FORMAT_OF = {"static": "word", "tokenizers": "trigram", "model2vec": "word", "onnx": "word,trigram"}
+FORMAT_OF = {"static": "trigram", "model2vec": "word", "onnx": "word,trigram"}
 HERE = [
     pytest.param(format, marks={"onnx": [needs_onnx], "model2vec": [needs_model2vec]}.get(format, []))
     for format in FORMAT_OF
@@ -238,10 +232,8 @@ def test_licence_of_the_embedded_encoder(tmp_path):
 @pytest.mark.parametrize(
     ("name", "format", "message"),
     [
-        ("word", "gguf", "format must be one of static, tokenizers, model2vec, onnx, transformers.js, was 'gguf'"),
-        ("trigram", "static", "holds WORD alone, and trigram is TRIGRAM; format tokenizers holds it"),
-        ("word", "tokenizers", "holds TRIGRAM alone, and word is WORD; format static holds it"),
-        ("word,trigram", "tokenizers", "is WORD,TRIGRAM; format onnx holds it"),
+        ("word", "gguf", "format must be one of static, model2vec, onnx, transformers.js, was 'gguf'"),
+        ("word,trigram", "static", "is WORD,TRIGRAM; format onnx holds it"),
         ("word+trigram", "static", "is WORD\\+TRIGRAM; format onnx holds it"),
         ("lstm", "model2vec", "holds WORD or TRIGRAM alone, and lstm is LSTM; format onnx holds it"),
         ("blstm", "static", "is BLSTM"),
@@ -342,10 +334,10 @@ class TestMissingPackages:
 
 
 class TestCommand:
-    def test_tokenizers(self, sources, tmp_path, capsys):
+    def test_trigram(self, sources, tmp_path, capsys):
         out = tmp_path / "out"
-        assert main(["encoder", "export", str(sources / "trigram"), "--format", "tokenizers", "--out", str(out)]) == 0
+        assert main(["encoder", "export", str(sources / "trigram"), "--format", "static", "--out", str(out)]) == 0
         printed = capsys.readouterr().out
-        assert "TRIGRAM as tokenizers, 4 dimensions" in printed
+        assert "TRIGRAM as static, 4 dimensions" in printed
         assert re.search(r"[\d,]+ sentences per second here; paranmt_hf.load: [\d,]+", printed)
         assert "the 12 known ones" in printed
