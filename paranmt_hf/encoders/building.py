@@ -21,7 +21,7 @@ from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors
-from paranmt_hf.util.machine import total_memory
+from paranmt_hf.util.machine import refuse_beyond_memory
 
 # A weight of 32 bits and the two moments of Adam.
 BYTES_TO_TRAIN = 12
@@ -116,13 +116,11 @@ def _refuse_too_large(config: EncoderConfig, vocabularies: Mapping[Kind, Vocabul
             numbers += family.gates * out * (width + out)
         elif family.dense:
             numbers += width * out + (config.layers - 1) * out * out
-    needed = numbers * BYTES_TO_TRAIN
-    if needed > (memory := total_memory()):
-        raise InputError(
-            f"{config.model} of {config.dimension:,} dimensions has {numbers:,} weights here, whose training takes "
-            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower `dimension`, `words` or "
-            "`trigrams`, or raise `min_count`"
-        )
+    refuse_beyond_memory(
+        numbers * BYTES_TO_TRAIN,
+        f"{config.model} of {config.dimension:,} dimensions has {numbers:,} weights here, whose training takes",
+        "lower `dimension`, `words` or `trigrams`, or raise `min_count`",
+    )
 
 
 def _combine(chains: list[list[nn.Module]], config: EncoderConfig) -> Combination:

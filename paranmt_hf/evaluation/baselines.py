@@ -10,7 +10,7 @@ Debian's dictionary lacks, and reads only folders that are registered for the wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -85,7 +85,7 @@ class Meteor:
         )
         # The same words occur again and again, and stemming takes most of the time.
         self._stemmer = SimpleNamespace(stem=lru_cache(maxsize=None)(stemmer.stem))
-        self._dictionary = _Dictionary(read_wordnet(folder) if folder else None)
+        self._dictionary = read_wordnet(folder)
 
     def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
         """Compute METEOR of every pair [pair], in [0, 1]."""
@@ -104,52 +104,16 @@ def _both_directions(score: Callable[[str, str], float], left: list[str], right:
     return np.array([(score(first, second) + score(second, first)) / 2 for first, second in pairs], np.float64)
 
 
-class _Dictionary:
-    """The dictionary in the interface of nltk's WordNet; without a dictionary no word has synonyms."""
-
-    def __init__(self, wordnet: WordNet | None) -> None:
-        self._wordnet = wordnet
-        self._known: dict[str, list[SimpleNamespace]] = {}
-
-    def synsets(self, word: str) -> list[SimpleNamespace]:
-        if self._wordnet is None:
-            return []
-        if word not in self._known:
-            lemmas = [SimpleNamespace(name=partial(str, synonym)) for synonym in self._wordnet.synonyms(word)]
-            self._known[word] = [SimpleNamespace(lemmas=lambda: lemmas)]
-        return self._known[word]
-
-
 # Where Debian's package wordnet-base puts the dictionary.
 DEBIAN = Path("/usr/share/wordnet")
-_PARTS = ("noun", "verb", "adj", "adv")
-_FILES = [f"{kind}.{part}" for kind in ("index", "data") for part in _PARTS]
-# The rules of detachment of morphy(7WN): an ending, and what takes its place.
-_ENDINGS: dict[str, tuple[tuple[str, str], ...]] = {
-    "noun": (
-        ("s", ""),
-        ("ses", "s"),
-        ("ves", "f"),
-        ("xes", "x"),
-        ("zes", "z"),
-        ("ches", "ch"),
-        ("shes", "sh"),
-        ("men", "man"),
-        ("ies", "y"),
-    ),
-    "verb": (
-        ("s", ""),
-        ("ies", "y"),
-        ("es", "e"),
-        ("es", ""),
-        ("ed", "e"),
-        ("ed", ""),
-        ("ing", "e"),
-        ("ing", ""),
-    ),
-    "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
-    "adv": (),
+# The rules of detachment of morphy(7WN) for each part of speech: an ending, and what takes its place.
+_ENDINGS = {
+    "noun": "s/ ses/s ves/f xes/x zes/z ches/ch shes/sh men/man ies/y",
+    "verb": "s/ ies/y es/e es/ ed/e ed/ ing/e ing/",
+    "adj": "er/ est/ er/e est/e",
+    "adv": "",
 }
+_FILES = [f"{kind}.{part}" for kind in ("index", "data") for part in _ENDINGS]
 
 
 def find_wordnet(folder: Path | str | None = None) -> Path | None:
@@ -170,56 +134,45 @@ def find_wordnet(folder: Path | str | None = None) -> Path | None:
 class _Part:
     """One part of speech: offsets of the synonym sets of each word, and its irregular forms."""
 
-    name: str
     offsets: dict[str, tuple[int, ...]]
     data: bytes
     exceptions: dict[str, list[str]]
+    endings: list[tuple[str, ...]]
 
-    def synonyms(self, word: str) -> set[str]:
+    def synonyms(self, word: str) -> Iterator[str]:
         """Members of all sets of the word or its base form."""
-        return {
-            member
-            for form in self._base_forms(word)
-            for offset in self.offsets[form]
-            for member in self._members(offset)
-        }
-
-    def _base_forms(self, word: str) -> list[str]:
-        if word in self.exceptions:
-            return self._known([word, *self.exceptions[word]])
-        detached = [word[: -len(old)] + new for old, new in _ENDINGS[self.name] if word.endswith(old)]
-        return self._known([word, *detached])
-
-    def _known(self, forms: list[str]) -> list[str]:
-        return [form for form in forms if form in self.offsets]
-
-    def _members(self, offset: int) -> list[str]:
-        # Offset, file number, type, number of words (hexadecimal), then each word and its sense number.
-        fields = self.data[offset : self.data.index(b"\n", offset)].decode("utf8").split(" ")
-        words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
-        # Adjectives may carry a marker of where they stand, such as `(p)`.
-        return [word.partition("(")[0] for word in words]
+        bases = self.exceptions.get(word)
+        if bases is None:
+            bases = [word[: -len(old)] + new for old, new in self.endings if word.endswith(old)]
+        for offset in (offset for form in (word, *bases) for offset in self.offsets.get(form, ())):
+            # Offset, file number, type, number of words (hexadecimal), then each word and its sense number.
+            fields = self.data[offset : self.data.index(b"\n", offset)].decode("utf8").split(" ")
+            for member in fields[4 : 4 + 2 * int(fields[3], 16) : 2]:
+                # Adjectives may carry a marker of where they stand, such as `(p)`.
+                yield member.partition("(")[0]
 
 
 class WordNet:
-    """A dictionary in memory."""
+    """A dictionary in memory; without a folder an empty one."""
 
-    def __init__(self, folder: Path) -> None:
-        self._parts = [_read_part(folder, name) for name in _PARTS]
-        self._known: dict[str, frozenset[str]] = {}
+    def __init__(self, folder: Path | None) -> None:
+        self._parts = [_read_part(folder, name) for name in _ENDINGS] if folder else []
+        self._known: dict[str, list[SimpleNamespace]] = {}
 
-    def synonyms(self, word: str) -> frozenset[str]:
+    def synonyms(self, word: str) -> set[str]:
         """Single-word synonyms of a word in lower case or of its base form, including the word itself if known."""
+        return {member for part in self._parts for member in part.synonyms(word) if "_" not in member}
+
+    def synsets(self, word: str) -> list[SimpleNamespace]:
+        """The synonyms of a word in the interface of nltk's WordNet."""
         if word not in self._known:
-            members = {member for part in self._parts for member in part.synonyms(word) if "_" not in member}
-            self._known[word] = frozenset(members)
+            lemmas = [SimpleNamespace(name=partial(str, synonym)) for synonym in self.synonyms(word)]
+            self._known[word] = [SimpleNamespace(lemmas=lambda: lemmas)]
         return self._known[word]
 
 
-@cache
-def read_wordnet(folder: Path) -> WordNet:
-    """Read a dictionary, once per process."""
-    return WordNet(folder)
+# Once per process.
+read_wordnet = cache(WordNet)
 
 
 def _read_part(folder: Path, name: str) -> _Part:
@@ -228,16 +181,13 @@ def _read_part(folder: Path, name: str) -> _Part:
         data = (folder / f"data.{name}").read_bytes()
         irregular = folder / f"{name}.exc"
         lines = irregular.read_text(encoding="utf8").splitlines() if irregular.is_file() else []
-        # Lines of the licence begin with blanks.
-        offsets = dict(_index_entry(line) for line in index if line and not line.startswith(" "))
+        offsets = {}
+        # Word, part of speech, number of sets, ..., offset of each set; lines of the licence begin with blanks.
+        for fields in (line.split() for line in index if line and not line.startswith(" ")):
+            offsets[fields[0]] = tuple(map(int, fields[-int(fields[2]) :]))
     except (OSError, ValueError, IndexError) as error:
         raise InputError(
             f"cannot read the {name}s of WordNet in {folder}: {error}; install the dictionary again"
         ) from None
-    return _Part(name, offsets, data, {form: bases for form, *bases in map(str.split, lines) if form})
-
-
-def _index_entry(line: str) -> tuple[str, tuple[int, ...]]:
-    """Word, part of speech, number of sets, ..., then the offset of each set."""
-    fields = line.split()
-    return fields[0], tuple(int(offset) for offset in fields[-int(fields[2]) :])
+    exceptions = {form: bases for form, *bases in map(str.split, lines) if form}
+    return _Part(offsets, data, exceptions, [tuple(rule.split("/")) for rule in _ENDINGS[name].split()])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,6 @@ COLUMNS = ("kind", "sentence", "paraphrase", "other")
 # The triples that the package carries.
 CONTRAST = ASSETS / "contrast" / "contrast.tsv"
 ALL = "all"
-# 97.5 % of a normal distribution lie below this many standard deviations above its mean.
-QUANTILE = 1.959964
 
 
 @dataclass(frozen=True)
@@ -130,9 +127,7 @@ def wilson_interval(count: int, total: int) -> tuple[float, float]:
     >>> [round(bound, 3) for bound in wilson_interval(5, 10)]
     [0.237, 0.763]
     """
-    share, square = count / total, QUANTILE**2
-    centre = share + square / (2 * total)
-    half = QUANTILE * sqrt(share * (1 - share) / total + square / (4 * total**2))
-    # Rounding may step a little over the ends.
-    low, high = ((centre + sign * half) / (1 + square / total) for sign in (-1, 1))
-    return max(0.0, low), min(1.0, high)
+    from scipy.stats import binomtest
+
+    bounds = binomtest(count, total).proportion_ci(method="wilson")
+    return float(bounds.low), float(bounds.high)

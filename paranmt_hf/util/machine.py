@@ -13,6 +13,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
+from paranmt_hf.errors import InputError
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 CGROUP = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
@@ -31,6 +33,12 @@ def total_memory() -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return inf
+
+
+def refuse_beyond_memory(needed: float, what: str, advice: str) -> None:
+    """Reject what takes more bytes than this machine has memory, before allocating it."""
+    if needed > (memory := total_memory()):
+        raise InputError(f"{what} {needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; {advice}")
 
 
 @contextmanager

@@ -89,7 +89,8 @@ def test_dictionary(dictionary):
     assert words.synonyms("quick") == {"quick", "fast"}
     assert words.synonyms("feet") == {"foot"}
     assert words.synonyms("quicker") == {"quick", "fast"}
-    assert words.synonyms("unheard") == frozenset()
+    assert words.synonyms("unheard") == set()
+    assert WordNet(None).synonyms("car") == set()
 
 
 def test_where_the_dictionary_is(dictionary, no_wordnet, monkeypatch, tmp_path):

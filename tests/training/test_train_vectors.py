@@ -97,7 +97,7 @@ def test_vectors_that_are_of_no_use(train_on, tmp_path, vectors, message):
 def test_an_encoder_larger_than_the_memory(train_on, monkeypatch):
     with pytest.raises(InputError, match=r"^dimension must be from 1 to 100,000, was 1000000000$"):
         EncoderConfig(dimension=1_000_000_000)
-    memory = "paranmt_hf.encoders.building.total_memory"
+    memory = "paranmt_hf.util.machine.total_memory"
     monkeypatch.setattr(memory, lambda: 61 * 3 * 12 - 1)
     with pytest.raises(InputError, match="word of 3 dimensions has 183 weights here"):
         train_on(VECTORS, words=60)

@@ -16,7 +16,7 @@ from paranmt_hf.training import checkpoint
 from paranmt_hf.training.sent2vec.config import CHECKPOINT, Sent2VecConfig, Sent2VecHistory
 from paranmt_hf.training.sent2vec.corpus import BLOCK, Block, TextOnDisk
 from paranmt_hf.training.sent2vec.kernels import Sampling, Tables, Worker, train_sentences
-from paranmt_hf.util.machine import total_memory
+from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, from_json
 
@@ -57,7 +57,12 @@ class Loop:
         self.text, self.config, self.course = text, config, Sent2VecHistory()
         self._checkpoint, self._block = folder / CHECKPOINT, block
         self._epoch = self._sentence = 0
-        self._refuse_too_large()
+        rows, width = self._rows + len(text.words.names) + 1, config.dimension or 0
+        refuse_beyond_memory(
+            4 * rows * width,
+            f"{rows:,} rows of {width:,} numbers take",
+            "lower `dimension`, `max_words` or `buckets`, or raise `min_count` or `min_ngram_count`",
+        )
         seeds = np.random.SeedSequence(config.seed).spawn(3)
         initial, order, draws = (np.random.default_rng(seed) for seed in seeds)
         counts = np.append(text.words.counts, text.words.lines)
@@ -88,16 +93,6 @@ class Loop:
         """Rows of targets and negatives [word, dimension], float32; the last is the end of a line."""
         table: np.ndarray = self._tensors["outputs"].numpy()
         return table
-
-    def _refuse_too_large(self) -> None:
-        rows, width = self._rows + len(self.text.words.names) + 1, self.config.dimension or 0
-        needed = 4 * rows * width
-        if needed > (memory := total_memory()):
-            raise InputError(
-                f"{rows:,} rows of {width:,} numbers take {needed / 1e9:,.0f} GB, and this machine has "
-                f"{memory / 1e9:,.0f} GB; lower `dimension`, `max_words` or `buckets`, or raise `min_count` or "
-                "`min_ngram_count`"
-            )
 
     def _refuse_no_targets(self, keep: np.ndarray) -> None:
         """Reject training with almost no targets, after which all vectors would be random."""

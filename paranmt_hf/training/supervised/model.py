@@ -24,7 +24,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.files import share_weights
-from paranmt_hf.util.machine import total_memory
+from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.settings import brief
 
@@ -164,11 +164,11 @@ def new_head(config: HeadConfig, seed: int) -> Head:
     """Create a head with random weights."""
     widths = [config.features, config.hidden, len(config.classes)]
     numbers = sum(before * after for before, after in pairwise(widths)) + config.dimension * (config.projection or 0)
-    if (needed := numbers * BYTES_TO_TRAIN) > (memory := total_memory()):
-        raise InputError(
-            f"the layers over the sentence vectors have {numbers:,} weights here, whose training takes "
-            f"{needed / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB; lower `hidden` or `projection`"
-        )
+    refuse_beyond_memory(
+        numbers * BYTES_TO_TRAIN,
+        f"the layers over the sentence vectors have {numbers:,} weights here, whose training takes",
+        "lower `hidden` or `projection`",
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Head(config)

@@ -196,7 +196,7 @@ def test_text_that_is_none(tmp_path, content, message):
 
 
 def test_too_large_for_memory(tmp_path, text, monkeypatch):
-    monkeypatch.setattr(loop, "total_memory", lambda: 1000)
+    monkeypatch.setattr("paranmt_hf.util.machine.total_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"rows of 8 numbers take .* lower `dimension`"):
         train_sent2vec(text, tmp_path / "out", config=config())
 
