@@ -22,8 +22,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # There is a worker for each processor; more threads would only wait for each other.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 # What a machine does beside the tests is nothing that they are about.
-settings.register_profile("without a deadline", deadline=None)
-settings.load_profile("without a deadline")
+settings.register_profile("quick", deadline=None, max_examples=50)
+settings.load_profile("quick")
 
 
 @pytest.fixture(autouse=True, scope="session")

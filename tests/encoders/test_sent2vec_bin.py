@@ -110,16 +110,13 @@ def test_packed_and_cut_off() -> None:
 SMALL = BinFile(WORDS[:4], dim=2, bucket=3).write()
 
 
-@pytest.mark.parametrize("length", range(0, len(SMALL)))
-def test_cut_off_anywhere(length: int) -> None:
-    with pytest.raises(
-        InputError,
-        match=r"model.bin is cut off: expected [\d,]+ bytes \(.*\) at byte [\d,]+, found [\d,]+; copy it again",
-    ):
-        read(SMALL[:length])
+def test_cut_off_anywhere() -> None:
+    for length in range(len(SMALL)):
+        with pytest.raises(InputError, match=r"model.bin is cut off: expected [\d,]+ bytes .* at byte [\d,]+, found"):
+            read(SMALL[:length])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, len(SMALL) - 1), st.integers(1, 255), st.integers(1, 4))
 def test_any_flipped_bytes_give_an_error_or_a_model(place: int, change: int, count: int) -> None:
     """Nothing else, and never much memory for a file of a few hundred bytes."""

@@ -77,14 +77,15 @@ OPTIONS = [
 def test_every_combination_of_options_equals_the_slow_path(name, threads, fast_calls):
     model = SentenceEncoder(modules=list(encoder(name)), device="cpu", **PROMPTED)
     calls = 0
-    for options in OPTIONS:
+    # All combinations for some, for others every fifth.
+    for options in OPTIONS if name in ("word,trigram", "projection,trigram") else OPTIONS[::5]:
         for inputs in (SENTENCES, "The cat isn't"):
             # Dividing by the length of a vector much shorter than those it is made of magnifies its rounding.
             tolerance = 5e-6 if "normalize_embeddings" in options else 1e-6
             expected = SentenceTransformer.encode(model, inputs, **options)
             assert_alike(model.encode(inputs, **options), expected, tolerance)
             calls += 1
-    assert calls == len(fast_calls) == 2 * len(OPTIONS)
+    assert calls == len(fast_calls) >= 10
     assert torch.get_num_threads() == threads
 
 
@@ -172,7 +173,7 @@ def test_strings_alone_are_taken(fast_calls):
     assert not fast_calls
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.text().map(lambda text: text.encode("utf8", "replace").decode("utf8")), max_size=5, min_size=1))
 def test_any_text_equals_the_slow_path(sentences):
     units = [["[UNK]", "never seen", *sorted({u for line in sentences for u in cut(line)} - {"[UNK]"})[::2]]

@@ -85,7 +85,7 @@ TABLES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.text(alphabet=" the cat sat.isn'té3,5Z\u2019", max_size=30), max_size=6),
     st.sampled_from(["add", "concatenate"]),

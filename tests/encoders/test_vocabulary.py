@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paranmt_hf.encoders.units import count_units, lookup
@@ -26,7 +26,6 @@ text = st.one_of(tricky, st.text().map(lambda found: found.encode("utf8", "repla
 column = st.lists(text, max_size=6)
 
 
-@settings(deadline=None)
 @given(st.lists(column, max_size=3))
 @example([["", "a", "   "], []])
 @example([["a b", "can’t I'd've"], ["x\u00a0y z", "a b"]])
@@ -61,7 +60,6 @@ def test_most_frequent_breaks_ties_by_characters():
     assert most_frequent("word", counts, 9, min_count=2).units == ["[UNK]", "c", "a", "b", "é"]
 
 
-@settings(deadline=None)
 @given(st.permutations(["a", "b", "c", "d", "e"]))
 def test_ids_do_not_depend_on_the_order_of_the_text(order):
     counts = count_units([pa.array([*order, "a", "e"])], ["word"])["word"]
@@ -92,7 +90,6 @@ def rows_of(bags):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None)
 @given(columns=st.lists(column, min_size=1, max_size=4), capacity=st.sampled_from([0, 2, 1000]), data=st.data())
 @example(columns=[["a b", ""], ["", ""], ["ab  a\u00a0b"]], capacity=0, data=None)
 def test_lookup_equals_definition(kind, columns, capacity, data):

@@ -28,7 +28,7 @@ def batches(texts, size=3):
         yield np.arange(start, min(start + size, len(texts))) * 2, pa.array(texts[start : start + size], pa.string())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.text(alphabet="aé\x00 z", max_size=4), max_size=30))
 def test_each_distinct_sentence_once_where_it_first_occurs(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("sentences")

@@ -46,7 +46,6 @@ def cut_by_bytes(column: list[str]) -> list[list[str]]:
     return found[: len(column)]
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(), max_size=8))
 def test_fast_path_equals_definition_on_any_text(column: list[str]) -> None:
     column = [text.encode("utf8", "replace").decode("utf8") for text in column]
@@ -102,13 +101,13 @@ PARTS += list("\u2019\u00e9\u00c9\u0161\u0416\u03a3\u00df\u0301\u4e2d\u0130\u1e9
 PARTS += list("\u0663\u00b2\u00a0\u0085\u2028\u203f\u200b\U0001f600\U00010400")
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(st.lists(st.sampled_from(PARTS), max_size=8).map("".join), max_size=6))
 def test_cuts_of_a_column_equal_the_definition(column: list[str]) -> None:
     assert cut_by_bytes(column) == [words(text) for text in column]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(st.text(st.characters(max_codepoint=0x17F), max_size=12), max_size=6))
 def test_cuts_of_european_text_equal_the_definition(column: list[str]) -> None:
     assert cut_by_bytes(column) == [words(text) for text in column]
@@ -137,7 +136,6 @@ def test_plain_chunks_of_the_rules_equal_the_definition() -> None:
     assert sentences_of(WordTokenizer(), chunks) == [words(chunk) for chunk in chunks]
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(alphabet="a \u00a0", max_size=6), max_size=6))
 def test_a_cut_of_the_callers_sees_chunks_between_blanks(column: list[str]) -> None:
     def letters(chunk: str) -> list[str]:
@@ -180,7 +178,6 @@ def test_character_ngrams_by_hand(text: str, size: int, expected: list[str]) -> 
     assert character_ngrams(text, size) == expected
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=4), min_size=1, max_size=6), st.data())
 def test_bags_are_taken_by_position(sentences: list[list[int]], data: st.DataObject) -> None:
     offsets = np.cumsum([0, *map(len, sentences)])

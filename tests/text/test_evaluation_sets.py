@@ -78,7 +78,7 @@ def test_real_sets(shared_data):
     assert len(tasks.texts) > 35_000
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.binary(max_size=200), st.sampled_from(["a.txt", "a.csv", "a.tsv", "a.json", "a.jsonl", "a.txt.gz", "a.parquet"])
 )

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.training.losses import margin_loss, margin_loss_and_gradient
@@ -82,7 +82,6 @@ def sentences(rows: np.ndarray, offsets: np.ndarray) -> list[list[int]]:
     return [rows[start:end].tolist() for start, end in zip(offsets[:-1], offsets[1:], strict=True)]
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=20), st.floats(0, 1), st.integers(0, 99))
 def test_every_sentence_keeps_its_words(texts, share, seed):
     rows = np.array([word for text in texts for word in text], np.int32)

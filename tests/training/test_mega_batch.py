@@ -47,7 +47,6 @@ def problem(pairs: int, distinct: int, seed: int, dimension: int = 8) -> tuple[t
     return torch.from_numpy(table[chosen]), generator.integers(0, 2**63, distinct, np.uint64)[chosen]
 
 
-@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(1, 60), st.integers(0, 1000), st.booleans())
 def test_equals_brute_force(pairs, distinct, seed, one_sided):
     vectors, keys = problem(pairs, distinct, seed)

@@ -33,7 +33,7 @@ def test_limits():
 labels = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(labels)
 def test_as_scikit_learn(pairs):
     first, second = (np.array(side) for side in zip(*pairs, strict=True))

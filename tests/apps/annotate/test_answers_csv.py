@@ -52,7 +52,7 @@ given_answers = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.dictionaries(
         st.sampled_from(["Ada", "Grace Hopper", "\u674e"]), st.dictionaries(st.integers(0, 3), given_answers)

@@ -183,7 +183,7 @@ def test_quintiles_by_hand():
     assert equal_ranges(np.ones(3, np.float32), 1) == [ScoreRange(None, None)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=60),
     st.integers(1, 7),

@@ -153,7 +153,7 @@ CHUNKS = [
 sentence = st.lists(st.sampled_from(CHUNKS) | st.text(max_size=5), max_size=9).map(" ".join)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(sentence, sentence), max_size=6))
 @example([("", ""), ("he not", "he")])
 def test_columns_equal_the_slow_definition(pairs):

@@ -96,7 +96,7 @@ def test_identical_sides(first, second, same):
     assert DifferentSides().judge(table.slice(1, 3)).kept.tolist() == [True, not same, True]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(*[st.text("aAbB1 .é-", max_size=5)] * 2), max_size=20))
 def test_identical_sides_are_those_whose_letters_are_equal(pairs):
     columns = {

@@ -47,7 +47,7 @@ def test_tenths_are_those_of_sorting(kind):
     assert np.bincount(found)[1:].tolist() == [100, 100, 100, 99, 100, 100, 99, 100, 100, 99]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(st.sampled_from([-1.5, -0.0, 0.0, 1e-40, 0.25, 3.0, float("inf")]), min_size=1, max_size=45),
     st.integers(2, 12),
