@@ -178,12 +178,6 @@ class TestRefusals:
         with pytest.raises(InputError, match="from a trained start symbol; use backend transformers"):
             load(marian, backend="ctranslate2")
 
-    def test_pickled_weights(self, marian):
-        torch.save(load_file(marian / "model.safetensors"), marian / "pytorch_model.bin")
-        (marian / "model.safetensors").unlink()
-        with pytest.raises(InputError, match="pytorch_model.bin"):
-            load(marian, backend="ctranslate2")
-
     def test_a_damaged_converted_model(self, folders, own_cache):
         load(folders / "marian")
         (made,) = own_cache.iterdir()

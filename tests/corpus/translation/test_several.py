@@ -31,16 +31,16 @@ class TestBest:
     @pytest.mark.parametrize("family", FAMILIES)
     def test_scores_are_those_of_a_forward_pass_and_descend(self, folders, family):
         translator = load(folders / family, family, beam=6, hypotheses=4)
-        hypotheses, scores = check_scores(translator, folders / family, SENTENCES[:12], 4)
+        hypotheses, scores = check_scores(translator, folders / family, SENTENCES[:6], 4)
         start = translator._checkpoint.start
-        for first in range(0, 48, 4):
+        for first in range(0, 24, 4):
             assert len({tuple(ids) for ids in hypotheses[first : first + 4]}) == 4
             if len(start) == 1:
                 assert scores[first : first + 4] == sorted(scores[first : first + 4], reverse=True)
 
     def test_they_are_those_of_generate(self, folders):
         translator = load(folders / "marian", beam=5, hypotheses=5)
-        pieces, hypotheses, _ = search(translator, SENTENCES[:10])
+        pieces, hypotheses, _ = search(translator, SENTENCES[:6])
         point, model = translator._checkpoint, AutoModelForSeq2SeqLM.from_pretrained(folders / "marian")
         model.generation_config = GenerationConfig(
             num_beams=5,
@@ -65,7 +65,7 @@ class TestBest:
         # An empty hypothesis gives way to another.
         assert [text for text, alone in zip(best, texts, strict=True) if alone] == [text for text in texts if text]
 
-    @pytest.mark.parametrize("family", FAMILIES)
+    @pytest.mark.parametrize("family", ["marian", "nllb"])
     def test_ctranslate2_finds_the_same(self, folders, family, tmp_path_factory, monkeypatch):
         pytest.importorskip("ctranslate2")
         monkeypatch.setenv("PARANMT_CACHE", str(tmp_path_factory.getbasetemp() / "several"))
@@ -88,13 +88,13 @@ class TestBest:
 
 
 class TestDiverse:
-    @pytest.mark.parametrize("bound", [None, 1, 3000])
+    @pytest.mark.parametrize("bound", [None, 1])
     def test_scores_are_those_of_the_model_alone(self, folders, monkeypatch, bound):
         """However few rows memory lets it score at once."""
         if bound:
             monkeypatch.setattr(beam, "MAX_LOGITS", bound)
         translator = load(folders / "marian", beam=6, hypotheses=3, beam_groups=3, diversity=2.0)
-        check_scores(translator, folders / "marian", SENTENCES[:8], 3)
+        check_scores(translator, folders / "marian", SENTENCES[:4], 3)
 
     def test_they_share_fewer_words_than_the_best(self, folders):
         def shared(**settings):
@@ -110,8 +110,8 @@ class TestDiverse:
 
     def test_company_changes_nothing(self, folders):
         settings = {"beam": 4, "hypotheses": 2, "beam_groups": 2}
-        together = load(folders / "marian", **settings).translate(SENTENCES)
-        alone = load(folders / "marian", **settings, batch_tokens=1).translate(SENTENCES)
+        together = load(folders / "marian", **settings).translate(SENTENCES[:12])
+        alone = load(folders / "marian", **settings, batch_tokens=1).translate(SENTENCES[:12])
         assert alone.texts == together.texts
 
     def test_a_penalty_by_hand(self):
@@ -133,10 +133,10 @@ class TestDiverse:
 class TestDraws:
     def test_a_draw_depends_on_seed_and_content_alone(self, folders):
         settings = {"sample": True, "hypotheses": 3}
-        together = load(folders / "marian", **settings).translate(SENTENCES)
-        alone = load(folders / "marian", **settings, batch_tokens=1).translate(SENTENCES[::-1])
+        together = load(folders / "marian", **settings).translate(SENTENCES[:12])
+        alone = load(folders / "marian", **settings, batch_tokens=1).translate(SENTENCES[11::-1])
         assert by_sentence(alone) == by_sentence(together)[::-1]
-        assert load(folders / "marian", **settings, draw_seed=1).translate(SENTENCES).texts != together.texts
+        assert load(folders / "marian", **settings, draw_seed=1).translate(SENTENCES[:12]).texts != together.texts
 
     def test_more_hypotheses_keep_the_former_draws(self, folders):
         few = by_sentence(load(folders / "marian", sample=True, hypotheses=2).translate(SENTENCES))
@@ -147,7 +147,7 @@ class TestDraws:
     @pytest.mark.parametrize("temperature", [0.5, 2.0])
     def test_scores_are_those_of_the_model_alone(self, folders, temperature):
         translator = load(folders / "nllb", "nllb", sample=True, hypotheses=2, temperature=temperature, top_p=0.9)
-        check_scores(translator, folders / "nllb", SENTENCES[:8], 2)
+        check_scores(translator, folders / "nllb", SENTENCES[:4], 2)
 
     def test_hardly_any_mass_is_the_greedy_search(self, folders):
         greedy, drawn = load(folders / "marian", beam=1), load(folders / "marian", sample=True, top_p=1e-6)

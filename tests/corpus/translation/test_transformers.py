@@ -61,31 +61,28 @@ class TestSearch:
         assert any(ended)
         assert not all(ended)
         assert all(len(ids) == LIMIT for ids, done in zip(hypotheses, ended, strict=True) if not done)
+        found = translator_identity(config(folders / family, family, backend="transformers"))
+        assert found == translator.identity == json.loads(json.dumps(found))
+        assert found["target_language"] == FAMILIES[family][1].get("target_language")
 
     @pytest.mark.parametrize("beam", [1, 12])
     def test_the_hypotheses_are_those_of_generate(self, folders, family, beam):
         translator = load(folders / family, family, beam=beam)
-        pieces, hypotheses, _ = search(translator, SENTENCES[::3])
+        pieces, hypotheses, _ = search(translator, SENTENCES[::4])
         point = translator._checkpoint
         model = AutoModelForSeq2SeqLM.from_pretrained(folders / family, dtype=torch.float32)
         expected = generated(model, pieces, start=point.start, end=point.end, pad=point.pad, beam=beam, longest=LIMIT)
         assert hypotheses == expected
 
     def test_company_in_the_batch_changes_nothing(self, folders, family):
-        together = load(folders / family, family).translate(SENTENCES)
-        small = load(folders / family, family, batch_tokens=20).translate(SENTENCES)
         one = load(folders / family, family)
+        together = one.translate(SENTENCES)
+        small = load(folders / family, family, batch_tokens=20).translate(SENTENCES)
         alone = [one.translate([text]) for text in SENTENCES[:3]]
         assert small.texts == together.texts
         assert np.allclose(small.scores, together.scores, atol=1e-4)
         assert [result.texts[0] for result in alone] == together.texts[:3]
         assert np.allclose([result.scores[0] for result in alone], together.scores[:3], atol=1e-4)
-
-    def test_identity_survives_json_and_comes_without_loading(self, folders, family):
-        translator = load(folders / family, family)
-        found = translator_identity(config(folders / family, family, backend="transformers"))
-        assert found == translator.identity == json.loads(json.dumps(found))
-        assert found["target_language"] == FAMILIES[family][1].get("target_language")
 
 
 class TestLimits:
@@ -122,11 +119,10 @@ class TestCheckpoint:
         assert after.texts == before.texts
         assert np.array_equal(after.scores, before.scores)
 
-    @pytest.mark.parametrize("bias", [0.0, 5.0])
-    def test_the_bias_of_the_padding_symbol_does_not_matter(self, marian, bias):
+    def test_the_bias_of_the_padding_symbol_does_not_matter(self, marian):
         before = load(marian).translate(SENTENCES)
         weights = load_file(marian / "model.safetensors")
-        weights["final_logits_bias"][0, -1] = bias
+        weights["final_logits_bias"][0, -1] = 5.0
         save_file(weights, marian / "model.safetensors", {"format": "pt"})
         after = load(marian).translate(SENTENCES)
         assert after.texts == before.texts
@@ -221,12 +217,6 @@ class TestRefusals:
     def break_configuration(self, folder):
         (folder / "config.json").write_text("{")
 
-    def remove_tokenizer(self, folder):
-        (folder / "source.spm").unlink()
-
-    def remove_vocabulary(self, folder):
-        (folder / "vocab.json").unlink()
-
     def remove_everything(self, folder):
         shutil.rmtree(folder)
 
@@ -242,8 +232,6 @@ class TestRefusals:
             ("drop_weights", "lacks 1 weights of the model, such as 'model.decoder.layers.1.fc1.weight'"),
             ("change_shape", "cannot be read as a translation model"),
             ("break_configuration", "no readable configuration and tokenizer"),
-            ("remove_tokenizer", "no readable configuration and tokenizer"),
-            ("remove_vocabulary", "no readable configuration and tokenizer"),
             ("remove_everything", "no model .*expected a folder that exists"),
             ("save_encoder", "is a bert model, not an encoder-decoder"),
         ],
