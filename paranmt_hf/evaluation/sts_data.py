@@ -11,6 +11,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import StsSet, collect, read_lines, tab_separated
+from paranmt_hf.evaluation.transfer_data import read_relatedness
 from paranmt_hf.hub.client import absent_here
 from paranmt_hf.hub.repository import check_remote, own_files
 from paranmt_hf.util.files import check_regular
@@ -52,7 +53,6 @@ SICK, TWITTER = "SICK", "Twitter"
 # The trial part of 500 pairs is in neither paper's figures.
 SICK_FILES: Mapping[str, str] = {"train": "SICK_train.txt", "test": "SICK_test_annotated.txt"}
 PIT_FILE = "test.data"
-_SICK_HEADER = ["pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment"]
 _PIT_LABEL = re.compile(r"[0-5]")
 
 
@@ -227,29 +227,17 @@ def read_sick(folder: Path) -> StsSet:
     Args:
         folder: A folder with `SICK_train.txt` and `SICK_test_annotated.txt`, or one of them, as published.
     """
-    parts = {}
-    for part, name in SICK_FILES.items():
-        if (folder / name).exists():
-            path = folder / name
-            lines = list(tab_separated(path, 5, "pair, two sentences, relatedness and judgement"))
-            if [field.strip() for field in lines[0]] != _SICK_HEADER:
-                raise InputError(
-                    f"{path}, line 1: expected the header {' '.join(_SICK_HEADER)!r} separated by tabs, found "
-                    f"{' '.join(lines[0])[:60]!r}; is it the original file?"
-                )
-            rows = [(fields[3], fields[1], fields[2]) for fields in lines[1:]]
-            parts[part] = collect(SICK, rows, (path, path), first=2)
+    parts = {part: read_relatedness(folder / name) for part, name in SICK_FILES.items() if (folder / name).exists()}
     if not parts:
         raise InputError(f"{folder} holds no SICK: expected {' and '.join(SICK_FILES.values())}")
-    sizes = {part: len(each) for part, each in parts.items()}
-    of_part = np.repeat(list(sizes), list(sizes.values()))
+    rows = [row for own in parts.values() for row in own]
+    of_part = np.repeat(list(parts), [len(own) for own in parts.values()])
     return StsSet(
         SICK,
-        [sentence for each in parts.values() for sentence in each.left],
-        [sentence for each in parts.values() for sentence in each.right],
-        np.concatenate([each.gold for each in parts.values()]),
-        skipped=sum(each.skipped for each in parts.values()),
-        subsets={part: of_part == part for part in sizes},
+        [left for (left, _), _ in rows],
+        [right for (_, right), _ in rows],
+        np.array([gold for _, gold in rows], np.float64),
+        subsets={part: of_part == part for part in parts},
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -11,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_set import parse_number, parse_sentence, read_lines
+from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
 from paranmt_hf.util.files import check_regular
 
 TaskName = Literal["MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICK-R", "SICK-E"]
@@ -80,16 +81,33 @@ class _Layout:
     Attributes:
         way: How the task is evaluated.
         files: The names that the file of each split may have, below the folder of all tasks.
-        parse: Reads a line, given its location.
         counts: Items of each part, where its files are whole.
+        line: A line, with the groups `label`, `left` and perhaps `right`; where it is None a line is a sentence, whose
+            label is that of its file.
+        expected: What a line holds, for errors.
+        classes: The labels in the order of the classes; without them labels are numbers.
         header: The first line of each file, if it has one, without what may precede it.
     """
 
     way: TaskWay
     files: Mapping[Split, tuple[str, ...]]
-    parse: Callable[[str, str], Row]
     counts: Mapping[str, int]
+    line: re.Pattern[str] | None = None
+    expected: str = ""
+    classes: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
+
+    def parse(self, line: str, where: str) -> Row:
+        """Read a line, given its location."""
+        if self.line is None:
+            return (" ".join(line.split()) or _NOTHING,), 0
+        found = self.line.fullmatch(line)
+        if found is None:
+            raise InputError(f"{where}: expected {self.expected}, found {line[:60]!r}; is it the original file?")
+        sides = {name: text for name, text in found.groupdict().items() if name != "label"}
+        sentences = tuple(parse_sentence(text, where, f"the {name} sentence's place") for name, text in sides.items())
+        label = found["label"]
+        return sentences, self.classes.index(label) if self.classes else float(label)
 
 
 def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[list[TransferTask], list[str]]:
@@ -175,6 +193,11 @@ def _read_task(name: str, folder: Path) -> TransferTask | None:
     return TransferTask(name, layout.way, parts, tuple(files.values()), notes)
 
 
+def read_relatedness(path: Path) -> list[Row]:
+    """Read the pairs of sentences of a file of SICK, with their relatedness."""
+    return _read_rows(path, _LAYOUTS["SICK-R"])
+
+
 def _read_rows(path: Path, layout: _Layout) -> list[Row]:
     lines = read_lines(path, or_latin1=True)
     first = 1
@@ -199,95 +222,32 @@ def _part(rows: list[Row], layout: _Layout) -> TaskPart:
     return TaskPart(sides, np.array([label for _, label in rows], kind))
 
 
-def _parse_plain(line: str, where: str) -> Row:
-    """Parse a sentence; its label is that of its file."""
-    return (" ".join(line.split()) or _NOTHING,), 0
-
-
-def _parse_question(line: str, where: str) -> Row:
-    """Parse a line of TREC: `NUM:date When was he born ?`."""
-    label, _, rest = line.partition(":")
-    if label not in _QUESTIONS:
-        raise InputError(f"{where}: expected {', '.join(_QUESTIONS)} and a colon, found {line[:40]!r}")
-    return (parse_sentence(rest.partition(" ")[2], where, "what follows the class"),), _QUESTIONS.index(label)
-
-
-def _parse_sst2(line: str, where: str) -> Row:
-    """Parse a line of SST with two classes: sentence, tab, 0 or 1."""
-    sentence, tab, label = line.rstrip().rpartition("\t")
-    if not tab or label not in ("0", "1"):
-        raise InputError(f"{where}: expected a sentence, a tab and 0 or 1, found {line[:40]!r}")
-    return (parse_sentence(sentence, where, "the first column"),), int(label)
-
-
-def _parse_sst5(line: str, where: str) -> Row:
-    """Parse a line of SST with five classes: 0 to 4, blank, sentence."""
-    label, _, sentence = line.partition(" ")
-    if label not in ("0", "1", "2", "3", "4"):
-        raise InputError(f"{where}: expected a class from 0 to 4, a blank and a sentence, found {line[:40]!r}")
-    return (parse_sentence(sentence, where, "what follows the class"),), int(label)
-
-
-def _fields(line: str, where: str, names: tuple[str, ...]) -> list[str]:
-    fields = line.split("\t")
-    if len(fields) != len(names):
-        raise InputError(
-            f"{where}: expected {len(names)} columns with tabs between ({', '.join(names)}), found {len(fields)}; the "
-            "file is cut off or not the original one"
-        )
-    return [field.strip() for field in fields]
-
-
 _MRPC = ("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String")
 _SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
-
-
-def _parse_mrpc(line: str, where: str) -> Row:
-    quality, _, _, left, right = _fields(line, where, _MRPC)
-    if quality not in ("0", "1"):
-        raise InputError(f"{where}: expected 0 or 1 in the column Quality, found {quality[:40]!r}")
-    return _pair(left, right, where), int(quality)
-
-
-def _parse_relatedness(line: str, where: str) -> Row:
-    _, left, right, score, _ = _fields(line, where, _SICK)
-    value = parse_number(score, where, "the relatedness score")
-    if not 1 <= value <= 5:
-        raise InputError(f"{where}: expected a relatedness score from 1 to 5, found {score}")
-    return _pair(left, right, where), value
-
-
-def _parse_entailment(line: str, where: str) -> Row:
-    _, left, right, _, judgement = _fields(line, where, _SICK)
-    if judgement not in JUDGEMENTS:
-        raise InputError(f"{where}: expected {', '.join(JUDGEMENTS)}, found {judgement[:40]!r}")
-    return _pair(left, right, where), JUDGEMENTS.index(judgement)
-
-
-def _pair(left: str, right: str, where: str) -> tuple[str, str]:
-    return (
-        parse_sentence(left, where, "the first sentence's column"),
-        parse_sentence(right, where, "the second sentence's column"),
-    )
+# A cell between tabs.
+_CELL = r"[^\t]*"
+_SICK_PAIR = rf"{_CELL}\t(?P<first>{_CELL})\t(?P<second>{_CELL})\t"
 
 
 def _polarity(positive: tuple[str, ...], negative: tuple[str, ...], count: int) -> _Layout:
-    return _Layout("nested", {"positive": positive, "negative": negative}, _parse_plain, {"all": count})
+    return _Layout("nested", {"positive": positive, "negative": negative}, {"all": count})
 
 
-def _sst(folder: str, parse: Callable[[str, str], Row], counts: tuple[int, int, int]) -> _Layout:
+def _sst(folder: str, counts: tuple[int, int, int], line: str, expected: str, classes: tuple[str, ...]) -> _Layout:
     splits: tuple[Split, ...] = ("train", "dev", "test")
     files: dict[Split, tuple[str, ...]] = {split: (f"SST/{folder}/sentiment-{split}",) for split in splits}
-    return _Layout("dev", files, parse, dict(zip(splits, counts, strict=True)))
+    return _Layout("dev", files, dict(zip(splits, counts, strict=True)), re.compile(line), expected, classes)
 
 
-def _sick(way: TaskWay, parse: Callable[[str, str], Row]) -> _Layout:
+def _sick(way: TaskWay, line: str, expected: str, classes: tuple[str, ...] = ()) -> _Layout:
     files: dict[Split, tuple[str, ...]] = {
         "train": ("SICK/SICK_train.txt",),
         "dev": ("SICK/SICK_trial.txt",),
         "test": ("SICK/SICK_test_annotated.txt",),
     }
-    return _Layout(way, files, parse, {"train": 4500, "dev": 500, "test": 4927}, _SICK)
+    whole = f"{len(_SICK)} columns with tabs between, with {expected}"
+    counts = {"train": 4500, "dev": 500, "test": 4927}
+    return _Layout(way, files, counts, re.compile(_SICK_PAIR + line), whole, classes, _SICK)
 
 
 # SentEval's names first; then those under which the files are found elsewhere.
@@ -300,24 +260,47 @@ _LAYOUTS: Mapping[str, _Layout] = {
         10000,
     ),
     "MPQA": _polarity(("MPQA/mpqa.pos",), ("MPQA/mpqa.neg",), 10606),
-    "SST2": _sst("binary", _parse_sst2, (67349, 872, 1821)),
-    "SST5": _sst("fine", _parse_sst5, (8544, 1101, 2210)),
+    # sentence, tab, class
+    "SST2": _sst(
+        "binary", (67349, 872, 1821), r"(?P<only>.*)\t(?P<label>[01])\s*", "a sentence, a tab and 0 or 1", ("0", "1")
+    ),
+    "SST5": _sst(
+        "fine",
+        (8544, 1101, 2210),
+        r"(?P<label>[0-4]) (?P<only>.*)",
+        "a class from 0 to 4, a blank and a sentence",
+        ("0", "1", "2", "3", "4"),
+    ),
+    # NUM:date When was he born ?
     "TREC": _Layout(
         "train",
         {
             "train": ("TREC/train_5500.label", "TREC/TREC.train"),
             "test": ("TREC/TREC_10.label", "TREC/TREC.test"),
         },
-        _parse_question,
         {"train": 5452, "test": 500},
+        re.compile(rf"(?P<label>{'|'.join(_QUESTIONS)}):[^ ]* (?P<only>.*)"),
+        f"{', '.join(_QUESTIONS)}, a colon, a finer class, a blank and a sentence",
+        _QUESTIONS,
     ),
     "MRPC": _Layout(
         "train",
         {"train": ("MRPC/msr_paraphrase_train.txt",), "test": ("MRPC/msr_paraphrase_test.txt",)},
-        _parse_mrpc,
         {"train": 4076, "test": 1725},
+        re.compile(rf"\s*(?P<label>[01])\s*\t{_CELL}\t{_CELL}\t(?P<first>{_CELL})\t(?P<second>{_CELL})"),
+        f"{len(_MRPC)} columns with tabs between, with 0 or 1 in the first",
+        ("0", "1"),
         _MRPC,
     ),
-    "SICK-R": _sick("relatedness", _parse_relatedness),
-    "SICK-E": _sick("dev", _parse_entailment),
+    "SICK-R": _sick(
+        "relatedness",
+        rf"\s*(?P<label>[1-4](\.\d+)?|5(\.0+)?)\s*\t{_CELL}",
+        "a relatedness score from 1 to 5 in the fourth",
+    ),
+    "SICK-E": _sick(
+        "dev",
+        rf"{_CELL}\t\s*(?P<label>{'|'.join(JUDGEMENTS)})\s*",
+        f"{', '.join(JUDGEMENTS)} in the last",
+        JUDGEMENTS,
+    ),
 }

@@ -106,8 +106,14 @@ def damage(path, number, line):
 @pytest.mark.parametrize(
     ("task", "name", "number", "line", "message"),
     [
-        ("TREC", "TREC/TREC_10.label", 3, "XYZ:a b", "expected ABBR, DESC, ENTY, HUM, LOC, NUM and a colon, found"),
-        ("TREC", "TREC/TREC_10.label", 80, "NUM:da", "expected a sentence in what follows the class, found none"),
+        (
+            "TREC",
+            "TREC/TREC_10.label",
+            3,
+            "XYZ:a b",
+            "expected ABBR, DESC, ENTY, HUM, LOC, NUM, a colon, a finer class",
+        ),
+        ("TREC", "TREC/TREC_10.label", 80, "NUM:da", "expected ABBR, .*found 'NUM:da'"),
         ("SST2", "SST/binary/sentiment-dev", 2, "0 a b", "expected a sentence, a tab and 0 or 1, found '0 a b'"),
         ("SST5", "SST/fine/sentiment-dev", 2, "a b\t1", "expected a class from 0 to 4, a blank and a sentence, found"),
         (
@@ -115,14 +121,14 @@ def damage(path, number, line):
             "MRPC/msr_paraphrase_train.txt",
             41,
             "1\t2\t3\tcut",
-            r"expected 5 columns .* found 4; the file is cut",
+            r"expected 5 columns .*, found '1",
         ),
         (
             "MRPC",
             "MRPC/msr_paraphrase_train.txt",
             9,
             "x\t2\t3\ta\tb",
-            "expected 0 or 1 in the column Quality, found 'x'",
+            "expected 5 columns .* with 0 or 1 in the first, found 'x",
         ),
         (
             "MRPC",
@@ -136,28 +142,28 @@ def damage(path, number, line):
             "SICK/SICK_trial.txt",
             4,
             "1\ta\tb\tNEUTRAL\t3.0",
-            "expected the relatedness score, which is a num",
+            "expected 5 columns .* a relatedness score from 1 to 5",
         ),
         (
             "SICK-R",
             "SICK/SICK_trial.txt",
             4,
             "1\ta\tb\t5.5\tNEUTRAL",
-            "expected a relatedness score from 1 to 5, found",
+            "expected 5 columns .* a relatedness score from 1 to 5",
         ),
         (
             "SICK-E",
             "SICK/SICK_trial.txt",
             4,
             "1\ta\tb\t3.0\tneutral",
-            "expected CONTRADICTION, NEUTRAL, ENTAILMENT, f",
+            "expected 5 columns .* CONTRADICTION, NEUTRAL, ENTAILMENT in",
         ),
         (
             "SICK-E",
             "SICK/SICK_trial.txt",
             4,
             "1\ta\t \t3.0\tNEUTRAL",
-            "expected a sentence in the second sentence's c",
+            "expected a sentence in the second sentence's pl",
         ),
     ],
 )
