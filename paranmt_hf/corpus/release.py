@@ -246,6 +246,14 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
     return files
 
 
+def checked_files(folder: Path, config: str = "default") -> list[Path]:
+    """List the Parquet files of one config of a release, in order, checked against its record if it has one."""
+    files = release_files(folder, config)
+    if (folder / RELEASE_RECORD).is_file():
+        read_record(folder, [config])
+    return files
+
+
 def read_record(folder: Path, configs: Collection[str] | None = None) -> ReleaseRecord:
     """Read a release's `build.json`, and check the files of `configs` (all if left out) against it."""
     record = ReleaseRecord.parse(folder, str(folder))

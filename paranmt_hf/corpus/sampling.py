@@ -15,7 +15,7 @@ from paranmt_hf.corpus.bitext.lines import existing
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report
 from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
-from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, release_files
+from paranmt_hf.corpus.release import FOLDERS, checked_files, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import check_inside
@@ -92,7 +92,7 @@ def open_corpus(
     path = Path(path).expanduser()
     wanted = EXTRAS if by_origin else EXTRAS[:1]
     if path.is_dir() and ((path / RELEASE_RECORD).is_file() or (path / FOLDERS["default"]).is_dir()):
-        files = release_files(path)
+        files = checked_files(path)
         check_inside(path, files)
         found = tuple(name for name in wanted if name in _schema(files[0]).names)
         return Corpus(path, found, language=_language_of(path), _files=tuple(files), _side=side)

@@ -14,7 +14,7 @@ from paranmt_hf.corpus.bitext.columns import decode, normalise
 from paranmt_hf.corpus.bitext.inputs import HubDataset
 from paranmt_hf.corpus.bitext.readers import AlignedText, LineFiles, ParquetFiles, Reader, Report
 from paranmt_hf.corpus.pairs import SIDES
-from paranmt_hf.corpus.release import fetch_release, release_files
+from paranmt_hf.corpus.release import checked_files, fetch_release
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_regular
@@ -39,7 +39,7 @@ class SentenceFile:
         if self.path.is_dir():
             if column not in (None, *SIDES):
                 raise InputError(f"{self.path}: a release has the sides {' and '.join(SIDES)}, not {column!r}")
-            return ParquetFiles(release_files(self.path), {"sentence": column or SIDES[0]})
+            return ParquetFiles(checked_files(self.path), {"sentence": column or SIDES[0]})
         if self.path.suffix == ".parquet" and self.path.exists():
             return ParquetFiles([self.path], {"sentence": column or _only_text(self.path)})
         if column is not None:

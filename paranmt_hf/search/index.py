@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +17,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, encoded, holds_vectors, store_vectors
 from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.util.files import checksum
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Advanced, Count, Range
@@ -24,6 +26,8 @@ from paranmt_hf.util.settings import Advanced, Count, Range
 MAX_EXACT_SENTENCES = 1_000_000
 PROBES = 32
 REVISION_CHARACTERS = 19
+# Up to this size the checksums of all files are checked when an index is opened, which takes about two seconds.
+CHECKED_BYTES = 2_000_000_000
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class IndexRecord(Record):
         sentences: Number of distinct sentences.
         lines: Number of sentences, copies included.
         dropped: Number of lines of the corpus that are not in it, by reason.
-        files: Its files and their sizes in bytes.
+        files: Size in bytes and SHA-256 of each of its files, by name.
     """
 
     FILE: ClassVar[str] = "index.json"
@@ -60,16 +64,22 @@ class IndexRecord(Record):
     sentences: int
     lines: int
     dropped: dict[str, int] = field(default_factory=dict)
-    files: dict[str, int] = field(default_factory=dict)
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    @classmethod
-    def read(cls, folder: str | Path) -> Self:
-        """Read the record of an index, and check that its files are complete."""
-        record, folder = super().read(folder), Path(folder)
-        for name, size in record.files.items():
-            if Path(name).name != name or not (folder / name).is_file() or (folder / name).stat().st_size != size:
-                raise InputError(f"{folder / name} is missing or not of its size; make the index again")
-        return record
+
+def read_index(folder: Path, most: float = math.inf) -> IndexRecord:
+    """Read the record of an index, and check that its files are those that were written.
+
+    Of an index of more bytes than `most` only the sizes of files are checked.
+    """
+    record = IndexRecord.read(folder)
+    whole = sum(size for size, _ in record.files.values()) <= most
+    for name, (size, digest) in record.files.items():
+        path = folder / name
+        present = Path(name).name == name and path.is_file() and path.stat().st_size == size
+        if not present or (whole and checksum(path) != digest):
+            raise InputError(f"{path} is missing or not the file that was written; make the index again", path=path)
+    return record
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,7 @@ class SentenceIndex(Result[IndexRecord]):
                 sentences=counted.items,
                 lines=counted.lines,
                 dropped=counted.dropped,
-                files={path.name: path.stat().st_size for path in present},
+                files={path.name: (path.stat().st_size, checksum(path)) for path in present},
                 **made_with("numpy", "torch"),
             )
 
@@ -138,6 +148,7 @@ class SentenceIndex(Result[IndexRecord]):
             result=cls,
             command="search index",
             holds=holds_vectors,
+            read=read_index,
             keep_result=True,
         )
 
@@ -150,7 +161,7 @@ class SentenceIndex(Result[IndexRecord]):
             encoder: Encodes the queries; the encoder that made the index if none is named.
         """
         folder = Path(folder).expanduser()
-        record = IndexRecord.read(folder)
+        record = read_index(folder, CHECKED_BYTES)
         made, chosen = record.settings.encoder, record.load if encoder is None else NamedEncoder.of(encoder)
         if chosen.identity["revision"] != made["revision"]:
             names = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,8 +105,7 @@ def write_sentences(batches: Iterable[Batch], folder: Path, *, copies: bool) -> 
     for file in files.values():
         file.close()
     items = np.arange(count) if copies else _distinct(folder, count)
-    with writing(folder / ITEMS):
-        (folder / ITEMS).write_bytes(items.astype(np.int64).tobytes())
+    write_bytes(folder / ITEMS, items.astype(np.int64).tobytes())
     (folder / HASHES).unlink()
     return Counted(count, len(items))
 
@@ -239,7 +239,9 @@ def _write_block(path: Path, block: np.ndarray, start: int, rows: int) -> None:
         file.seek(HEADER_BYTES + start * block.shape[1] * block.itemsize)
         file.truncate()
         file.write(block.tobytes())
+        # Else a power cut could leave fewer vectors than are counted next to the file.
         file.flush()
+        os.fsync(file.fileno())
 
 
 def header(shape: tuple[int, int], kind: np.dtype) -> bytes:

@@ -220,9 +220,10 @@ class ChecksummedFile:
         self._digest.update(content)
 
     def close(self) -> str:
-        """Close the file; returns the checksum."""
-        with writing(self._path):
-            self._file.close()
+        """Close the file when it is on the disk; returns the checksum."""
+        with writing(self._path), self._file:
+            self._file.flush()
+            os.fsync(self._file.fileno())
         return self._digest.hexdigest()
 
 

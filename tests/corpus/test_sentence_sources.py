@@ -6,8 +6,10 @@ import pytest
 
 from paranmt_hf.corpus import sentences as module
 from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import release_files
-from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.corpus.sampling import open_corpus
+from paranmt_hf.corpus.sentences import SentenceFile, SentenceSources
 from paranmt_hf.errors import InputError
 
 
@@ -27,6 +29,18 @@ def test_source_after_source_and_side_after_side(tmp_path):
     assert sources.names == ["text.txt", "pairs.parquet", "lines.parquet"]
     assert len(sources.identity) == 4
     assert sentences(SentenceSources([tmp_path / "pairs.parquet"], ["translation"]))[0] == ["c", "d"]
+
+
+@pytest.mark.parametrize("read", [SentenceFile, lambda path: SentenceSources([path]), open_corpus])
+def test_a_release_that_was_edited_is_refused(release, read):
+    """As what reads pairs refuses it; without a record nobody knows how it was."""
+    read(release)
+    path = release_files(release)[0]
+    pq.write_table(pq.read_table(path).slice(1), path)
+    with pytest.raises(InputError, match="is missing or not the file that was written"):
+        read(release)
+    (release / RELEASE_RECORD).unlink()
+    read(release)
 
 
 def test_release_on_the_hub(release, monkeypatch):

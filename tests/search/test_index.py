@@ -11,9 +11,10 @@ from paranmt_hf.cli import main
 from paranmt_hf.corpus.sentences import SentenceFile
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.search import indexed_vectors, storage
+from paranmt_hf.search import index, indexed_vectors, storage
 from paranmt_hf.search.index import SentenceIndex
 from paranmt_hf.search.indexed_vectors import IndexConfig
+from paranmt_hf.util.files import checksum
 from tests.cli.commands import fails
 
 WORDS = "red green blue one two three sun moon star cat dog bird".split()
@@ -130,12 +131,27 @@ def test_an_index_of_another_encoder_is_refused(corpus):
         opened(corpus / "index")
 
 
-def test_damage_is_named(corpus):
+def test_damage_is_named(corpus, monkeypatch):
     build(corpus)
-    with (corpus / "index" / "text.bin").open("ab") as file:
-        file.write(b"more")
-    with pytest.raises(InputError, match=r"text.bin is missing or not of its size; make the index again"):
+    text = corpus / "index" / "text.bin"
+    whole = text.read_bytes()
+    longer, other = whole + b"more", whole.replace(b"red", b"rod", 1)
+    for content in (longer, other):
+        text.write_bytes(content)
+        for read in (lambda: opened(corpus / "index"), lambda: build(corpus)):
+            with pytest.raises(InputError, match="is missing or not the file that was written"):
+                read()
+    # Of a large index the sizes are checked, and the rest by the command that makes it.
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "CHECKED_BYTES", 10)
         opened(corpus / "index")
+        with pytest.raises(InputError):
+            build(corpus)
+        text.write_bytes(longer)
+        with pytest.raises(InputError) as refused:
+            opened(corpus / "index")
+        assert refused.value.path == text
+    text.write_bytes(whole)
     record = json.loads((corpus / "index" / "index.json").read_text())
     for change, message in (
         ({"settings": {}}, "index.json is damaged: it has no 'settings.corpus'"),
@@ -149,9 +165,9 @@ def test_damage_is_named(corpus):
     later = {**record, "files": {}, "load": {**record["load"], "x": ""}}
     (corpus / "index" / "index.json").write_text(json.dumps(later))
     assert opened(corpus / "index").record.lines == record["lines"]
-    record["files"] = {"../vectors.txt": 3}
+    record["files"] = {"../vectors.txt": [1, "0"]}
     (corpus / "index" / "index.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match="is missing or not of its size"):
+    with pytest.raises(InputError, match="is missing or not the file that was written"):
         opened(corpus / "index")
     with pytest.raises(InputError, match="holds no index.json; expected an index"):
         opened(corpus)
@@ -179,10 +195,13 @@ def overwrite(path, number, value):
         ("sorted.npy", 16, 0x7F800000, "index is damaged: a vector holds a number that is not finite"),
     ],
 )
-def test_bytes_that_a_disk_has_lost(corpus, name, number, value, message):
+def test_bytes_that_do_not_fit_together(corpus, name, number, value, message):
+    """In an index whose record says that they are right."""
     build(corpus, config=IndexConfig(lists=2))
-    file = corpus / "index" / name
+    file, about = corpus / "index" / name, corpus / "index" / "index.json"
     overwrite(file, number if number >= 0 else file.stat().st_size // 8 + number, value)
+    record = json.loads(about.read_text())
+    about.write_text(json.dumps({**record, "files": {**record["files"], name: [file.stat().st_size, checksum(file)]}}))
     with pytest.raises(InputError, match=message):
         opened(corpus / "index").search(sentences(200), top=200)
 

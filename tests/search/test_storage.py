@@ -1,6 +1,7 @@
 """Sentences and vectors on disk."""
 
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +55,16 @@ def test_equal_hashes_are_no_proof(tmp_path, monkeypatch):
     # All are compared with the first, so a copy of it is found, and other sentences are kept, copies or not.
     write_sentences(batches(["a", "b", "a", "c"]), tmp_path, copies=False)
     assert StoredSentences(tmp_path).take(np.arange(3)).to_pylist() == ["a", "b", "c"]
+
+
+def test_vectors_are_on_the_disk_before_they_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "BLOCK_ROWS", 4)
+    synced, fsync, count = [], os.fsync, storage.write_bytes
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), fsync(file)))
+    monkeypatch.setattr(storage, "write_bytes", lambda path, text: (synced.append("counted"), count(path, text)))
+    write_encoded(tmp_path, 7, lambda start, stop: np.ones((stop - start, 2), np.float32), "float32")
+    vectors = (tmp_path / "vectors.npy").stat().st_ino
+    assert [each for each in synced if each in (vectors, "counted")] == [vectors, "counted"] * 2
 
 
 @pytest.mark.parametrize(("precision", "gap"), [("float32", 0), ("float16", 1e-3)])

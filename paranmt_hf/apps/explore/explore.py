@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from paranmt_hf.apps.explore.explorer import PAGE_ROWS, Explorer, View
-from paranmt_hf.corpus.release import read_tables, release_files
+from paranmt_hf.corpus.record import ReleaseRecord
+from paranmt_hf.corpus.release import checked_files, read_tables
 from paranmt_hf.corpus.release_card import described_columns
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
@@ -72,18 +73,29 @@ def explore(
     """
     require("starlette", "explore")
     require("uvicorn", "explore")
-    neighbours = _index_neighbours(index) if index is not None else None
+    neighbours = _index_neighbours(index, Path(folder)) if index is not None else None
     with listen(port) as listening, Explorer(Path(folder), config=subset) as explorer:
         token = new_token()
         opened(f"open {address(listening, token)}\nCtrl-C ends it")
         serve(explore_app(explorer, folder=folder, neighbours=neighbours), listening, token)
 
 
-def _index_neighbours(folder: str | Path) -> Neighbours:
+def _index_neighbours(folder: str | Path, release: Path) -> Neighbours:
+    """Open an index of a release."""
     # Without an index there is no need of an encoder, nor of torch.
     from paranmt_hf.search.index import SentenceIndex
 
     index = SentenceIndex.from_pretrained(folder)
+    files = ReleaseRecord.parse(release, str(release)).configs["default"].files
+    indexed = index.record.settings.corpus.get("files")
+    # That of a text file is no list.
+    found = [file.get("sha256") for file in indexed if isinstance(file, dict)] if isinstance(indexed, list) else None
+    if found != list(files.values()):
+        raise InputError(
+            f"{folder} is an index of other text than {release}; make one of it with `paranmt search index`",
+            option="index",
+            path=Path(folder),
+        )
 
     def nearest(sentence: str, count: int) -> list[tuple[str, float]]:
         return [(hit.sentence, hit.cosine) for hit in index.search([sentence], top=count)[0]]
@@ -201,7 +213,7 @@ def write_report(
     with Explorer(folder) as explorer:
         sample = [
             row
-            for table in read_tables(release_files(folder, "sample"), explorer.record.columns)
+            for table in read_tables(checked_files(folder, "sample"), explorer.record.columns)
             for row in table.to_pylist()
         ]
         found: dict[str, Any] = {

@@ -1,12 +1,14 @@
 import json
 import re
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from starlette.testclient import TestClient
 
 from paranmt_hf.apps.explore.explore import FILES, _report_neighbours, explore, explore_app, summary_of, write_report
 from paranmt_hf.apps.explore.explorer import Explorer
-from paranmt_hf.corpus.release import read_record
+from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.errors import InputError
 
 
@@ -120,7 +122,9 @@ def test_neighbours_come_from_an_index(made, tmp_path):
 
     SentenceIndex.build(made, tmp_path / "index")
     with Explorer(made) as explorer:
-        client = TestClient(explore_app(explorer, folder="corpus", neighbours=_index_neighbours(tmp_path / "index")))
+        client = TestClient(
+            explore_app(explorer, folder="corpus", neighbours=_index_neighbours(tmp_path / "index", made))
+        )
         reference = client.get("/api/rows").json()["rows"][0]["reference"]
         found = client.get("/api/neighbours", params={"sentence": reference}).json()["neighbours"]
         assert client.get("/api/summary").json()["ask_any"]
@@ -130,3 +134,17 @@ def test_neighbours_come_from_an_index(made, tmp_path):
     assert cosines == sorted(cosines, reverse=True)
     with pytest.raises(InputError, match="holds no index.json; expected an index"):
         explore(made, index=tmp_path)
+
+
+def test_an_index_of_other_text_is_refused(made, tmp_path):
+    """Also of one side of the release as a text file."""
+    from paranmt_hf.search.index import SentenceIndex
+
+    references = pq.read_table(release_files(made)[0])["reference"].to_pylist()
+    (tmp_path / "text").write_text("\n".join(references), encoding="utf8")
+    pq.write_table(pa.table({"reference": references[1:]}), tmp_path / "text.parquet")
+    for name in ("text", "text.parquet"):
+        SentenceIndex.build(tmp_path / name, tmp_path / f"{name}.index")
+        with pytest.raises(InputError) as refused:
+            explore(made, index=tmp_path / f"{name}.index")
+        assert (refused.value.option, refused.value.path) == ("index", tmp_path / f"{name}.index")
