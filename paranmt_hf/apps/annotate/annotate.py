@@ -7,7 +7,6 @@ neither score nor range nor number in the corpus is shown.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -34,6 +33,7 @@ from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
+from paranmt_hf.util.records import from_json
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Writes
 
@@ -46,9 +46,6 @@ logger = logging.getLogger(__name__)
 PAGE = Path(__file__).parents[2] / "assets" / "annotate"
 FILES = {"/": "annotate.html", "/annotate.css": "annotate.css", "/annotate.js": "annotate.js"}
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-# Bytes of an answer; a note of 2,000 characters takes at most 24,000.
-BODY_BYTES = 30_000
-KEYS = {"annotator", "strength", "fluency", "skipped", "note", "revision"}
 
 
 class SampledPairs(Result[AnnotationSample]):
@@ -142,24 +139,24 @@ def serve_annotation(
     names = [annotator_name(name) for name in annotators]
     if len({name.casefold() for name in names}) < len(names):
         raise InputError(f"annotators must be different, were {', '.join(names)}", option="annotators")
-    with AnswerStore(Path(folder) / ANSWERS_FILE, sample) as store:
-        app, token = annotation_app(sample, store, names), new_token()
-        with listen(port) as listening:
-            for name in names:
-                announce(f"{name}: {address(listening, token, annotator=name)}")
-            if not names:
-                announce(f"open {address(listening, token)}")
-            # Ctrl-C is the intended way to stop the page.
-            with suppress(KeyboardInterrupt):
-                serve(app, listening, token)
-        return Annotators({name: progress_of(found, len(sample.items)) for name, found in store.answers().items()})
+    store = AnswerStore(Path(folder) / ANSWERS_FILE, sample)
+    app, token = annotation_app(sample, store, names), new_token()
+    with listen(port) as listening:
+        for name in names:
+            announce(f"{name}: {address(listening, token, annotator=name)}")
+        if not names:
+            announce(f"open {address(listening, token)}")
+        # Ctrl-C is the intended way to stop the page.
+        with suppress(KeyboardInterrupt):
+            serve(app, listening, token)
+    return Annotators({name: progress_of(found, len(sample.items)) for name, found in store.answers().items()})
 
 
-def _answers(folder: str | Path) -> tuple[AnnotationSample, AnswerStore]:
+def _answers(folder: str | Path) -> tuple[AnnotationSample, dict[str, dict[int, Rating]]]:
     sample, path = AnnotationSample.read(folder), Path(folder) / ANSWERS_FILE
     if not path.is_file():
         raise InputError(f"nobody has rated a pair of {folder} yet; `paranmt annotate serve {folder}` shows them")
-    return sample, AnswerStore(path, sample)
+    return sample, AnswerStore(path, sample).answers()
 
 
 def summarise_annotation(folder: str | Path, *, picture: Annotated[Path | None, Writes] = None) -> AnnotationTable:
@@ -171,9 +168,7 @@ def summarise_annotation(folder: str | Path, *, picture: Annotated[Path | None, 
     """
     if picture is not None:
         result_file(picture, [".png", ".svg", ".pdf"], option="picture")
-    sample, store = _answers(folder)
-    with store:
-        table = annotation_table(sample, store.answers())
+    table = annotation_table(*_answers(folder))
     if picture is not None:
         with replacing(picture.resolve()) as aside:
             plot_table(table, aside, picture.suffix.lower()[1:])
@@ -199,9 +194,7 @@ def export_annotation(folder: str | Path, out: Annotated[str | Path, Writes]) ->
         folder: Folder of a sample.
         out: The CSV file.
     """
-    sample, store = _answers(folder)
-    with store:
-        answers = store.answers()
+    sample, answers = _answers(folder)
     file = result_file(out)
     with replacing(file) as aside:
         aside.write_text(to_csv(sample, answers), encoding="utf8", newline="")
@@ -220,8 +213,8 @@ def import_annotation(folder: str | Path, file: str | Path, *, replace: bool = F
     """
     sample = AnnotationSample.read(folder)
     answers = read_csv(Path(file), sample)
-    with AnswerStore(Path(folder) / ANSWERS_FILE, sample) as store:
-        return add_answers(store, answers, Path(file), replace_others=replace)
+    store = AnswerStore(Path(folder) / ANSWERS_FILE, sample)
+    return add_answers(store, answers, Path(file), replace_others=replace)
 
 
 def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]]:
@@ -273,7 +266,7 @@ class _Pages:
 
     async def items(self, request: Request) -> Response:
         name = self._name(request.query_params.get("annotator"))
-        answers = self.store.answers(name).get(name, {})
+        answers = self.store.answers().get(name, {})
         shown = []
         for number, turned in presented(self.sample, name):
             item = self.sample.items[number]
@@ -285,10 +278,14 @@ class _Pages:
         return _json({"annotator": name, "items": shown})
 
     async def answer(self, request: Request) -> Response:
-        values = await _body(request)
-        name = self._name(values.pop("annotator"))
         try:
-            stored = self.store.put(name, request.path_params["item"], Rating(**values))
+            values = await request.json()
+        except ValueError:
+            raise InputError("an answer must be JSON") from None
+        rating = from_json(Rating, values, "an answer")
+        name = self._name(values.get("annotator"))
+        try:
+            stored = self.store.put(name, request.path_params["item"], rating)
         except Outdated as error:
             return _json({"error": str(error), **_shown(error.stored)}, status=409)
         return _json(_shown(stored))
@@ -307,24 +304,6 @@ def _shown(answer: Rating) -> dict[str, Any]:
     values = asdict(answer)
     del values["changed"]
     return {"answer": values}
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    """Read an answer: a JSON object with exactly its keys."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise InputError("an answer must be sent as application/json")
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > BODY_BYTES:
-            raise InputError(f"an answer has at most {BODY_BYTES:,} bytes")
-    try:
-        values = json.loads(body)
-    except (ValueError, RecursionError):
-        raise InputError("an answer must be JSON") from None
-    if not isinstance(values, dict) or values.keys() != KEYS:
-        raise InputError(f"an answer must be an object with {', '.join(sorted(KEYS))}")
-    return values
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

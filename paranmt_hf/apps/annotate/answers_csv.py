@@ -6,13 +6,13 @@ import csv
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 
-from paranmt_hf.apps.annotate.answers import PARAPHRASE, AnswerStore, Outdated, Rating, annotator_name
+from paranmt_hf.apps.annotate.answers import AnswerStore, Outdated, Rating, annotator_name
 from paranmt_hf.apps.annotate.sample import AnnotationSample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import read_text
+from paranmt_hf.util.settings import read_value
 
 # Digits of the checksum that say which sample a line belongs to.
 DIGITS = 16
@@ -78,89 +78,53 @@ def read_csv(path: Path, sample: AnnotationSample) -> list[tuple[str, int, Ratin
         raise InputError(f"cannot read {path}: {error.strerror or error}; expected answers as CSV") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8; save it as CSV in UTF-8") from None
-    first_line = text.partition("\n")[0]
     # Spreadsheets of countries with a decimal comma write semicolons.
-    delimiter = max(",;\t", key=first_line.count)
+    delimiter = max(",;\t", key=text.partition("\n")[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     found: list[tuple[str, int, Rating]] = []
     lines: dict[tuple[str, int], int] = {}
+    number = 1
     try:
         header = [name.strip().lower() for name in next(reader, [])]
         if missing := [name for name in NEEDED if name not in header]:
-            raise InputError(
-                f"{path}, line 1: no column {', '.join(missing)}; expected a header with {', '.join(NEEDED)}"
-            )
+            raise InputError(f"no column {', '.join(missing)}; expected a header with {', '.join(NEEDED)}")
         before = reader.line_num
         for cells in reader:
             number, before = before + 1, reader.line_num
             if not any(cells):
                 continue
             if len(cells) != len(header):
-                raise InputError(f"{path}, line {number}: expected {len(header)} cells, found {len(cells)}")
-            name, item, answer = _Line(path, number, dict(zip(header, cells, strict=True)), sample).parse()
+                raise InputError(f"expected {len(header)} cells, found {len(cells)}")
+            name, item, answer = _answer(dict(zip(header, cells, strict=True)), sample)
             if answer.said == NOTHING:
                 continue
             if (double := lines.setdefault((name.casefold(), item), number)) != number:
-                raise InputError(f"{path}, line {number}: {name} answers item {item} already in line {double}")
+                raise InputError(f"{name} answers item {item} already in line {double}")
             found.append((name, item, answer))
     except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: this is not a CSV file ({error})") from None
+        raise InputError(f"{path}, line {reader.line_num}: this is not a CSV file ({error})", path=path) from None
+    except InputError as error:
+        raise InputError(f"{path}, line {number}: {error}", path=path) from None
     return found
 
 
-class _Line:
-    """The cells of one line by column."""
-
-    def __init__(self, path: Path, number: int, cells: Mapping[str, str], sample: AnnotationSample) -> None:
-        self.path, self.number, self.cells, self.sample = path, number, cells, sample
-
-    def parse(self) -> tuple[str, int, Rating]:
-        mark = sample_mark(self.sample)
-        if self._cell("sample").lower() != mark:
-            raise self._wrong("sample", f"{mark}, for answers to another sample do not fit")
-        item = self._number("item", 0, len(self.sample.items) - 1)
-        if item is None:
-            raise self._wrong("item", "the index of a pair")
-        strength, fluency = self._number("strength", 0, 5), self._number("fluency", 1, 3)
-        skipped = self._choice("skipped", {"": False, "no": False, "yes": True})
-        folded = self._number("paraphrase", 1, 3)
-        if folded is not None and (strength is None or PARAPHRASE[strength] != folded):
-            raise self._wrong("paraphrase", "nothing" if strength is None else f"{PARAPHRASE[strength]}, as strength")
-        changed = self._cell("changed")
-        if changed:
-            try:
-                datetime.fromisoformat(changed)
-            except ValueError:
-                raise self._wrong("changed", "a time such as 2026-11-22T10:00:00+00:00") from None
-        note = self.cells.get("note", "").replace("\r\n", "\n")
-        note = note[1:] if note.startswith("'") else note
-        try:
-            answer = Rating(strength, fluency, skipped, note, changed=changed)
-            return annotator_name(self._cell("annotator")), item, answer
-        except InputError as error:
-            raise InputError(f"{self.path}, line {self.number}: {error}") from None
-
-    def _cell(self, column: str) -> str:
-        return self.cells.get(column, "").strip()
-
-    def _number(self, column: str, low: int, high: int) -> int | None:
-        text = self._cell(column)
-        if not text:
-            return None
-        if not (text.isascii() and text.isdigit() and len(text) < 10 and low <= int(text) <= high):
-            raise self._wrong(column, f"a whole number from {low} to {high}, or nothing")
-        return int(text)
-
-    def _choice(self, column: str, choices: Mapping[str, bool]) -> bool:
-        text = self._cell(column).lower()
-        if text not in choices:
-            raise self._wrong(column, "yes or nothing")
-        return choices[text]
-
-    def _wrong(self, column: str, expected: str) -> InputError:
-        found = self._cell(column)
-        shown = repr(found if len(found) <= 60 else f"{found[:60]}...") if found else "nothing"
-        return InputError(f"{self.path}, line {self.number}, column {column}: expected {expected}, found {shown}")
+def _answer(cells: Mapping[str, str], sample: AnnotationSample) -> tuple[str, int, Rating]:
+    """Read the cells of one line, by column."""
+    note = cells.get("note", "").replace("\r\n", "\n").removeprefix("'")
+    cells = {name: cell.strip() for name, cell in cells.items()}
+    mark, item = sample_mark(sample), cells["item"]
+    if cells["sample"].lower() != mark:
+        raise InputError(f"sample must be {mark}, was {cells['sample']!r}; answers to another sample do not fit")
+    if not item.isdecimal() or int(item) >= len(sample.items):
+        raise InputError(f"item must be from 0 to {len(sample.items) - 1}, was {item!r}")
+    labels = {name: read_value(Rating, name, cells[name] or None) for name in ("strength", "fluency")}
+    skipped = {"": False, "no": False, "yes": True}.get(cells.get("skipped", "").lower())
+    if skipped is None:
+        raise InputError(f"skipped must be yes or nothing, was {cells['skipped']!r}")
+    answer = Rating(**labels, skipped=skipped, note=note, changed=cells.get("changed", ""))
+    if (folded := cells.get("paraphrase")) and folded != str(answer.paraphrase):
+        raise InputError(f"paraphrase must be {answer.paraphrase}, as strength says, was {folded!r}")
+    return annotator_name(cells["annotator"]), int(item), answer
 
 
 def add_answers(
@@ -197,10 +161,5 @@ def add_answers(
 def _said(answer: Rating) -> str:
     if answer.skipped:
         return "skipped"
-    return f"strength {_or_none(answer.strength)}, fluency {_or_none(answer.fluency)}" + (
-        ", a note" if answer.note else ""
-    )
-
-
-def _or_none(label: int | None) -> str:
-    return "none" if label is None else str(label)
+    strength, fluency = ("none" if label is None else label for label in (answer.strength, answer.fluency))
+    return f"strength {strength}, fluency {fluency}" + (", a note" if answer.note else "")

@@ -36,10 +36,10 @@ def judged(release, tmp_path):
 def rated(judged):
     """The same, rated by two."""
     sample = AnnotationSample.read(judged)
-    with AnswerStore(judged / "answers.db", sample) as store:
-        for number, item in enumerate(sample.items):
-            store.put("Ada", number, Rating(2 * item.range + 1, 3))
-            store.put("Grace", number, Rating(2 * item.range, 2))
+    store = AnswerStore(judged / "answers.json", sample)
+    for number, item in enumerate(sample.items):
+        store.put("Ada", number, Rating(2 * item.range + 1, 3))
+        store.put("Grace", number, Rating(2 * item.range, 2))
     return judged
 
 
@@ -114,7 +114,7 @@ def test_bad_input(release, judged, tmp_path, capsys):
     fails(capsys, ["annotate", "sample", tmp_path / "no", "--out", tmp_path / "out"], "is not a folder")
     fails(capsys, ["annotate", "table", judged], "nobody has rated a pair of", "paranmt annotate serve")
     fails(capsys, ["annotate", "export", judged, "--out", tmp_path / "a.csv"], "nobody has rated a pair of")
-    assert not (judged / "answers.db").exists()
+    assert not (judged / "answers.json").exists()
     fails(capsys, ["annotate", "table", tmp_path], "holds no sample.json")
     fails(capsys, ["annotate", "import", judged, tmp_path / "a.csv"], "cannot read", "expected answers as CSV")
     with socket.socket() as taken:
@@ -170,8 +170,8 @@ def test_a_kill_loses_nothing_that_was_confirmed(judged, confirmed):
         process.wait()
         person.join()
     assert len(stored) >= confirmed
-    with AnswerStore(judged / "answers.db", AnnotationSample.read(judged)) as store:
-        found = [(name, item) for name, items in store.answers().items() for item in items]
+    store = AnswerStore(judged / "answers.json", AnnotationSample.read(judged))
+    found = [(name, item) for name, items in store.answers().items() for item in items]
     # The last one may have been stored and not been confirmed.
     assert set(stored) <= set(found) and len(found) <= len(stored) + 1
 

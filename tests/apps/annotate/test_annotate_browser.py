@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 
 import pytest
+from filelock import FileLock
 
 from paranmt_hf.apps.annotate.annotate import annotation_app, presented, sample_for_annotation
 from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
@@ -35,7 +36,8 @@ def page(judged):
     """The sample, its store, and the address of the page."""
     sample = AnnotationSample.read(judged)
     token = new_token()
-    with AnswerStore(judged / "answers.db", sample) as store, listen(0) as listening:
+    store = AnswerStore(judged / "answers.json", sample)
+    with listen(0) as listening:
         app = guarded(annotation_app(sample, store), token, listening.getsockname()[1])
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
@@ -108,7 +110,7 @@ def person(browser, page):
 
 
 def stored(store, name):
-    return defaultdict(Rating, store.answers(name).get(name, {}))
+    return defaultdict(Rating, store.answers().get(name, {}))
 
 
 def test_a_whole_sample_with_keys_only(page, person):
@@ -193,11 +195,9 @@ def test_a_note_that_is_begun_while_an_answer_is_on_its_way(page, person, judged
     ada.at(1)
     ada.press("5")
     wait(lambda: ada.text("state") == "one of two answers stored")
-    with AnswerStore(judged / "answers.db", sample) as other:
-        # The answer waits, as on a slow line.
-        other._connection.execute("BEGIN IMMEDIATE")
+    # The answer waits, as on a slow line.
+    with FileLock(judged / ".answers.json.lock"):
         ada.press("3", "n", "so")
-        other._connection.execute("ROLLBACK")
     wait(lambda: ada.text("state").startswith("stored"))
     ada.press(" so", webdriver.Keys.ESCAPE)
     wait(lambda: ada.text("state") == "stored, note stored")
@@ -254,18 +254,16 @@ def test_one_person_in_two_windows(page, person):
     assert stored(store, "Ada")[presented(sample, "Ada")[0][0]].said == (0, 1, False, "")
 
 
-def test_what_is_not_stored_is_not_shown(page, person, judged):
+def test_what_is_not_stored_is_not_shown(page, person, judged, monkeypatch):
     sample, store, _ = page
     ada = person("Ada")
     ada.at(1)
-    with AnswerStore(judged / "answers.db", sample) as other:
-        other._connection.execute("BEGIN IMMEDIATE")
-        # As a full disk would: the program answers that it cannot.
-        store._connection.execute("PRAGMA busy_timeout = 10")
+    # As a full disk would: the program answers that it cannot.
+    monkeypatch.setattr("paranmt_hf.apps.annotate.answers.WAIT_SECONDS", 0.01)
+    with FileLock(judged / ".answers.json.lock"):
         ada.press("53")
         wait(lambda: ada.shown("alert"))
-        other._connection.execute("ROLLBACK")
-    assert "database is locked" in ada.text("alert")
+    assert "lock" in ada.text("alert")
     assert not ada.element("strength").find_elements("css selector", "[aria-pressed='true']")
     assert stored(store, "Ada") == {}
     # What was typed behind it was dropped, and now it works.

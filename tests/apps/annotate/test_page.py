@@ -1,5 +1,5 @@
 import asyncio
-import json
+import errno
 import re
 from collections import Counter
 
@@ -21,8 +21,7 @@ def sample(tmp_path):
 
 @pytest.fixture
 def store(sample, tmp_path):
-    with AnswerStore(tmp_path / "answers.db", sample) as opened:
-        yield opened
+    return AnswerStore(tmp_path / "answers.json", sample)
 
 
 @pytest.fixture
@@ -128,9 +127,9 @@ def test_another_window_was_faster(ask, store):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"strength": 6}, "strength must be from 0 to 5, or nothing, was 6"),
+        ({"strength": 6}, "strength must be from 0 to 5, was 6"),
         ({"annotator": None}, "the name of an annotator must have"),
-        ({"more": 1}, "an answer must be an object with annotator, fluency, note, revision, skipped, strength"),
+        ({"skipped": "no"}, "expected true or false under 'skipped'"),
     ],
 )
 def test_wrong_answers_are_refused(ask, store, values, message):
@@ -146,29 +145,24 @@ def test_wrong_requests_are_refused(ask, store):
         assert (answer.status_code, "the sample has the items 0 to 9" in answer.json()["error"]) == (400, True)
     assert ask("PUT", "/answers/-1", json=RATED).status_code == 404
     assert ask("POST", "/answers/1", json=RATED).status_code == 405
-    text = json.dumps(RATED).encode()
-    assert "as application/json" in ask("PUT", "/answers/1", content=text).json()["error"]
-    headers = {"content-type": "application/json"}
     for content, message in (
         (b"{", "an answer must be JSON"),
         (b"\xff", "an answer must be JSON"),
-        (b"[" * 20_000, "an answer must be JSON"),
-        (b"[]", "an answer must be an object"),
-        (b" " * 40_000, "an answer has at most 30,000 bytes"),
+        (b"[]", "expected an object"),
     ):
-        answer = ask("PUT", "/answers/1", content=content, headers=headers)
+        answer = ask("PUT", "/answers/1", content=content)
         assert (answer.status_code, message in answer.json()["error"]) == (400, True), content[:10]
     assert ask("GET", "/items").status_code == 400
     assert store.answers() == {}
 
 
-def test_a_full_disk_is_said(ask, store):
-    store.put("Ada", 0, Rating(1))
-    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
-    store._connection.execute(f"PRAGMA max_page_count = {pages}")
-    failed = [ask("PUT", f"/answers/{item}", json={**RATED, "note": "\u00fc" * 2000}) for item in range(1, 4)]
-    assert failed[-1].status_code == 503
-    assert "database or disk is full" in failed[-1].json()["error"]
+def test_a_full_disk_is_said(ask, store, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    failed = ask("PUT", "/answers/1", json=RATED)
+    assert failed.status_code == 503 and "No space left on device" in failed.json()["error"]
 
 
 def luminance(color):
