@@ -6,9 +6,8 @@ import errno
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
@@ -82,54 +81,36 @@ def guarded(app: App, token: str, port: int) -> App:
     request of another page that would change something: to cookies, another port of this computer is the same site;
     therefore the port is in the cookie's name.
     """
-    name, hosts = f"paranmt-{port}", {f"{HOST}:{port}".encode(), f"localhost:{port}".encode()}
+    from starlette.requests import Request
+    from starlette.responses import PlainTextResponse
 
-    def own(headers: dict[bytes, bytes]) -> bytes:
-        return b"http://" + headers[b"host"]
+    name, hosts = f"paranmt-{port}", (f"{HOST}:{port}", f"localhost:{port}")
 
     async def answer(scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        headers = dict(scope["headers"])
-        given = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"))).get("token")
-        if headers.get(b"host") not in hosts:
-            await _refuse(send, "this page is served to its own address only")
-        elif not (_equal(given, token) or _equal(_cookie(headers, name), token)):
-            await _refuse(send, "open the address that the command printed: it holds a token")
-        elif scope["method"] not in SAFE and headers.get(b"origin", own(headers)) != own(headers):
-            await _refuse(send, "only this page itself may change anything")
-        else:
-            cookie = f"{name}={token}; Path=/; HttpOnly; SameSite=Strict".encode()
+        request = Request(scope)
+        host, given = request.headers.get("host"), request.query_params.get("token")
+        shown = (given or "", request.cookies.get(name, ""))
+        refused = None
+        if host not in hosts:
+            refused = "this page is served to its own address only"
+        elif not any(secrets.compare_digest(each.encode(), token.encode()) for each in shown):
+            refused = "open the address that the command printed: it holds a token"
+        elif request.method not in SAFE and request.headers.get("origin", f"http://{host}") != f"http://{host}":
+            refused = "only this page itself may change anything"
+        if refused is not None:
+            await PlainTextResponse(f"{refused}\n", 403)(scope, receive, send)
+            return
+        cookie = f"{name}={token}; Path=/; HttpOnly; SameSite=Strict".encode()
 
-            async def send_guarded(message: Message) -> None:
-                if message["type"] == "http.response.start":
-                    message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
-                    if given is not None:
-                        message["headers"].append((b"set-cookie", cookie))
-                await send(message)
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
+                if given is not None:
+                    message["headers"].append((b"set-cookie", cookie))
+            await send(message)
 
-            await app(scope, receive, send_guarded)
+        await app(scope, receive, send_guarded)
 
     return answer
-
-
-def _equal(given: str | None, token: str) -> bool:
-    return given is not None and secrets.compare_digest(given.encode(), token.encode())
-
-
-def _cookie(headers: dict[bytes, bytes], name: str) -> str | None:
-    try:
-        found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(name)
-    except CookieError:
-        return None
-    return found.value if found else None
-
-
-async def _refuse(send: Send, reason: str) -> None:
-    start = {
-        "type": "http.response.start",
-        "status": 403,
-        "headers": [(b"content-type", b"text/plain; charset=utf-8")],
-    }
-    await send(start)
-    await send({"type": "http.response.body", "body": f"{reason}\n".encode()})
