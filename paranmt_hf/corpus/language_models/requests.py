@@ -7,8 +7,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -148,7 +149,7 @@ class _Stopped(Exception):
 
 
 class Asker:
-    """Requests a batch of answers with several threads, which end with the process even while they wait.
+    """Requests a batch of answers with several threads.
 
     Args:
         server: The server.
@@ -158,7 +159,6 @@ class Asker:
 
     def __init__(self, server: Server, config: LanguageModelConfig, limits: MinuteLimits) -> None:
         self._server, self._config, self._limits = server, config, limits
-        self._stop = threading.Event()
 
     def ask(self, prompts: Sequence[str]) -> Iterator[tuple[int, Answer]]:
         """Ask for answers.
@@ -170,66 +170,31 @@ class Asker:
             The index of a prompt and its answer, as they come. The next request begins only when the caller asks for
             the next answer: if it keeps each one, a kill loses at most `concurrency` of them.
         """
-        if not prompts:
-            return
-        tasks: SimpleQueue[int] = SimpleQueue()
-        results: SimpleQueue[tuple[int, Answer | Exception]] = SimpleQueue()
-        for index in range(len(prompts)):
-            tasks.put(index)
-        count = min(self._config.concurrency, len(prompts))
-        # One for each request in progress, or whose answer the caller has not handled yet.
-        places = threading.Semaphore(count)
+        stop, pool, waiting = threading.Event(), ThreadPoolExecutor(self._config.concurrency), enumerate(prompts)
 
-        def work() -> None:
-            while not tasks.empty():
-                places.acquire()
-                if self._stop.is_set():
-                    return
-                try:
-                    index = tasks.get_nowait()
-                except Empty:
-                    return  # Another thread took the last one.
-                try:
-                    results.put((index, self._answer(prompts[index])))
-                except _Stopped:
-                    return
-                except Exception as error:
-                    # Nothing more begins, not even here.
-                    self._stop.set()
-                    places.release(count)
-                    results.put((index, error))
+        def begin(count: int) -> dict[Future[Answer], int]:
+            return {pool.submit(self._answer, prompt, stop): index for index, prompt in islice(waiting, count)}
 
-        self._stop = threading.Event()
-        threads = [threading.Thread(target=work, daemon=True) for _ in range(count)]
-        for thread in threads:
-            thread.start()
+        running = begin(self._config.concurrency)
         try:
-            for _ in prompts:
-                index, result = results.get()
-                if isinstance(result, Exception):
-                    yield from self._under_way(threads, results)
-                    raise result
-                yield index, result
-                places.release()
+            while running:
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    answer = done.result()
+                    yield running.pop(done), answer
+                    running |= begin(1)
+        except Exception:
+            # Nothing more begins, but the answers to requests in progress may have been paid for.
+            stop.set()
+            for future, index in running.items():
+                if future.exception() is None:
+                    yield index, future.result()
+            raise
         finally:
-            # Threads that wait for a place end, too.
-            self._stop.set()
-            places.release(count)
+            stop.set()
+            pool.shutdown(wait=False)
 
-    def _under_way(
-        self, threads: Sequence[threading.Thread], results: SimpleQueue[tuple[int, Answer | Exception]]
-    ) -> Iterator[tuple[int, Answer]]:
-        """Yield the answers to requests in progress, which may have been paid for."""
-        for thread in threads:
-            thread.join()
-        while not results.empty():
-            index, result = results.get()
-            if not isinstance(result, Exception):
-                yield index, result
-
-    def _answer(self, prompt: str) -> Answer:
+    def _answer(self, prompt: str, stop: threading.Event) -> Answer:
         """Repeat a request until there is an answer."""
-        stop = self._stop
         for attempt in range(self._config.retries + 1):
             tokens = tokens_of(prompt) + tokens_of(prompt.rpartition("\n")[2])
             while (seconds := self._limits.begin(tokens)) > 0:
