@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.parsing.trees import Reading
-from paranmt_hf.text.tokens import Bags, TokenTable
+from paranmt_hf.text.tokens import Bags, PerToken
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing
 
@@ -117,48 +117,20 @@ def spread(values: np.ndarray, measure: str) -> Spread | None:
     return Spread(float(values.mean()), float(values.std()), len(values), histogram.tolist())
 
 
-class TokenIds:
-    """Maps the token ids of tables to permanent ids, which remain valid when the tokenizer's cache is cleared.
-
-    `index_of` holds the id of each token; with `grow`, a new token gets the next id, otherwise -1.
-    """
-
-    def __init__(self, index_of: dict[str, int], *, grow: bool) -> None:
-        self.index_of = index_of
-        self._grow = grow
-        self._tokens: Sequence[str] = ()
-        self._ids = np.empty(0, np.int32)
-
-    def of(self, table: TokenTable) -> np.ndarray:
-        """Ids of a table's tokens [token], int32."""
-        if table.vocabulary is not self._tokens:
-            self._tokens, self._ids = table.vocabulary, np.empty(0, np.int32)
-        index_of, new = self.index_of, table.vocabulary[len(self._ids) :]
-        if self._grow:
-            ids = [index_of.setdefault(token, len(index_of)) for token in new]
-        else:
-            ids = [index_of.get(token, -1) for token in new]
-        self._ids = np.concatenate([self._ids, np.array(ids, np.int32)])
-        return self._ids[table.ids]
-
-
 class Cutter:
-    """Splits sentences into bags of token ids; arguments as in `TokenIds`, and the language of the words."""
+    """Splits sentences of a language (ISO 639-1 code) into bags of token ids, which `ids` gives; -1 for no id."""
 
-    def __init__(self, index_of: dict[str, int], *, grow: bool, language: str = ENGLISH) -> None:
-        self._tokenizer, self._ids = word_tokenizer_for(language), TokenIds(index_of, grow=grow)
+    def __init__(self, ids: PerToken, language: str = ENGLISH) -> None:
+        self._tokenizer, self._ids = word_tokenizer_for(language), ids
 
     def cut(self, sentences: pa.Array | pa.ChunkedArray) -> Bags:
         """Split sentences [sentence]."""
-        rows, lengths = [], []
+        rows, lengths = [np.empty(0, np.int32)], [np.zeros(1, np.int64)]
         for start in range(0, len(sentences), SLICE):
             (table,) = self._tokenizer.tables(sentences.slice(start, SLICE))
-            rows.append(self._ids.of(table))
+            rows.append(self._ids.of(table)[table.ids])
             lengths.append(table.lengths)
-        offsets = np.zeros(len(sentences) + 1, np.int64)
-        if rows:
-            np.cumsum(np.concatenate(lengths), out=offsets[1:])
-        return Bags(np.concatenate([np.empty(0, np.int32), *rows]), offsets)
+        return Bags(np.concatenate(rows), np.cumsum(np.concatenate(lengths)))
 
 
 class DocumentFrequencies:

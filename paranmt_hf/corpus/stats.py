@@ -37,7 +37,7 @@ from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
-from paranmt_hf.text.tokens import Bags
+from paranmt_hf.text.tokens import Bags, CorpusIds, PerToken
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import result_file, write_result, writing
 from paranmt_hf.util.machine import visible_cores
@@ -211,7 +211,7 @@ def describe_corpora(
     drawn: list[_Drawn] = []
     for corpus, name, own in zip(opened, _names(opened), parsers, strict=True):
         drawn += sampler.draw(corpus, name, own)
-    figures, frequencies = _measure(drawn, sampler.index_of, background, language)
+    figures, frequencies = _measure(drawn, sampler.ids.id_of, background, language)
     found = CorpusStatistics(
         version=__version__,
         side=config.side,
@@ -314,8 +314,8 @@ class _Sampler:
     """Samples corpora, parses the sentences and splits them into tokens with ids shared by all corpora."""
 
     def __init__(self, config: StatsConfig, parsing: ParsingConfig, language: str, folder: Path | None) -> None:
-        self.index_of: dict[str, int] = {}
-        self._cutter = Cutter(self.index_of, grow=True, language=language)
+        self.ids = CorpusIds()
+        self._cutter = Cutter(self.ids, language)
         self._config, self._parsing, self._folder = config, parsing, folder
         self._files: set[str] = set()
 
@@ -390,7 +390,7 @@ def _measure(
 def _count(background: Corpus, index_of: dict[str, int], language: str) -> DocumentFrequencies:
     """Count the sentences of a text that contain each token; tokens outside all samples are ignored."""
     frequencies = DocumentFrequencies(len(index_of))
-    cutter = Cutter(index_of, grow=False, language=language)
+    cutter = Cutter(PerToken(lambda tokens: [index_of.get(token, -1) for token in tokens], np.int32), language)
     with Progress(f"count {background.path.name}") as progress:
         for batch in background.batches():
             frequencies.add(cutter.cut(batch["sentence"]))

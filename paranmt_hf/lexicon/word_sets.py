@@ -80,7 +80,7 @@ def write_word_sets(tables: Iterable[pa.Table], folder: Path, limit: int, langua
         with entries_path.open("wb") as entries_file, sizes_path.open("wb") as sizes_file:
             for table in tables:
                 sides = tokenizer.tables(table["reference"], table["translation"])
-                entries, sizes = distinct_words(sides, [numbers.of(side) for side in sides])
+                entries, sizes = distinct_words(sides, [numbers.of(side)[side.ids] for side in sides])
                 entries_file.write(entries.data)
                 sizes_file.write(sizes.data)
                 counts = _add(counts, entries, len(numbers.id_of))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, count, islice, pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import ArrayLike
 
 from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.fast_split import Pieces, cut_at_blanks, cut_column
@@ -237,29 +238,48 @@ def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
     return sums[table.offsets[1:]] - sums[table.offsets[:-1]]
 
 
-class TokenHashes:
-    """The hash of every token of a growing vocabulary."""
+class PerToken:
+    """A number for each token of a tokenizer's vocabulary, computed once.
 
-    def __init__(self) -> None:
-        self._tokens: Iterable[str] = ()
-        self._hashes = np.empty(0, np.uint64)
+    Args:
+        compute: Gives the numbers of some tokens [token].
+        kind: Type of the numbers.
+    """
+
+    def __init__(self, compute: Callable[[Sequence[str]], ArrayLike], kind: type[np.generic]) -> None:
+        self._compute, self._kind = compute, kind
+        self._tokens: Sequence[str] = ()
+        self._numbers = np.empty(0, kind)
 
     def of(self, table: TokenTable) -> np.ndarray:
-        """Hash of each token of a table's vocabulary [token], uint64."""
+        """Number of each token of a table's vocabulary [token]."""
+        # A tokenizer's vocabulary only grows, until the tokenizer starts a new one.
         if table.vocabulary is not self._tokens:
-            self._tokens, self._hashes = table.vocabulary, np.empty(0, np.uint64)
-        parts = [self._hashes]
-        # In slices: the digests of a large vocabulary as Python objects would take several times its own memory.
-        for start in range(len(self._hashes), len(table.vocabulary), SLICE):
-            new = table.vocabulary[start : start + SLICE]
-            digests = b"".join(hashlib.blake2b(token.encode(), digest_size=8).digest() for token in new)
-            parts.append(np.frombuffer(digests, np.uint64))
-        self._hashes = np.concatenate(parts)
-        return self._hashes
+            self._tokens, self._numbers = table.vocabulary, np.empty(0, self._kind)
+        if new := table.vocabulary[len(self._numbers) :]:
+            self._numbers = np.concatenate([self._numbers, np.asarray(self._compute(new), self._kind)])
+        return self._numbers
 
 
-class CorpusIds:
-    """Ids of the tokens of a whole corpus, in the order of their first occurrence.
+class TokenHashes(PerToken):
+    """The hash of every token, uint64."""
+
+    def __init__(self) -> None:
+        super().__init__(_hashes, np.uint64)
+
+
+def _hashes(tokens: Sequence[str]) -> np.ndarray:
+    parts = []
+    # In slices: the digests of a large vocabulary as Python objects would take several times its own memory.
+    for start in range(0, len(tokens), SLICE):
+        some = tokens[start : start + SLICE]
+        digests = b"".join(hashlib.blake2b(token.encode(), digest_size=8).digest() for token in some)
+        parts.append(np.frombuffer(digests, np.uint64))
+    return np.concatenate(parts)
+
+
+class CorpusIds(PerToken):
+    """Ids of the tokens of a whole corpus, int32, in the order of their first occurrence.
 
     Attributes:
         id_of: Id of each token so far.
@@ -267,15 +287,4 @@ class CorpusIds:
 
     def __init__(self) -> None:
         self.id_of: dict[str, int] = {}
-        self._vocabulary: Sequence[str] = ()
-        self._ids = np.empty(0, np.int32)
-
-    def of(self, table: TokenTable) -> np.ndarray:
-        """Ids of a table's tokens [token], int32."""
-        # A tokenizer's vocabulary only grows, until the tokenizer starts a new one.
-        if table.vocabulary is not self._vocabulary:
-            self._vocabulary, self._ids = table.vocabulary, np.empty(0, np.int32)
-        id_of = self.id_of
-        new = [id_of.setdefault(token, len(id_of)) for token in table.vocabulary[len(self._ids) :]]
-        self._ids = np.concatenate([self._ids, np.array(new, np.int32)])
-        return self._ids[table.ids]
+        super().__init__(lambda tokens: [self.id_of.setdefault(token, len(self.id_of)) for token in tokens], np.int32)

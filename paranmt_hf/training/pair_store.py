@@ -291,7 +291,7 @@ def write_tokens(
         for table in tables:
             if count is not None:
                 count(table)
-            ids.write(corpus_ids.of(table).tobytes())
+            ids.write(corpus_ids.of(table)[table.ids].tobytes())
             lengths.write(table.lengths.tobytes())
         keys.write(np.stack([sentence_keys(table, hashes.of(table)) for table in tables], axis=1).tobytes())
         sizes.append(len(tables[0]))

@@ -21,14 +21,18 @@ from paranmt_hf.corpus.diversity import (
 )
 from paranmt_hf.corpus.parsing.trees import read_tree, top_levels
 from paranmt_hf.text.definitions import words
-from paranmt_hf.text.tokens import Bags
+from paranmt_hf.text.tokens import Bags, CorpusIds, PerToken
 
 SENTENCES = ["The dog barks.", "The dog, the dog!", "A cat", "   ", "It's 3.5 miles"]
 
 
-def cut(sentences, index_of=None, grow=True):
-    index_of = {} if index_of is None else index_of
-    return Cutter(index_of, grow=grow).cut(pa.array(sentences, pa.string())), index_of
+def known(index_of):
+    return PerToken(lambda tokens: [index_of.get(token, -1) for token in tokens], np.int32)
+
+
+def cut(sentences, index_of=None):
+    ids = CorpusIds() if index_of is None else known(index_of)
+    return Cutter(ids).cut(pa.array(sentences, pa.string())), ids.id_of if index_of is None else index_of
 
 
 def test_entropy_by_hand():
@@ -60,7 +64,7 @@ def test_bags_hold_the_words():
     tokens = {index: token for token, index in index_of.items()}
     found = [[tokens[row] for row in bags.rows[a:b]] for a, b in zip(bags.offsets, bags.offsets[1:], strict=False)]
     assert found == [words(sentence) for sentence in SENTENCES]
-    others, same = cut(["the bird barks"], index_of, grow=False)
+    others, same = cut(["the bird barks"], index_of)
     assert others.rows.tolist() == [index_of["the"], -1, index_of["barks"]] and same is index_of
 
 
@@ -68,7 +72,7 @@ def test_inverse_document_frequencies_by_hand():
     bags, index_of = cut(["a b", "b b b", "c"])
     frequencies = DocumentFrequencies(len(index_of))
     for sentences in (["a", "a a x"], ["b a", "", "y"]):
-        frequencies.add(cut(sentences, index_of, grow=False)[0])
+        frequencies.add(cut(sentences, index_of)[0])
     assert frequencies.sentences == 5
     assert frequencies.counts[[index_of[token] for token in "abc"]].tolist() == [3, 1, 0]
     expected = {"a": math.log(5 / 3), "b": math.log(5), "c": math.log(5)}
@@ -90,7 +94,7 @@ def test_beside_plain_loops_on_real_sentences(real_sentences, monkeypatch):
     background, sentences = real_sentences[::2], real_sentences[1::2]
     bags, index_of = cut(sentences)
     frequencies = DocumentFrequencies(len(index_of))
-    cutter = Cutter(index_of, grow=False)
+    cutter = Cutter(known(index_of))
     for start in range(0, len(background), 50):
         frequencies.add(cutter.cut(pa.array(background[start : start + 50])))
     scores = np.linspace(-0.5, 1, len(sentences))

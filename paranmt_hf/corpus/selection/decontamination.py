@@ -6,8 +6,7 @@ apostrophe do not count. Hashes find candidates; the words decide.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from itertools import repeat
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import read_sentences
-from paranmt_hf.text.tokens import TokenTable, expand
+from paranmt_hf.text.tokens import PerToken, TokenTable, expand
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 NGRAM = 8
@@ -51,8 +50,7 @@ class EvaluationText:
         self.ngram, self.min_words, self.language = ngram, min_words, language
         self._ids: dict[str, int] = {}
         self._tokenizer = word_tokenizer_for(language)
-        self._vocabulary: object = None
-        self._of_token = np.empty(0, np.int64)
+        self._numbers = PerToken(self._number, np.int64)
         (table,) = word_tokenizer_for(language).tables(pa.array(sorted(set(sentences)), pa.string()))
         for token in filter(_is_word, table.vocabulary):
             self._ids[token] = len(self._ids) + 1
@@ -90,15 +88,12 @@ class EvaluationText:
             found[owners[starts[self._runs.find(hashes, starts, starts + self.ngram)]]] = True
         return found
 
+    def _number(self, tokens: Sequence[str]) -> list[int]:
+        return [self._ids.get(token, 0) if _is_word(token) else _NO_WORD for token in tokens]
+
     def _look_up(self, table: TokenTable) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the words of sentences [word], 0 for words of no evaluation set, and bounds [sentence + 1]."""
-        if table.vocabulary is not self._vocabulary:
-            self._vocabulary, self._of_token = table.vocabulary, np.empty(0, np.int64)
-        if new := table.vocabulary[len(self._of_token) :]:
-            numbers = np.fromiter(map(self._ids.get, new, repeat(0)), np.int64, len(new))
-            numbers[~np.fromiter(map(_is_word, new), bool, len(new))] = _NO_WORD
-            self._of_token = np.concatenate([self._of_token, numbers])
-        numbers = self._of_token[table.ids]
+        numbers = self._numbers.of(table)[table.ids]
         words = numbers != _NO_WORD
         return numbers[words], np.concatenate([[0], np.cumsum(words)])[table.offsets]
 

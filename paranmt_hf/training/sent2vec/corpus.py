@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import cut_chunk
-from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.tokens import PerToken, WordTokenizer
 from paranmt_hf.training.checkpoint import read_sealed, seal
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.util.progress import Progress
@@ -77,9 +77,7 @@ class WordCounter:
         self._begin()
 
     def _begin(self) -> None:
-        self._tokenizer = WordTokenizer(cut=self._cut)
-        self._vocabulary: Iterable[str] = ()
-        self._numbers = np.empty(0, np.int32)
+        self._tokenizer, self._numbers = WordTokenizer(cut=self._cut), PerToken(self._number, np.int32)
 
     def add(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Count the words of some sentences.
@@ -91,19 +89,14 @@ class WordCounter:
             The number of each word [word], int32, and the words of each sentence [sentence], int32.
         """
         (table,) = self._tokenizer.tables(column)
-        if table.vocabulary is not self._vocabulary:
-            self._vocabulary, self._numbers = table.vocabulary, np.empty(0, np.int32)
-        new = table.vocabulary[len(self._numbers) :]
-        if len(new):
-            self._numbers = np.concatenate([self._numbers, self._number(new)])
-        numbers = self._numbers[table.ids]
+        numbers = self._numbers.of(table)[table.ids]
         np.add.at(self._counts, numbers, 1)
         self._total += len(numbers)
         if len(self._number_of) > self._most:
             self._forget_rarest()
         return numbers, table.lengths
 
-    def _number(self, words: Iterable[str]) -> np.ndarray:
+    def _number(self, words: Sequence[str]) -> list[int]:
         known, found = self._number_of, []
         for word in words:
             number = known.get(word)
@@ -113,7 +106,7 @@ class WordCounter:
             found.append(number)
         if self._next > len(self._counts):
             self._counts = np.concatenate([self._counts, np.zeros(max(self._next, len(self._counts)), np.int64)])
-        return np.array(found, np.int32)
+        return found
 
     def _forget_rarest(self) -> None:
         while len(self._number_of) > self._most * 3 // 4:
