@@ -255,16 +255,13 @@ def read_pit(folder: Path) -> StsSet:
     return collect(TWITTER, rows, (path, path))
 
 
-def read_hub(
-    dataset: str, *, split: str = "test", columns: Sequence[str] = COLUMNS, revision: str | None = None
-) -> StsSet:
+def read_hub(dataset: str, *, split: str = "test", columns: Sequence[str] = COLUMNS) -> StsSet:
     """Read a split of a dataset on the Hub or in a local folder, such as MTEB's: all sets of a year in one.
 
     Args:
         dataset: Hub id such as `mteb/sts12-sts`, or a folder that `load_dataset` reads.
         split: Name of the split.
         columns: Names of the columns of score, first and second sentence.
-        revision: Branch, tag or commit on the Hub.
     """
     from datasets import load_dataset, load_dataset_builder
 
@@ -277,8 +274,8 @@ def read_hub(
                 f"{_LAYOUTS}"
             )
         if splits is None:
-            check_remote(dataset, lambda: load_dataset_builder(dataset, revision=revision))
-        rows = load_dataset(dataset, split=split, revision=revision)
+            check_remote(dataset, lambda: load_dataset_builder(dataset))
+        rows = load_dataset(dataset, split=split)
     except InputError:
         raise
     except Exception as error:  # the library raises whatever the Hub, the files and pyarrow raise

@@ -14,11 +14,11 @@ from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
-from paranmt_hf.paraphrase.config import options_of
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.paraphrase.templates import CODE, LSTM_TYPE, KnownTemplates
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import data_options, hub_datasets
+from paranmt_hf.util.settings import option_words
 from paranmt_hf.util.tables import code, escape
 
 # Number of templates, the same as in the paper (Iyyer et al. 2018, section 3.3).
@@ -153,7 +153,7 @@ def _command(record: ParaphraserRecord) -> str:
     settings = record.settings
     model = replace(settings.paraphraser, base=record.inputs.get("base"))
     words = ["paranmt", "paraphrase", "train", *record.inputs["data"].split(", ")]
-    words += [*options_of(model), *options_of(settings.training)]
+    words += [*option_words(model), *option_words(settings.training)]
     chosen, without = data_options(settings.data)
     return " ".join([shlex.join(words), *chosen, *(["--exclude", "SETS"] if without else []), "--out FOLDER"])
 

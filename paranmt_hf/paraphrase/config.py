@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,7 +21,6 @@ from paranmt_hf.util.settings import (
     Seed,
     Share,
     check,
-    expected_fields,
     is_given,
     read_value,
 )
@@ -309,26 +308,3 @@ def _parsed(text: str) -> dict[str, Any]:
                 option="decodings",
             )
     return values
-
-
-def options_of(settings: Any) -> list[str]:  # noqa: ANN401 - a settings dataclass
-    """Command-line words for the settings that differ from their defaults, grouped."""
-    words: dict[str, list[str]] = {}
-    kind: type = type(settings)
-    for entry in fields(settings):
-        value, markers = getattr(settings, entry.name), expected_fields(kind)[entry.name].markers
-        if value is None or value == entry.default or PythonOnly in markers:
-            continue
-        if group := next((marker for marker in markers if isinstance(marker, Group)), None):
-            words.setdefault(group.name, []).append(f"{entry.name}={value}")
-        else:
-            words[entry.name] = [] if value is True else [str(value)]
-    flags = ([f"--{name.replace('_', '-')}", *([",".join(own)] if own else [])] for name, own in words.items())
-    return [word for own in flags for word in own]
-
-
-def text_of(settings: Any) -> str:  # noqa: ANN401 - a settings dataclass
-    """Format the settings that differ from their defaults as the value of one option."""
-    given = {entry.name: getattr(settings, entry.name) for entry in fields(settings)}
-    default = {entry.name: entry.default for entry in fields(settings)}
-    return ",".join(f"{name}={value}" for name, value in given.items() if value != default[name])

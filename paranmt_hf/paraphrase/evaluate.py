@@ -22,9 +22,7 @@ from paranmt_hf.paraphrase.config import (
     Decoding,
     ParaphraseConfig,
     ParaphraseEvaluationData,
-    options_of,
     read_decodings,
-    text_of,
 )
 from paranmt_hf.paraphrase.figures import NOISY, MatchTemplates, ParaphraseMeasures, canonical_figures
 from paranmt_hf.paraphrase.items import (
@@ -38,7 +36,7 @@ from paranmt_hf.paraphrase.items import (
 from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import Advanced, Group, Prefixed, Range
+from paranmt_hf.util.settings import Advanced, Group, Prefixed, Range, is_given, option_words
 from paranmt_hf.version import __version__
 
 DECODINGS = (
@@ -343,10 +341,10 @@ def _command(
     """Format the command, with paths shortened to names."""
     names = [Path(name).name if is_outputs(name) else plain_name(str(name)) for name in models]
     words = ["paranmt", "paraphrase", kind, *names, *(["--data", *given.name.split(", ")] if given.data else [])]
-    words += options_of(given.config)
+    words += option_words(given.config)
     for name, settings in (("search", search), ("selection", given.selection)):
-        if text := text_of(settings):
-            words += [f"--{name}", text]
+        own = [entry for entry in settings.__dataclass_fields__ if is_given(settings, entry)]
+        words += [f"--{name}", ",".join(f"{entry}={getattr(settings, entry)}" for entry in own)] if own else []
     if decodings and tuple(decodings) != DECODINGS:
         words += ["--decodings", *map(str, decodings)]
     return shlex.join(words)

@@ -204,7 +204,6 @@ def train_pieces(
     folder: Path,
     config: ParaphraserTraining,
     measure: Measure | None = None,
-    callbacks: tuple[TrainerCallback, ...] = (),
     label: str = "train",
 ) -> TrainingCourse:
     """Train to the end, from the last complete checkpoint in `folder` if there is one.
@@ -255,7 +254,7 @@ def train_pieces(
         args,
         batches,
         config.label_smoothing,
-        callbacks=[noting, *callbacks],
+        callbacks=[noting],
         optimizers=(optimizer, schedule),
     )
     trainer.remove_callback(PrinterCallback)

@@ -381,19 +381,23 @@ def is_given(settings: object, name: str) -> bool:
     return getattr(settings, name) != default
 
 
-def option_words(given: Any, usual: Any) -> list[str]:  # noqa: ANN401 - settings
-    """Format the settings that differ from the defaults as command-line words, with groups as one option."""
+def option_words(given: Any, usual: Any = None) -> list[str]:  # noqa: ANN401 - settings
+    """Format the settings that differ from the usual ones, by default the defaults, as words of a command line.
+
+    Settings of a group are one option; those that change no result are left out.
+    """
     words: list[str] = []
     groups: dict[str, list[str]] = {}
     kind: type = type(given)
+    usual = kind() if usual is None else usual
     for name, expected in expected_fields(kind).items():
         value = getattr(given, name)
-        if value in (None, getattr(usual, name)) or not is_recorded(kind, name):
+        if value in (None, getattr(usual, name)) or not is_recorded(kind, name) or PythonOnly in expected.markers:
             continue
         text = f"{value:g}" if isinstance(value, float) else str(value)
         group = next((marker.name for marker in expected.markers if isinstance(marker, Group)), None)
         if group is not None:
             groups.setdefault(group, []).append(f"{name}={text}")
         else:
-            words += [f"--{name.replace('_', '-')}", text]
+            words += [f"--{name.replace('_', '-')}", *([] if value is True else [text])]
     return words + [word for name, own in groups.items() for word in (f"--{name.replace('_', '-')}", ",".join(own))]
