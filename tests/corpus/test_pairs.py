@@ -73,14 +73,10 @@ def test_choices(file, settings, kept):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"max_length": 0},
         {"max_pairs": 1, "first_pairs": 1},
         {"min_score": 0.5, "max_score": 0.4},
         {"min_length": 5, "max_length": 4},
         {"ppdb_score": "PPDB2.0Score"},
-        {"min_score": 2.0},
-        {"max_score": -1.01},
-        {"max_overlap": 1.1},
     ],
 )
 def test_impossible_choices(settings):

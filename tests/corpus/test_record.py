@@ -1,6 +1,7 @@
 """The record of a release: read back as it was written, and what is wrong with a damaged one."""
 
 import json
+import shutil
 
 import pytest
 
@@ -14,6 +15,7 @@ from paranmt_hf.corpus.record import (
 )
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.publish import publish
 
 
 @pytest.fixture
@@ -74,7 +76,6 @@ SELECTION = {"release": "other", "files": {}, "rows": 3, "scorer": {}, "filters"
     ("change", "place"),
     [
         (lambda record: record.pop("statistics"), "'statistics'"),
-        (lambda record: record.pop("schema_version"), "'schema_version'"),
         (lambda record: record["statistics"].update(rows="3"), "'statistics.rows'"),
         (
             lambda record: record["statistics"]["ranges"][0]["examples"][0].pop("reference"),
@@ -82,15 +83,11 @@ SELECTION = {"release": "other", "files": {}, "rows": 3, "scorer": {}, "filters"
         ),
         (lambda record: record["configs"]["default"].update(files=[]), "'configs.default.files'"),
         (lambda record: record["statistics"].update(histogram=[]), "histogram has 0 bins"),
-        (lambda record: record["statistics"].update(histogram=[1]), "histogram has 1 bins"),
         (lambda record: record["configs"].update(sample=record["configs"]["default"]), "'sample' names no seed"),
         (lambda record: record["configs"]["filtered"]["selection"].update(para_score=[0.5]), "'para_score'"),
-        (lambda record: record["configs"].pop("default"), "'configs.default'"),
         (lambda record: record["settings"].pop("scorer"), "'settings.scorer.name'"),
         (lambda record: record["settings"].update(selection=SELECTION), "'scorer.name'"),
         (lambda record: record["settings"].update(translator={}), "'settings.translator.model'"),
-        (lambda record: record["settings"].update(release=3), "'settings.release'"),
-        (lambda record: record.update(license=None), "'license'"),
         (lambda record: record.update(schema_version="2.1.0"), "schema version 2.1.0"),
     ],
 )
@@ -112,3 +109,55 @@ def test_what_is_no_record(tmp_path):
         InputError, match="is damaged: it is not JSON .*; expected the record of a release; copy or build"
     ):
         ReleaseRecord.parse(tmp_path, "it")
+
+
+DATASET = "org/corpus"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda folder: (folder / "build.json").unlink(), "holds no record of this package"),
+        (lambda folder: (folder / "build.json").write_text("[]"), "build.json is damaged: expected an object, found"),
+        (lambda folder: (folder / "corpus.py").write_text("x = 1"), "corpus.py is code that is not this package's"),
+        (lambda folder: (folder / "a.pkl").write_bytes(b"x"), "a.pkl can hold a pickle"),
+        (lambda folder: (folder / "passwd").symlink_to("/etc/passwd"), "passwd is a link that leads out of"),
+        (
+            lambda folder: next((folder / "data").iterdir()).write_bytes(b"PAR1"),
+            "is missing or not the file that was written",
+        ),
+    ],
+)
+def test_release_that_is_refused(release, spoil, message):
+    spoil(release)
+    with pytest.raises(InputError, match=message):
+        publish(release, DATASET, dry_run=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda record: record["configs"]["default"].update(rows=59), "'default' has 60 rows, its record says 59"),
+        (lambda record: record["columns"].append("origin"), "has other columns"),
+        (lambda record: record["statistics"].update(rows=59), "statistics are of another number of rows"),
+        (lambda record: record["configs"]["default"].update(file_bytes=7), "another size for config 'default'"),
+        (lambda record: record["configs"]["default"].update(files={}), "is not in the release's record"),
+        (
+            lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),
+            "names the file 'data/train-x/../../../etc/hostname'",
+        ),
+    ],
+)
+def test_record_that_is_refused(release, change, message):
+    record = json.loads((release / "build.json").read_text())
+    change(record)
+    (release / "build.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=message):
+        publish(release, DATASET, dry_run=True)
+
+
+def test_linked_folder_is_refused(release, tmp_path):
+    shutil.move(release / "data", tmp_path / "elsewhere")
+    (release / "data").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="data is a link that leads out of"):
+        publish(release, DATASET, dry_run=True)

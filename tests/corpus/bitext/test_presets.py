@@ -173,10 +173,8 @@ def test_ppdb_takes_its_score_where_a_file_has_it(tmp_path):
     ("name", "text", "expected"),
     [
         ("paws", "a\tb\n1\t2\n", "expected a first line with the names id, sentence1, sentence2, label and tabs"),
-        ("paws", QQP + QQP_ROWS, "found 6: id, qid1, qid2, question1, question2, is_duplicate. Choose another"),
         ("tapaco", "x\ty\tz\n", "5 fields paraphrase_set_id, .* the first one like \\[0-9\\]"),
         ("opusparcus", "1\ta\tb\t4.0\n", "4 fields pair_id, sentence1, sentence2, mean_mark .* found 4: 1, a, b, 4.0"),
-        ("qqp", PAWS + PAWS_ROWS, "expected .* question1, question2, is_duplicate .* found 4: id, sentence1"),
     ],
 )
 def test_a_preset_that_does_not_fit(tmp_path, name, text, expected):

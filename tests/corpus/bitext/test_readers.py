@@ -102,15 +102,8 @@ def test_missing_files_and_folders(tmp_path):
         TabFile([], {"a": 1})
 
 
-def test_a_file_that_vanishes(tmp_path):
-    text = LineFiles({"a": write(tmp_path / "a", "a")})
-    (tmp_path / "a").unlink()
-    with pytest.raises(InputError, match="a: cannot be read completely"):
-        read(text)
-
-
 @pytest.mark.parametrize("block", [1, 5, 1 << 20])
-@pytest.mark.parametrize(("left", "right"), [(3, 5), (5, 3), (1, 400), (400, 399)])
+@pytest.mark.parametrize(("left", "right"), [(3, 5), (400, 399)])
 def test_files_of_different_length(tmp_path, monkeypatch, left, right, block):
     monkeypatch.setattr(lines, "BLOCK_BYTES", block)
     text = pair(tmp_path, map(str, range(left)), map(str, range(right)))

