@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -74,4 +75,27 @@ def _read(kind: Any, files: Model, dtype: torch.dtype, what: str) -> Any:  # noq
     if absent:
         # transformers would fill these in at random and go on.
         raise InputError(f"{str(files.folder)!r} lacks {len(absent)} weights of the model, such as {absent[0]!r}")
+    broken = next((name for name, weight in model.named_parameters() if not bool(weight.isfinite().all())), None)
+    if broken is not None:
+        # Its outputs would be empty or arbitrary.
+        raise InputError(
+            f"{files.folder} holds weights that are not finite, such as {broken!r}; train the model or get it again",
+            path=files.folder,
+        )
     return model.eval()
+
+
+def check_tokens(config: Any, name: str, path: Path, value: Any = None) -> None:  # noqa: ANN401 - transformers'
+    """Reject special tokens that are not ids of the vocabulary of targets.
+
+    Args:
+        config: Configuration of an encoder-decoder.
+        name: Name of its entry, such as `eos_token_id`: an id or several.
+        path: The file of the entry, for the error.
+        value: The entry, if it is of another file.
+    """
+    value = getattr(config, name, None) if value is None else value
+    ids = value if isinstance(value, list | tuple) else [value]
+    size = int(getattr(config, "decoder_vocab_size", None) or config.vocab_size)
+    if not ids or not all(isinstance(each, int) and 0 <= each < size for each in ids):
+        raise InputError(f"{path}: {name!r} must be a token from 0 to {size - 1:,}, was {value!r}", path=path)

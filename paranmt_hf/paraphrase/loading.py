@@ -29,7 +29,7 @@ from paranmt_hf.corpus.translation.beam import (
     uniforms,
 )
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.pretrained import UNREADABLE, quiet, read_encoder_decoder
+from paranmt_hf.hub.pretrained import UNREADABLE, check_tokens, quiet, read_encoder_decoder
 from paranmt_hf.hub.repository import Model, readable
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
@@ -174,10 +174,13 @@ def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDeco
     # Otherwise the tokenizer warns of sentences that training accepts.
     tokenizer.model_max_length = int(1e9)
     model = read_encoder_decoder(files, dtype, "model of paraphrases")
-    config = model.config
+    config, asked = model.config, model.generation_config
     for name in ("decoder_start_token_id", "pad_token_id", "eos_token_id"):
-        if getattr(config, name, None) is None:
-            raise InputError(f"{files.folder / 'config.json'} has no {name!r}, without which nothing can be generated")
+        check_tokens(config, name, files.folder / "config.json")
+    banned = [token for tokens in getattr(asked, "bad_words_ids", None) or [] for token in tokens]
+    for name, value in (("forced_bos_token_id", asked.forced_bos_token_id), ("bad_words_ids", banned)):
+        if value not in (None, []):
+            check_tokens(config, name, files.folder / "generation_config.json", value)
     if len(tokenizer) > config.vocab_size:
         raise InputError(
             f"the tokenizer in {files.folder} has {len(tokenizer):,} pieces and its model {config.vocab_size:,}, so "

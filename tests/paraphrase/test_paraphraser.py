@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, BartForConditionalGeneration
 
 from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
@@ -312,6 +313,15 @@ CONFIGURATIONS = [
 ]
 
 
+TOKENS = [
+    ("decoder_start_token_id", "config.json"),
+    ("pad_token_id", "config.json"),
+    ("eos_token_id", "config.json"),
+    ("forced_bos_token_id", "generation_config.json"),
+    ("bad_words_ids", "generation_config.json"),
+]
+
+
 def test_models_of_another_kind_are_refused(trained, text, tmp_path):
     def refused(model, match):
         with pytest.raises(InputError, match=match):
@@ -324,6 +334,21 @@ def test_models_of_another_kind_are_refused(trained, text, tmp_path):
     for change, message in CONFIGURATIONS:
         (broken / "config.json").write_text(json.dumps({**values, **change}))
         refused(broken, message)
+    (broken / "config.json").write_text(json.dumps(values))
+    file = broken / "model.safetensors"
+    weights = load_file(file)
+    for name, where in TOKENS:
+        path = broken / where
+        before = path.read_text()
+        for token in (-1, 99_999, "x"):
+            path.write_text(json.dumps({**json.loads(before), name: [[token]] if name == "bad_words_ids" else token}))
+            with pytest.raises(InputError) as found:
+                run(text, tmp_path / "out.tsv", broken)
+            assert name in str(found.value) and found.value.path in (path, None)
+        path.write_text(before)
+    save_file({**weights, "lm_head.bias": torch.full_like(weights["lm_head.bias"], torch.nan)}, file, {"format": "pt"})
+    refused(broken, "holds weights that are not finite, such as 'lm_head.bias'")
+    save_file(weights, file, {"format": "pt"})
     (broken / "config.json").write_text("[" * 100_000)
     refused(broken, r"config.json cannot be read \(RecursionError: ")
     (broken / "config.json").write_text(json.dumps(values))

@@ -21,7 +21,7 @@ from paranmt_hf.corpus.translation.beam import (
 )
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, default_batch_tokens, resolve_device
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.pretrained import UNREADABLE, quiet, read_encoder_decoder
+from paranmt_hf.hub.pretrained import UNREADABLE, check_tokens, quiet, read_encoder_decoder
 from paranmt_hf.hub.repository import locate, readable
 from paranmt_hf.util.settings import brief
 
@@ -73,6 +73,7 @@ class Checkpoint:
         value = getattr(self.config, name, None)
         if not isinstance(value, int):
             raise InputError(f"the configuration of {self.files.name!r} must hold one {name}; it holds {value!r}")
+        check_tokens(self.config, name, self.files.folder / "config.json")
         return value
 
     def _set_languages(self, source: str | None, target: str | None) -> list[int]:

@@ -214,6 +214,14 @@ class TestRefusals:
     def change_shape(self, folder):
         change_configuration(folder, encoder_ffn_dim=96)
 
+    def break_weights(self, folder):
+        weights = load_file(folder / "model.safetensors")
+        weights["model.decoder.layers.1.fc1.weight"][0, 0] = torch.nan
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+    def name_no_token(self, folder):
+        change_configuration(folder, decoder_start_token_id=-1)
+
     def break_configuration(self, folder):
         (folder / "config.json").write_text("{")
 
@@ -230,6 +238,8 @@ class TestRefusals:
             ("spoil_weights", "cannot be read as a translation model"),
             ("pickle_weights", "pytorch_model.bin.*save_pretrained"),
             ("drop_weights", "lacks 1 weights of the model, such as 'model.decoder.layers.1.fc1.weight'"),
+            ("break_weights", "not finite, such as 'model.decoder.layers.1.fc1.weight'"),
+            ("name_no_token", "'decoder_start_token_id' must be a token"),
             ("change_shape", "cannot be read as a translation model"),
             ("break_configuration", "no readable configuration and tokenizer"),
             ("remove_everything", "no model .*expected a folder that exists"),
