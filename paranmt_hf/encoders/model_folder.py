@@ -72,14 +72,9 @@ def model_settings(folder: Path, name: str) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{name}: {error}; {AGAIN}") from error
     settings = {key: settings[key] for key in SETTINGS if settings.get(key) is not None}
-    truncate, prompts = settings.get("truncate_dim"), settings.get("prompts", {})
+    truncate = settings.get("truncate_dim")
     if truncate is not None and not (type(truncate) is int and truncate > 0):
         raise InputError(f"{name}: truncate_dim in {path} must be a whole number above 0, was {brief(truncate)}")
-    if not isinstance(prompts, dict) or not all(isinstance(prompt, str | None) for prompt in prompts.values()):
-        raise InputError(f"{name}: prompts in {path} must be texts by their names, were {brief(prompts)}")
-    default = settings.get("default_prompt_name")
-    if default is not None and default not in {"query", "document", *prompts}:
-        raise InputError(f"{name}: default_prompt_name in {path} is {brief(default)}, which is not among its prompts")
     if settings.get("similarity_fn_name", SIMILARITIES[0]) not in SIMILARITIES:
         found = settings["similarity_fn_name"]
         raise InputError(

@@ -270,12 +270,6 @@ class ComparisonRecord(Record):
 
     samples: list[ComparedSample]
 
-    def __post_init__(self) -> None:
-        # What the table has columns for.
-        kinds = [[(trial.model, trial.sts is None) for trial in sample.trials] for sample in self.samples]
-        if not kinds or not kinds[0] or any(kind != kinds[0] for kind in kinds):
-            raise InputError("its 'samples' or their 'trials' are missing, or differ in their models")
-
     @property
     def models(self) -> list[str]:
         """Kinds of the encoders."""

@@ -119,7 +119,3 @@ class ParaphraserRecord(Record):
     pieces: int
     device: str
     parses: ParseGenerator | None = None
-
-    def __post_init__(self) -> None:
-        if "data" not in self.inputs:
-            raise InputError("it has no 'inputs.data'")

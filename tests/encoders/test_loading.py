@@ -270,14 +270,14 @@ def test_broken_list_of_modules(copy, text):
         ("[]", r"model/config_sentence_transformers.json is damaged \(expected a JSON object\)"),
         (
             '{"default_prompt_name": "none"}',
-            "default_prompt_name in .*transformers.json is 'none', which is not among its prompts",
+            "config_sentence_transformers.json.*Default prompt name 'none' not found",
         ),
         (
             '{"similarity_fn_name": "nearness"}',
             "similarity_fn_name in .* must be one of cosine, .*, was 'nearness'",
         ),
         ('{"truncate_dim": "x"}', "truncate_dim in .*transformers.json must be a whole number above 0, was 'x'"),
-        ('{"prompts": {"query": 3}}', "prompts in .*transformers.json must be texts by their names"),
+        ('{"prompts": {"query": 3}}', "modules or settings .*do not fit together"),
     ],
 )
 def test_broken_settings(copy, text, message):

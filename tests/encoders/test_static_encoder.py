@@ -194,7 +194,6 @@ def test_copies_in_other_processes_and_threads(saved: Path) -> None:
     ("file", "change", "message"),
     [
         ("config_sentence_transformers.json", {"truncate_dim": 0}, "truncate_dim"),
-        ("config_sentence_transformers.json", {"prompts": "query"}, "prompts"),
         ("combination_config.json", {"mode": "both"}, "combination_config.json"),
         ("0_0_WordEmbedding/model.safetensors", None, "model.safetensors is missing"),
     ],

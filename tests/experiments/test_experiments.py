@@ -19,18 +19,14 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.experiments import comparison, paranmt_table4, paranmt_table5
 from paranmt_hf.experiments.comparison import (
     ComparedModels,
-    ComparedSample,
-    ComparisonRecord,
     SampleConfig,
     SampledPart,
     Source,
-    Trial,
 )
 from paranmt_hf.experiments.paragram_figure1 import halves, paragram_figure1, read_pairs
 from paranmt_hf.experiments.paragram_table6 import paragram_table6
 from paranmt_hf.experiments.paranmt_table6 import paranmt_table6
 from paranmt_hf.training.supervised.config import SupervisedRecord
-from paranmt_hf.util.records import made_with
 from tests.evaluation.toys import WORDS, write_all
 from tests.training.toys import synonyms
 
@@ -240,24 +236,6 @@ def test_too_many_origins(corpus, development, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="there are more than 1 origins, such as"):
         table4([corpus], tmp_path / "out", models(development), by="origin")
     assert not (tmp_path / "out.work").exists()
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda parts: parts.clear(),
-        lambda parts: parts[0]["trials"].clear(),
-        lambda parts: parts[1]["trials"][0].update(model="lstm"),
-        lambda parts: parts[1]["trials"][0].update(sts=0.5),
-    ],
-)
-def test_samples_that_no_table_can_show(change):
-    trial = Trial(settings={}, model="word", pairs=9, pearson=0.5, sts=None, seconds=1.0, **made_with())
-    samples = [ComparedSample("", name, 9, 9, None, None, [trial]) for name in "ab"]
-    values = ComparisonRecord(settings={}, samples=samples, **made_with()).to_json()
-    change(values["samples"])
-    with pytest.raises(InputError, match=r"^FILE is damaged: its 'samples' or their 'trials' are missing, or differ"):
-        ComparisonRecord.from_json(values, "FILE")
 
 
 def test_sizes(corpus, development, tmp_path):

@@ -145,10 +145,6 @@ class Sent2VecSettings:
     sent2vec: Sent2VecConfig
     data: list[dict[str, Any]]
 
-    def __post_init__(self) -> None:
-        if not all(isinstance(source.get("columns", {}), dict) for source in self.data):
-            raise InputError("the settings do not say which columns were read")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sent2VecRecord(Record):

@@ -151,11 +151,6 @@ class SupervisedRecord(Record):
     unknown: float
     notes: list[str]
 
-    def __post_init__(self) -> None:
-        names = self.figures.get("test", {}).keys()
-        if not names or any(part not in self.items or names - own.keys() for part, own in self.figures.items()):
-            raise InputError("it has no 'figures.test', or a part lacks its number of 'items' or one of these figures")
-
     def table(self) -> str:
         """The scores as a table for a terminal; correlations and accuracies times 100, as in the paper."""
         names = list(self.figures["test"])

@@ -34,8 +34,6 @@ EXPECTED = "the folder of a model made by `paranmt supervise`"
 COPY = "copy the whole model again"
 # A weight of 32 bits, its gradient, the two moments of Adam, and the best epoch's.
 BYTES_TO_TRAIN = 20
-# The widest layer that is read.
-WIDEST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -65,15 +63,6 @@ class HeadConfig:
     def __post_init__(self) -> None:
         if self.kind != KIND:
             raise InputError(f"it describes no head of this package: 'kind' is {self.kind!r}, not {KIND!r}")
-        if self.sides not in (1, 2) or len(self.classes) < 2 or len(set(self.classes)) < len(self.classes):
-            raise InputError(
-                "a head reads one or two sentences and tells at least two classes of different names apart"
-            )
-        if self.values is not None and len(self.values) != len(self.classes):
-            raise InputError(f"{len(self.classes)} classes need as many values, not {len(self.values)}")
-        for width in (self.dimension, self.hidden, self.projection):
-            if width is not None and not 1 <= width <= WIDEST:
-                raise InputError(f"a layer must be from 1 to {WIDEST:,} wide, not {width:,}")
 
     @property
     def features(self) -> int:

@@ -22,7 +22,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import TrainingRun, resolve_inputs
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import Trained, train
-from paranmt_hf.training.tuning.grid import KIND_OF, Order, TuneConfig, TuneTrial, apply, read_grid, written
+from paranmt_hf.training.tuning.grid import Order, TuneConfig, TuneTrial, apply, read_grid, written
 from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -58,11 +58,6 @@ class TuneRecord(Record):
     refused: int
     refusal: str | None
     trials: list[TuneTrial]
-
-    def __post_init__(self) -> None:
-        names = {frozenset(trial.settings) for trial in self.trials}
-        if len(names) != 1 or not next(iter(names)) <= KIND_OF.keys():
-            raise InputError("its 'trials' are missing, or have settings that differ or that training does not have")
 
     @property
     def best(self) -> TuneTrial:

@@ -241,10 +241,7 @@ def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch
 
 def test_damaged_record(pairs_of_words, tmp_path):
     values = json.loads((pairs_of_words.folder / "sent2vec.json").read_text())
-    for settings, message in (
-        ({"sent2vec": {"ngrams": 0}, "data": []}, "ngrams must be from 1 to 20"),
-        ({"sent2vec": {}, "data": [{"columns": 3}]}, "do not say which columns were read"),
-    ):
+    for settings, message in (({"sent2vec": {"ngrams": 0}, "data": []}, "ngrams must be from 1 to 20"),):
         (tmp_path / "sent2vec.json").write_text(json.dumps({**values, "settings": settings}))
         with pytest.raises(InputError, match=message):
             Sent2VecRecord.read(tmp_path)

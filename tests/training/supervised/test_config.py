@@ -60,22 +60,3 @@ def values():
 def test_what_is_written_is_read(values, tmp_path):
     (tmp_path / SupervisedRecord.FILE).write_text(json.dumps(values))
     assert SupervisedRecord.read(tmp_path).table().splitlines()[-1].split() == ["test", "8", "25.0"]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda values: values.update(items={}),
-        lambda values: values["items"].pop("dev"),
-        lambda values: values.update(figures={}),
-        lambda values: values["figures"].update(dev={}),
-        lambda values: values["figures"].update(test={"pearson": 0.5}),
-    ],
-)
-def test_what_a_table_needs(values, tmp_path, change):
-    change(values)
-    (tmp_path / SupervisedRecord.FILE).write_text(json.dumps(values))
-    with pytest.raises(
-        InputError, match=r"supervised.json is damaged: it has no 'figures.test', or a part lacks its n"
-    ):
-        SupervisedRecord.read(tmp_path)

@@ -19,7 +19,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.tuning import trials
 from paranmt_hf.training.tuning.grid import TuneConfig
-from paranmt_hf.training.tuning.tune import TuneRecord, as_tsv, table_of, tune
+from paranmt_hf.training.tuning.tune import as_tsv, table_of, tune
 from tests.training.toys import synonyms, write_data
 
 GRID = {"learning-rate": [0.001, 0.05], "negatives": ["max", "rand"], "lambda-w": [0.0, 0.1]}
@@ -90,22 +90,6 @@ def test_a_trial_is_a_training_run(root, tuned):
     values = pair_similarities(load(made.folder), held_out.left, held_out.right, "phrases").values
     assert spearman(values, held_out.gold) == pytest.approx(trial.spearman, abs=1e-12)
     assert made.record.history.losses[-1][1] == trial.loss
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda trials: trials.clear(),
-        lambda trials: trials[0]["settings"].pop("lambda_w"),
-        lambda trials: [trial["settings"].update(other=1) for trial in trials],
-    ],
-)
-def test_a_damaged_record(tuned, tmp_path, change):
-    values = tuned.record.to_json()
-    change(values["trials"])
-    (tmp_path / "tune.json").write_text(json.dumps(values))
-    with pytest.raises(InputError, match=r"tune.json is damaged: its 'trials' are missing, or have s"):
-        TuneRecord.read(tmp_path)
 
 
 def test_tables(tuned):
