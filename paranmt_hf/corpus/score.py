@@ -22,6 +22,7 @@ from paranmt_hf.corpus.release_run import RESCORED, Built, ReleaseConfig, check_
 from paranmt_hf.corpus.schema import ADDED, AddedColumn
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import resolved
 from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.run import finish_replacing, remove_leftover, replace_result
 from paranmt_hf.util.settings import Group
@@ -49,7 +50,7 @@ def rescore(
     """
     encoder = None if add and scorer is None else NamedEncoder.of(scorer)
     columns = ColumnStage(added_columns(add), AuthorshipConfig())
-    folder = Path(release).expanduser().resolve()
+    folder = resolved(release)
     finish_replacing(folder, COMMAND)
     record, files = read_record(folder), release_files(folder)
     parts = {name: value for name, value in record.settings.items() if name != "release"}

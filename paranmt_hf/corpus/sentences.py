@@ -17,7 +17,7 @@ from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.corpus.release import checked_files, fetch_release
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.files import check_regular, source_name
 
 # Files of columns that would be taken for sentences.
 NOT_LINES = (".tsv", ".csv", ".json", ".jsonl")
@@ -117,7 +117,7 @@ class SentenceSources:
             self.names.append(source)
             self.datasets.append(split_revision(source)[0])
             return
-        self.names.append(path.resolve().name)
+        self.names.append(source_name(source))
         self._columnar |= path.is_dir() or path.suffix == ".parquet"
         if path.is_dir():
             self._readers += [SentenceFile(path, column) for column in columns or SIDES]

@@ -22,6 +22,7 @@ from paranmt_hf.experiments.comparison import (
     Training,
     compare_samples,
 )
+from paranmt_hf.util.files import source_name
 
 
 def paranmt_table4(
@@ -42,7 +43,7 @@ def paranmt_table4(
         models: The encoders.
         by: What a source is: each release, or each origin in the column `origin`.
     """
-    names = [Path(release).resolve().name for release in releases]
+    names = [source_name(release) for release in releases]
     if len(set(names)) != len(names):
         raise InputError(f"sources are distinguished by the names of their folders, which are {', '.join(names)}")
     rows = {name: Source(release) for name, release in zip(names, releases, strict=True)}

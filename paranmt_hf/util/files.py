@@ -175,8 +175,21 @@ def _error_number(error: BaseException) -> int | None:
     return int(found[1]) if found else getattr(error, "errno", None)
 
 
+def resolved(path: str | Path, option: str | None = None) -> Path:
+    """Resolve a path, which need not exist; one without an end, because links lead in a circle, is rejected."""
+    path, found = Path(path).expanduser(), None
+    # From Python 3.13 on such a link is its own end.
+    with suppress(RuntimeError):
+        found = path.resolve()
+    if found is None or found.is_symlink():
+        raise InputError(f"{path} is a link that leads back to itself; check it", option=option, path=path)
+    return found
+
+
 def check_regular(path: Path) -> None:
-    """Reject a pipe, a socket or a device, which may never end; missing files are accepted."""
+    """Reject a pipe, a socket or a device, which may never end, and a link to nothing; missing files are accepted."""
+    if path.is_symlink() and not path.exists():
+        raise InputError(f"{path} is a link to {path.readlink()}, which cannot be found; check it", path=path)
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise InputError(f"{path} is a pipe, a socket or a device; expected a file: write what it gives into one")
 
@@ -262,7 +275,7 @@ def result_file(
     def refusal(reason: str) -> InputError:
         return InputError(f"{out} {reason}", option=option, path=file)
 
-    file = Path(out).expanduser().resolve()
+    file = resolved(out, option)
     if file.is_dir():
         raise refusal("is a folder; name a file")
     if not file.parent.is_dir():
@@ -302,7 +315,7 @@ def write_result(path: Path, text: str) -> None:
             path.write_text(text, encoding="utf8")
     else:
         # The target of a link is replaced, not the link.
-        with replacing(path.resolve()) as aside:
+        with replacing(resolved(path)) as aside:
             aside.write_text(text, encoding="utf8")
 
 

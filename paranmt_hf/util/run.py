@@ -24,6 +24,7 @@ from paranmt_hf.util.files import (
     disk_full,
     put_in_place,
     refuse_inside,
+    resolved,
     result_file,
     write_bytes,
     write_failure,
@@ -77,7 +78,7 @@ def result_folder(
     def refusal(reason: str) -> InputError:
         return InputError(f"{out} {reason}; choose another path", option=option, path=folder)
 
-    folder = Path(out).expanduser().resolve()
+    folder = resolved(out, option)
     if not folder.name:
         raise refusal("is the root of the file system")
     if folder == Path.cwd():

@@ -11,7 +11,34 @@ import pytest
 from safetensors import SafetensorError
 
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.util.files import ChecksummedFile, checksum, new_folder, replacing, result_file, write_bytes, writing
+from paranmt_hf.util.files import (
+    ChecksummedFile,
+    check_regular,
+    checksum,
+    new_folder,
+    replacing,
+    resolved,
+    result_file,
+    write_bytes,
+    writing,
+)
+
+
+def test_links_without_an_end(tmp_path):
+    """They lead in a circle, or to nothing; a link to a file is the file."""
+    for name, target in (("one", "two"), ("two", "one"), ("nowhere", "missing"), ("file", "text")):
+        (tmp_path / name).symlink_to(tmp_path / target)
+    (tmp_path / "text").touch()
+    assert resolved(tmp_path / "file") == tmp_path / "text" and resolved(tmp_path / "nowhere").name == "missing"
+    for path in (tmp_path / "one", tmp_path / "one" / "below"):
+        with pytest.raises(InputError) as refused:
+            resolved(path, "out")
+        assert (refused.value.option, refused.value.path) == ("out", path)
+    for name in ("one", "nowhere"):
+        with pytest.raises(InputError) as refused:
+            check_regular(tmp_path / name)
+        assert refused.value.path == tmp_path / name
+    check_regular(tmp_path / "file")
 
 
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):

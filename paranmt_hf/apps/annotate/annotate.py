@@ -30,7 +30,7 @@ from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.release import fetch_release, read_record, release_files
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import replacing, result_file, shown_path
+from paranmt_hf.util.files import replacing, resolved, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import from_json
@@ -92,7 +92,7 @@ def _located(release: str) -> tuple[str, list[Path], dict[str, Any]]:
     """Name of a release, its files, and its identity."""
     path = Path(release).expanduser()
     if path.exists() or not is_id(split_revision(release)[0]):
-        folder = path.resolve()
+        folder = resolved(path)
         files = release_files(folder)
         return folder.name, files, {"files": read_record(folder, ["default"]).configs["default"].files}
     name, revision = split_revision(release)
@@ -170,7 +170,7 @@ def summarise_annotation(folder: str | Path, *, picture: Annotated[Path | None, 
         result_file(picture, [".png", ".svg", ".pdf"], option="picture")
     table = annotation_table(*_answers(folder))
     if picture is not None:
-        with replacing(picture.resolve()) as aside:
+        with replacing(resolved(picture)) as aside:
             plot_table(table, aside, picture.suffix.lower()[1:])
     return table
 

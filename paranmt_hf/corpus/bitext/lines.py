@@ -49,11 +49,11 @@ def existing(files: Iterable[Path]) -> list[Path]:
     if not paths:
         raise InputError("expected at least one file, got none")
     for path in paths:
+        check_regular(path)
         if path.is_dir():
             raise InputError(f"{path}: expected a file, but this is a folder; name the files in it")
         if not path.exists():
             raise InputError(f"{path}: there is no such file")
-        check_regular(path)
     return paths
 
 

@@ -33,7 +33,7 @@ from paranmt_hf.corpus.selection.run_filters import (
 )
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import replacing, result_file
+from paranmt_hf.util.files import replacing, resolved, result_file
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run, work_folder, working
@@ -260,7 +260,7 @@ def _dropped_file(path: str | Path | None, source: Path, out: Path, selection: s
     """Check the place of the file of dropped rows; the source is the folder of the rows."""
     if path is None:
         return None
-    file = Path(path).expanduser().resolve()
+    file = resolved(path, "keep_dropped")
     if file.is_relative_to(out) or file.is_relative_to(work_folder(out)):
         raise InputError(f"{path} is inside the release {out}; name a file elsewhere", option="keep_dropped")
     result_file(file, [".parquet"], sources=[source], option="keep_dropped")
