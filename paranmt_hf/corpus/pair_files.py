@@ -47,7 +47,7 @@ def language_of(release: Path) -> dict[str, str]:
     """Entry `language` of the identity of a release; empty for English or without a record."""
     if not (release / RELEASE_RECORD).is_file():
         return {}
-    language = ReleaseRecord.parse(release, str(release)).language
+    language = ReleaseRecord.read(release).language
     return {} if language == ENGLISH else {"language": language}
 
 

@@ -30,7 +30,6 @@ from paranmt_hf.corpus.release import FOLDERS, check_types, fetch_release, read_
 from paranmt_hf.corpus.schema import ADDED, COSINES, describe_missing
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.hub.repository import check_inside
 from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import Count, Range, Share, check
@@ -177,8 +176,6 @@ class Pairs:
                 f"no pairs {source!r}: expected a release folder, a .parquet file, a file of PPDB, or a dataset "
                 "on the Hub like 'organisation/name' or 'organisation/name@v1'"
             )
-        if path.is_dir():
-            check_inside(path, files)
         if not sum([self._check(file) for file in files]):
             raise InputError(
                 f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data again"

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Self
 
 from paranmt_hf.corpus.schema import SCHEMA_VERSION, MadeBy
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.licenses import License
-from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.records import Identity, Record, from_json, read_json
 
 RELEASE_RECORD = "build.json"
-# Parts of the settings, and a text that each must have; pairs that were imported have no translator.
-PARTS = {"translator": "model", "scorer": "name", "release": "license"}
 # Settings under `release` that only word the card; another wording is not another release.
 WORDING = ("title", "description")
 
@@ -139,10 +134,6 @@ class SelectionRecord:
     filters: list[FilterRecord]
     before: SelectionRecord | None = None
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.scorer.get("name"), str):
-            raise InputError("its selection names no scorer, expected text under 'scorer.name'")
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRecord(Record):
@@ -180,20 +171,10 @@ class ReleaseRecord(Record):
     warnings: list[str] = field(default_factory=list)
     held_out: HeldOut | None = None
 
-    def __post_init__(self) -> None:
-        for name, config in self.configs.items():
-            _check_selection(name, config.selection)
-        if not self.statistics.histogram or len(self.statistics.histogram) % 2:
-            raise InputError(f"its histogram has {len(self.statistics.histogram)} bins, expected an even number")
-
     @classmethod
-    def read(cls, folder: str | Path) -> Self:
-        """Read the record of a release without checking its files."""
-        return cls.parse(Path(folder), str(folder))
-
-    @classmethod
-    def parse(cls, folder: Path, name: str) -> Self:
-        """Parse the record in a folder, which errors call `name`, without checking its files."""
+    def read(cls, folder: str | Path, name: str = "") -> Self:
+        """Read the record of a release, which errors call `name`, without checking its files."""
+        folder, name = Path(folder), name or str(folder)
         path = folder / RELEASE_RECORD
         if not path.is_file():
             what = f"holds no {RELEASE_RECORD}" if folder.is_dir() else "is not a folder"
@@ -211,42 +192,9 @@ class ReleaseRecord(Record):
             "that its card names, or build it again"
         )
 
-    @classmethod
-    def from_json(cls, values: Any, where: Path | str = RELEASE_RECORD) -> Self:  # noqa: ANN401
-        """Create a record of parsed JSON.
-
-        Args:
-            values: Parsed JSON.
-            where: The file, for the error.
-        """
-        record = super().from_json(values, where)
-        try:
-            License.parse(record.license, listed=False)
-        except InputError as error:
-            raise InputError(f"{where} is damaged: {error}") from None
-        for part, key in PARTS.items():
-            if part == "translator" and part not in record.settings:
-                continue
-            if not isinstance(record.settings.get(part, {}).get(key), str):
-                raise InputError(f"{where} is damaged: expected text under 'settings.{part}.{key}'")
-        if "default" not in record.configs:
-            raise InputError(f"{where} is damaged: it has no 'configs.default'")
-        if "selection" in record.settings:
-            from_json(SelectionRecord, record.settings["selection"], where)
-        return record
-
     def to_json(self) -> dict[str, Any]:
         """Return the record as JSON values, without missing ones."""
         return {key: value for key, value in super().to_json().items() if value is not None}
-
-    def to_bytes(self) -> bytes:
-        """Return the content of `build.json`."""
-        return (json.dumps(self.to_json(), indent=1, ensure_ascii=False) + "\n").encode()
-
-    def write(self, folder: Path) -> Self:
-        """Write the record into the folder of a release."""
-        write_bytes(folder / RELEASE_RECORD, self.to_bytes())
-        return self
 
     @property
     def identity(self) -> Identity:
@@ -271,7 +219,7 @@ class ReleaseRecord(Record):
         if "translator" in self.settings:
             return None
         made_by: MadeBy = self.settings.get("pairs", {}).get("made_by", "unknown")
-        return made_by if made_by in get_args(MadeBy) else "unknown"
+        return made_by
 
     def with_license(self, license: str) -> ReleaseRecord:
         """The same record of a release under another licence."""
@@ -293,14 +241,3 @@ def identity_of(settings: Mapping[str, Any]) -> Identity:
         filters = [{**one, "dropped": 0} for one in selection.get("filters", [])]
         found["selection"] = {**selection, "release": "", "filters": filters}
     return found
-
-
-def _check_selection(config: str, selection: Mapping[str, Any]) -> None:
-    """Reject a selection that is neither the seed of a sample nor ranges of columns."""
-    if config == "sample":
-        if not isinstance(selection.get("seed"), int):
-            raise InputError("its config 'sample' names no seed")
-        return
-    for column, bounds in selection.items():
-        if not isinstance(bounds, list) or len(bounds) != 2:
-            raise InputError(f"its config {config!r} has no range for {column!r}, but {bounds!r}")

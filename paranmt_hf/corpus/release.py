@@ -256,7 +256,7 @@ def checked_files(folder: Path, config: str = "default") -> list[Path]:
 
 def read_record(folder: Path, configs: Collection[str] | None = None) -> ReleaseRecord:
     """Read a release's `build.json`, and check the files of `configs` (all if left out) against it."""
-    record = ReleaseRecord.parse(folder, str(folder))
+    record = ReleaseRecord.read(folder)
     for name, config in record.configs.items():
         if not configs or name in configs:
             _check_files(folder, name, config.files)
@@ -298,7 +298,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
         folder = Path(snapshot_download(name, allow_patterns=[RELEASE_RECORD], **options))
         if "schema_version" not in json.loads((folder / RELEASE_RECORD).read_text(encoding="utf8")):
             return None
-        record = ReleaseRecord.parse(folder, f"dataset {name!r}")
+        record = ReleaseRecord.read(folder, f"dataset {name!r}")
         if config not in record.configs:
             raise InputError(f"dataset {name!r} has the configs {', '.join(record.configs)}, not {config!r}")
         snapshot_download(name, allow_patterns=[f"{FOLDERS[config]}/*.parquet"], **options)

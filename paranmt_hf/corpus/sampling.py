@@ -18,7 +18,6 @@ from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS, checked_files, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import check_inside
 from paranmt_hf.util.files import check_regular
 
 # Columns of a sample in addition to the sentence, if the corpus has them.
@@ -93,14 +92,12 @@ def open_corpus(
     wanted = EXTRAS if by_origin else EXTRAS[:1]
     if path.is_dir() and ((path / RELEASE_RECORD).is_file() or (path / FOLDERS["default"]).is_dir()):
         files = checked_files(path)
-        check_inside(path, files)
         found = tuple(name for name in wanted if name in _schema(files[0]).names)
         return Corpus(path, found, language=_language_of(path), _files=tuple(files), _side=side)
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
     if path.is_dir():
         if not files:
             raise InputError(f"{path} is neither a release nor a folder of Parquet files; name a corpus")
-        check_inside(path, files)
     if path.is_dir() or path.suffix == ".parquet":
         return _of_parquet(path, files, side, dict(columns or {}), wanted)
     existing([path])
@@ -128,7 +125,7 @@ def _language_of(path: Path) -> str | None:
     # A release, the folder of one of its configs, or a file in that.
     for folder in (path, *path.parents[:2]):
         if (folder / RELEASE_RECORD).is_file():
-            return ReleaseRecord.parse(folder, str(folder)).language
+            return ReleaseRecord.read(folder).language
     return None
 
 

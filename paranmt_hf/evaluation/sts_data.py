@@ -13,7 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import StsSet, collect, read_lines, tab_separated
 from paranmt_hf.evaluation.transfer_data import read_relatedness
 from paranmt_hf.hub.client import absent_here
-from paranmt_hf.hub.repository import check_remote, own_files
+from paranmt_hf.hub.repository import own_files
 from paranmt_hf.util.files import check_regular
 
 # Pairs with a gold score in each data set of the SemEval tasks 2012-2016; STS 2013 SMT (750 more) is not free.
@@ -273,8 +273,6 @@ def read_hub(dataset: str, *, split: str = "test", columns: Sequence[str] = COLU
                 f"cannot load the split {split!r} of {folder}, which has {', '.join(splits) or 'none'}; STS data are "
                 f"{_LAYOUTS}"
             )
-        if splits is None:
-            check_remote(dataset, lambda: load_dataset_builder(dataset))
         rows = load_dataset(dataset, split=split)
     except InputError:
         raise

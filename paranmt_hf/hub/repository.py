@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +27,6 @@ CODE = ("*.py",)
 SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
 # Settings by which the configuration of a module makes the loader read something else than the model's own files.
 LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
-REMOTE = ("hf://", "https://", "http://")
 
 
 @dataclass(frozen=True)
@@ -178,24 +177,13 @@ def _refuse_leading_out(path: Path) -> None:
     for key, value in _entries(_json_or_none(path)) if path.match("sentence_*config.json") else ():
         if key in LEADING_OUT and value:
             raise InputError(f"{path} sets {key!r}, which leads out of the model; remove it")
-    # Whoever trained a model may have left names of files there that are long gone.
-    for key, value in _entries(_json_or_none(path)) if path.name == "tokenizer_config.json" else ():
-        if isinstance(value, str) and _is_file_elsewhere(value, path.parent):
-            raise InputError(f"{path} sets {key!r} to {value}, a file that lies outside of the model; remove it")
-
-
-def _is_file_elsewhere(name: str, folder: Path) -> bool:
-    """Whether text is the name of an existing file outside a folder."""
-    with suppress(OSError, ValueError):
-        return Path(name).is_file() and not Path(name).resolve().is_relative_to(folder.resolve())
-    return False
 
 
 def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
     """Parse a JSON file; None if it is damaged, which is reported when it is loaded."""
     try:
         return json.loads(path.read_text(encoding="utf8"))
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         return None
 
 
@@ -267,26 +255,6 @@ def own_files(folder: Path, build: Callable[[], Any]) -> dict[str, list[Path]]:
     found: Mapping[Any, Any] = build().config.data_files or {}
     files = {str(split): [_own(folder, str(name)) for name in names] for split, names in found.items()}
     return {split: sorted(paths) for split, paths in files.items()}
-
-
-def check_remote(id: str, build: Callable[[], Any]) -> None:
-    """Reject a dataset on the Hub whose card names files of this machine; `build` as in `own_files`."""
-    found: Mapping[Any, Any] = build().config.data_files or {}
-    for name in (str(name) for names in found.values() for name in names):
-        # What a file is unpacked from stands last.
-        if not name.split("::")[-1].startswith(REMOTE):
-            raise InputError(
-                f"the dataset {id} names the data file {name} of this machine, which is not read; take another dataset"
-            )
-
-
-def check_inside(folder: Path, files: Iterable[Path]) -> None:
-    """Reject links in a folder to files outside it."""
-    for path in files:
-        if not is_inside(folder, path):
-            raise InputError(
-                f"{path} is a link that leads out of {folder} and is not read; name {path.resolve()} itself"
-            )
 
 
 def _own(folder: Path, name: str) -> Path:

@@ -217,9 +217,6 @@ class SentenceIndex(Result[IndexRecord]):
             found = nearest_vectors(vectors, indexed.vectors, most)
         else:
             found = nearest_in_lists(vectors, indexed.vectors, indexed.lists, most, probes)
-        # Lists with fewer sentences are filled up with minus infinity.
-        if not bool((found.scores < torch.inf).all()):
-            raise InputError(f"{self.folder} is damaged: a vector holds a number that is not finite; make it again")
         return [self._hits(*row) for row in zip(found.scores.numpy(), found.items.numpy(), strict=True)]
 
     def _hits(self, scores: np.ndarray, places: np.ndarray) -> list[Hit]:

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.search.neighbours import LOWEST, Neighbours
-from paranmt_hf.search.storage import Vectors, read_array, spans
+from paranmt_hf.search.storage import Vectors, spans
 from paranmt_hf.util.files import replacing
 
 CENTROIDS, BOUNDS, ORDER = "centroids.npy", "bounds.npy", "order.npy"
@@ -58,12 +57,9 @@ class InvertedIndex:
     @classmethod
     def read(cls, folder: Path) -> InvertedIndex:
         """Read what `save` wrote."""
-        centroids = read_array(folder / CENTROIDS, 2, np.float32)
-        bounds, order = (read_array(folder / name, 1, np.int64) for name in (BOUNDS, ORDER))
-        ends = np.array([0, len(order)])
-        if len(bounds) != len(centroids) + 1 or (bounds[[0, -1]] != ends).any() or (np.diff(bounds) < 0).any():
-            raise InputError(f"{folder / BOUNDS} is damaged: it does not match the files next to it; build it again")
-        return cls(torch.from_numpy(np.array(centroids)), np.array(bounds), order)
+        centroids, bounds = (np.load(folder / name, allow_pickle=False) for name in (CENTROIDS, BOUNDS))
+        order = np.load(folder / ORDER, mmap_mode="r", allow_pickle=False)
+        return cls(torch.from_numpy(centroids), bounds, order)
 
     def save(self, folder: Path) -> None:
         """Write the lists into a folder."""

@@ -92,9 +92,13 @@ class Record:
         """Return the record as JSON values."""
         return as_json(self)
 
+    def to_bytes(self) -> bytes:
+        """Return the content of the file."""
+        return f"{json.dumps(self.to_json(), indent=1, ensure_ascii=False)}\n".encode()
+
     def write(self, folder: Path) -> Self:
-        """Write the record into the folder of a result; returns the written bytes."""
-        write_bytes(folder / self.FILE, f"{json.dumps(self.to_json(), indent=1)}\n".encode())
+        """Write the record into the folder of a result; returns the written record."""
+        write_bytes(folder / self.FILE, self.to_bytes())
         return self
 
 
@@ -124,9 +128,9 @@ class FileRecord(Record):
         return cls.from_json(read_json(path, f"the record of {cls.KIND}"), path)
 
     def write(self, out: Path) -> Self:
-        """Write the record of the file `out` next to it; returns the written bytes."""
+        """Write the record of the file `out` next to it; returns the written record."""
         record = dataclasses.replace(self, sha256=checksum(out))
-        write_bytes(self.path(out), f"{json.dumps(record.to_json(), indent=1, ensure_ascii=False)}\n".encode())
+        write_bytes(self.path(out), record.to_bytes())
         return record
 
 

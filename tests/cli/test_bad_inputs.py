@@ -88,12 +88,6 @@ def world(tmp_path_factory):
     rewritten(folder / "release", folder / "release-numbers", reference=pa.array([1, 2]))
     shutil.copytree(folder / "encoder", folder / "encoder-pipe")
     os.mkfifo(folder / "encoder-pipe" / "tokenizer_config.json")
-    shutil.copytree(folder / "release", folder / "release-linked")
-    (path,) = (folder / "release-linked" / "data").iterdir()
-    shutil.move(path, folder / "moved.parquet")
-    path.symlink_to(folder / "moved.parquet")
-    (folder / "linked").mkdir()
-    (folder / "linked" / "p.parquet").symlink_to(folder / "pairs.parquet")
     (folder / "cut.parquet").write_bytes((folder / "pairs.parquet").read_bytes()[:-20])
     (folder / "scorer").mkdir()
     (folder / "scorer" / "model.safetensors").write_bytes(b"broken")
@@ -188,8 +182,6 @@ CASES = {
     f"{TRAIN} --data release-strings --selection min_score=0.1 --out out": "para_score holds values of type string",
     f"{TRAIN} --data release-numbers --out out": "reference holds values of type int64, expected text",
     f"{TRAIN} --data broken.parquet --out out": "row (from 0) 1: the column reference is not UTF-8",
-    f"{TRAIN} --data linked --out out": "linked/p.parquet is a link that leads out of linked and is not read",
-    f"{TRAIN} --data release-linked --out out": "is a link that leads out of release-linked",
     f"{TRAIN} --data pairs.parquet --out out --model word+trigram,lstm": "not both",
     f"{TRAIN} --data pairs.parquet --out out --vectors vectors.txt": "set --dimension 2",
     f"{TRAIN} --data pairs.parquet --out out --vectors vectors.txt --init-from x": "not both",

@@ -46,7 +46,7 @@ def test_a_release_says_what_the_authors_say(words, tmp_path, capsys):
 
 def test_what_is_said_of_the_authors_holds_against_the_preset(words, tmp_path):
     assert main([*words, "--preset", "paws", "--made-by", "unknown"]) == 0
-    assert ReleaseRecord.parse(tmp_path / "out", "out").made_by == "unknown"
+    assert ReleaseRecord.read(tmp_path / "out", "out").made_by == "unknown"
 
 
 def test_errors_apart_are_also_the_pairs_that_are_labelled_as_none(words, tmp_path):

@@ -54,7 +54,7 @@ def record():
 
 def test_what_is_written_is_read(record, tmp_path):
     (tmp_path / RELEASE_RECORD).write_bytes(record.to_bytes())
-    again = ReleaseRecord.parse(tmp_path, "corpus")
+    again = ReleaseRecord.read(tmp_path, "corpus")
     assert again == record
     assert again.to_bytes() == record.to_bytes()
     # A bound of tokens stays whole, so that a card says 30 and not 30.0.
@@ -69,9 +69,6 @@ def test_what_is_written_is_read(record, tmp_path):
     assert text.endswith("}\n")
 
 
-SELECTION = {"release": "other", "files": {}, "rows": 3, "scorer": {}, "filters": []}
-
-
 @pytest.mark.parametrize(
     ("change", "place"),
     [
@@ -82,12 +79,6 @@ SELECTION = {"release": "other", "files": {}, "rows": 3, "scorer": {}, "filters"
             r"'statistics.ranges\[0\].examples\[0\].reference'",
         ),
         (lambda record: record["configs"]["default"].update(files=[]), "'configs.default.files'"),
-        (lambda record: record["statistics"].update(histogram=[]), "histogram has 0 bins"),
-        (lambda record: record["configs"].update(sample=record["configs"]["default"]), "'sample' names no seed"),
-        (lambda record: record["configs"]["filtered"]["selection"].update(para_score=[0.5]), "'para_score'"),
-        (lambda record: record["settings"].pop("scorer"), "'settings.scorer.name'"),
-        (lambda record: record["settings"].update(selection=SELECTION), "'scorer.name'"),
-        (lambda record: record["settings"].update(translator={}), "'settings.translator.model'"),
         (lambda record: record.update(schema_version="2.1.0"), "schema version 2.1.0"),
     ],
 )
@@ -96,19 +87,19 @@ def test_damage_is_named(record, tmp_path, change, place):
     change(values)
     (tmp_path / RELEASE_RECORD).write_text(json.dumps(values))
     with pytest.raises(InputError, match=place):
-        ReleaseRecord.parse(tmp_path, "it")
+        ReleaseRecord.read(tmp_path, "it")
 
 
 def test_what_is_no_record(tmp_path):
     with pytest.raises(InputError, match="it is not a finished release: it holds no build.json"):
-        ReleaseRecord.parse(tmp_path, "it")
+        ReleaseRecord.read(tmp_path, "it")
     with pytest.raises(InputError, match="is not a finished release: it is not a folder"):
-        ReleaseRecord.parse(tmp_path / "nothing", "it")
+        ReleaseRecord.read(tmp_path / "nothing", "it")
     (tmp_path / RELEASE_RECORD).write_text("{")
     with pytest.raises(
         InputError, match="is damaged: it is not JSON .*; expected the record of a release; copy or build"
     ):
-        ReleaseRecord.parse(tmp_path, "it")
+        ReleaseRecord.read(tmp_path, "it")
 
 
 DATASET = "org/corpus"
@@ -137,10 +128,6 @@ def test_release_that_is_refused(release, spoil, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda record: record["configs"]["default"].update(rows=59), "'default' has 60 rows, its record says 59"),
-        (lambda record: record["columns"].append("origin"), "has other columns"),
-        (lambda record: record["statistics"].update(rows=59), "statistics are of another number of rows"),
-        (lambda record: record["configs"]["default"].update(file_bytes=7), "another size for config 'default'"),
         (lambda record: record["configs"]["default"].update(files={}), "is not in the release's record"),
         (
             lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),

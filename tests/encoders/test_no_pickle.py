@@ -113,16 +113,6 @@ def test_configuration_that_leads_out(transformer, file, content, message):
         load(folder, device="cpu")
 
 
-def test_tokenizer_elsewhere(transformer, tmp_path):
-    folder, expected = transformer
-    (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\ncat\n")
-    set_keys(folder / "tokenizer_config.json", vocab_file="/long/gone/vocab.txt", chat_template="x" * 100_000)
-    np.testing.assert_array_equal(load(folder, device="cpu").encode(SENTENCES), expected)
-    set_keys(folder / "tokenizer_config.json", vocab=str(tmp_path / "vocab.txt"))
-    with pytest.raises(InputError, match=f"sets 'vocab' to {tmp_path}/vocab.txt, a file that lies outside"):
-        load(folder, device="cpu")
-
-
 @pytest.mark.parametrize(
     "asked", [{"transformers_weights": "adapter_model.bin"}, {"use_safetensors": False, "weights_only": False}]
 )

@@ -212,7 +212,6 @@ def test_usual_score(tmp_path):
     assert usual_score(str(tmp_path)) == -0.6
     for text in (
         "{",
-        "[" * 100_000,
         "[]",
         '{"mean_translation_score": NaN}',
         f'{{"mean_translation_score": -1{"0" * 400}}}',

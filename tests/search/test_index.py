@@ -14,7 +14,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.search import index, indexed_vectors, storage
 from paranmt_hf.search.index import SentenceIndex
 from paranmt_hf.search.indexed_vectors import IndexConfig
-from paranmt_hf.util.files import checksum
 from tests.cli.commands import fails
 
 WORDS = "red green blue one two three sun moon star cat dog bird".split()
@@ -171,39 +170,6 @@ def test_damage_is_named(corpus, monkeypatch):
         opened(corpus / "index")
     with pytest.raises(InputError, match="holds no index.json; expected an index"):
         opened(corpus)
-
-
-def overwrite(path, number, value):
-    """Put a whole number of 64 bits into a file, whose size stays."""
-    content = bytearray(path.read_bytes())
-    content[8 * number : 8 * number + 8] = value.to_bytes(8, "little", signed=True)
-    path.write_bytes(bytes(content))
-
-
-@pytest.mark.parametrize(
-    ("name", "number", "value", "message"),
-    [
-        # The process ended with a segmentation fault.
-        ("offsets.bin", 1, 2**40, "offsets.bin is damaged: it does not match the files next to it; build it again"),
-        ("offsets.bin", 1, -1, "offsets.bin is damaged: it does not match the files next to it"),
-        ("offsets.bin", -1, 2**40, "offsets.bin is damaged: it does not fit text.bin next to it; make it again"),
-        ("items.bin", 0, 10**6, "items.bin is damaged: it does not match the files next to it"),
-        ("text.bin", 0, -1, "text.bin is damaged: it does not match the files next to it"),
-        ("order.npy", 16, 10**6, "index is damaged: it names an item that is not there; make it again"),
-        ("order.npy", 2, -1, r"order.npy is damaged \(.*\); make it again"),
-        ("bounds.npy", 17, 10**6, "bounds.npy is damaged: it does not match the files next to it"),
-        ("sorted.npy", 16, 0x7F800000, "index is damaged: a vector holds a number that is not finite"),
-    ],
-)
-def test_bytes_that_do_not_fit_together(corpus, name, number, value, message):
-    """In an index whose record says that they are right."""
-    build(corpus, config=IndexConfig(lists=2))
-    file, about = corpus / "index" / name, corpus / "index" / "index.json"
-    overwrite(file, number if number >= 0 else file.stat().st_size // 8 + number, value)
-    record = json.loads(about.read_text())
-    about.write_text(json.dumps({**record, "files": {**record["files"], name: [file.stat().st_size, checksum(file)]}}))
-    with pytest.raises(InputError, match=message):
-        opened(corpus / "index").search(sentences(200), top=200)
 
 
 def read(source):

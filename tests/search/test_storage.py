@@ -1,6 +1,5 @@
 """Sentences and vectors on disk."""
 
-import json
 import os
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.search import storage
 from paranmt_hf.search import storage as module
 from paranmt_hf.search.storage import (
@@ -98,12 +96,6 @@ def test_continues_where_it_stopped(tmp_path, monkeypatch):
     assert asked == [(0, 7), (7, 14), (14, 21), (14, 21), (21, 28), (28, 30)]
     assert (found.read(0, 30) == wanted).all()
     assert (tmp_path / "vectors.npy").stat().st_size == 128 + wanted.nbytes
-
-
-def test_damage_is_named(tmp_path):
-    (tmp_path / "vectors.json").write_text(json.dumps({"rows": "many"}))
-    with pytest.raises(InputError, match="vectors.json is damaged: it has no number of 'rows'"):
-        write_encoded(tmp_path, 3, lambda start, stop: clustered(3), "float32")
 
 
 def test_another_order(tmp_path):

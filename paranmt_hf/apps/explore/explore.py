@@ -86,7 +86,7 @@ def _index_neighbours(folder: str | Path, release: Path) -> Neighbours:
     from paranmt_hf.search.index import SentenceIndex
 
     index = SentenceIndex.from_pretrained(folder)
-    files = ReleaseRecord.parse(release, str(release)).configs["default"].files
+    files = ReleaseRecord.read(release).configs["default"].files
     indexed = index.record.settings.corpus.get("files")
     # That of a text file is no list.
     found = [file.get("sha256") for file in indexed if isinstance(file, dict)] if isinstance(indexed, list) else None

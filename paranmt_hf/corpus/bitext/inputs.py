@@ -24,7 +24,7 @@ from paranmt_hf.corpus.bitext.readers import (
 )
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain, explain_absence, split_revision
-from paranmt_hf.hub.repository import check_remote, own_files
+from paranmt_hf.hub.repository import own_files
 from paranmt_hf.util.settings import check
 
 
@@ -141,13 +141,11 @@ class HubDataset(TableReader):
 
     def pieces(self) -> Iterator[Piece]:
         """Read the stream batch by batch."""
-        from datasets import load_dataset, load_dataset_builder
+        from datasets import load_dataset
 
         options = {} if self._local else {"revision": self._commit()}
         if self._local:
             self._local_files()
-        else:
-            check_remote(self.id, lambda: self._load(load_dataset_builder, **options))
         stream = self._load(load_dataset, split=self.split, streaming=True, **options)
         rows = 0
         with contextlib.closing(stream_batches(stream, self.label, BLOCK_ROWS)) as batches:

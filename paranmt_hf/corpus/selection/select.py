@@ -150,7 +150,7 @@ class _Selection:
                     f"dataset {name!r} is not a release of this program; bring it in with `paranmt build` first"
                 )
             files, _ = fetched
-            record = ReleaseRecord.parse(files[0].parents[1], f"dataset {name!r}")
+            record = ReleaseRecord.read(files[0].parents[1], f"dataset {name!r}")
         rows = ReleaseRows(files)
         found = cls(name, rows, record, config.filters(rows.schema, record.language))
         if not found.filters:

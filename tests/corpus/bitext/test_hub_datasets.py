@@ -185,16 +185,6 @@ def test_hub_dataset_is_pinned_to_one_commit(hub):
     assert hub.lookups == 1
 
 
-@pytest.mark.parametrize("name", ["/etc/hostname", "file:///etc/hostname", "zip://a.csv::/home/me/a.zip", "../a.csv"])
-def test_hub_dataset_that_names_files_of_this_machine(hub, name):
-    hub.files.append(name)
-    with pytest.raises(InputError, match="the dataset org/opus names the data file .* of this machine"):
-        read(HubDataset("org/opus", OPUS))
-    assert hub.loads == []
-    hub.files[:] = ["zip://a.csv::hf://datasets/org/opus@1/a.zip", "https://example.org/a.csv"]
-    assert len(read(HubDataset("org/opus", OPUS))[0]) == 3
-
-
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
