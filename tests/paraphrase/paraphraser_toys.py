@@ -11,7 +11,6 @@ from transformers import (
     BartForConditionalGeneration,
     BertConfig,
     BertForSequenceClassification,
-    TrainerCallback,
 )
 
 from paranmt_hf import EngineConfig, ParaphraserConfig, ParaphraserTraining
@@ -104,22 +103,23 @@ def training(**settings):
     return ParaphraserTraining(**{**given, "device": "cpu", **settings})
 
 
-class _Stop(TrainerCallback):
-    def on_step_end(self, args, state, control, **kwargs):
-        if state.global_step == 45:
-            raise KeyboardInterrupt
-
-
 @contextmanager
 def stopped_training(during="train paraphrases"):
-    """Stop the training of a model in step 45."""
-    original = trainer.train_pieces
+    """Stop the training of a model after step 45."""
+    original, step, running = trainer.train_pieces, trainer.PieceTrainer.training_step, []
 
-    def stopping(*arguments, label):
-        return original(*arguments, callbacks=(_Stop(),) if label == during else (), label=label)
+    def noting(*arguments, label):
+        running.append(label)
+        return original(*arguments, label=label)
+
+    def stopping(own, *arguments, **options):
+        if own.state.global_step == 45 and running[-1] == during:
+            raise KeyboardInterrupt
+        return step(own, *arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("paranmt_hf.paraphrase.models.train_pieces", stopping)
+        patch.setattr("paranmt_hf.paraphrase.models.train_pieces", noting)
+        patch.setattr(trainer.PieceTrainer, "training_step", stopping)
         yield
 
 

@@ -128,7 +128,7 @@ def test_the_card_says_how_it_was_made(trained):
     assert (
         "paranmt paraphrase train pairs.parquet --model controlled "
         "--architecture pieces=330,embedding=32,hidden=32,dropout=0.0,tree_hidden=32 --batch-tokens 300 "
-        "--learning-rate 0.02 --optimization warmup=2,evaluations=1 --held-out 0.1 --device cpu --out FOLDER\n" in text
+        "--learning-rate 0.02 --held-out 0.1 --device cpu --optimization warmup=2,evaluations=1 --out FOLDER\n" in text
     )
     assert "| `(S(NP)(VP)(.))` |" in text and "templates=[" in text
     assert f"{trained.record.parses.course.best.template_match:.1%}" in text

@@ -258,6 +258,7 @@ def test_the_commands_print_tables_and_write_records(model, pairs, tmp_path, cap
     (found,) = read_results(out)
     assert found.kind == "paraphrases" and next(found.rows).items == 5
     assert found.settings["command"].endswith("--decodings greedy")
+    out.unlink()
     assert main(["paraphrase", "canonical", *words, "--noise", "0.1"]) == 0
     shown = capsys.readouterr().out
     (found,) = read_results(out)

@@ -70,7 +70,7 @@ def test_the_card_says_how_it_was_made(trained):
     (line,) = re.findall(r"^paranmt paraphrase train .*$", text, re.M)
     assert line == (
         "paranmt paraphrase train pairs.parquet --architecture pieces=330,embedding=32,hidden=32 --epochs 8 "
-        "--batch-tokens 200 --learning-rate 0.01 --optimization warmup=2,evaluations=2 --held-out 0.1 --device cpu "
+        "--batch-tokens 200 --learning-rate 0.01 --held-out 0.1 --device cpu --optimization warmup=2,evaluations=2 "
         "--out FOLDER"
     )
     assert f"{trained.record.pairs:,} pairs of pairs.parquet" in text
