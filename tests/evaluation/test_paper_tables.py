@@ -75,7 +75,7 @@ def test_damaged_sick_and_pit(data):
     with pytest.raises(InputError, match="SICK_train.txt, line 2: "):
         read_sts(data / "sick")
     path.write_text(f"{SICK_HEADER}\n1\ta\tb\n")
-    with pytest.raises(InputError, match="line 2: expected pair, two sentences, .* in at least 5 columns .* found 3"):
+    with pytest.raises(InputError, match="line 2: "):
         read_sts(data / "sick")
     path.unlink()
     (sick,) = read_sts(data / "sick")

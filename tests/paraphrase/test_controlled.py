@@ -1,6 +1,7 @@
 """Controlled networks: from parsed pairs to a network whose templates decide, stopped, resumed, refused."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -125,11 +126,12 @@ def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
 
 def test_the_card_says_how_it_was_made(trained):
     text = (trained.folder / "README.md").read_text()
-    assert (
-        "paranmt paraphrase train pairs.parquet --model controlled "
-        "--architecture pieces=330,embedding=32,hidden=32,dropout=0.0,tree_hidden=32 --batch-tokens 300 "
-        "--learning-rate 0.02 --held-out 0.1 --device cpu --optimization warmup=2,evaluations=1 --out FOLDER\n" in text
-    )
+    (line,) = re.findall(r"^paranmt paraphrase train (.*)$", text, re.M)
+    assert set(line.split(" --")) == {
+        *("pairs.parquet", "model controlled", "batch-tokens 300", "learning-rate 0.02", "held-out 0.1", "device cpu"),
+        *("architecture pieces=330,embedding=32,hidden=32,dropout=0,tree_hidden=32", "out FOLDER"),
+        "optimization warmup=2,evaluations=1",
+    }
     assert "| `(S(NP)(VP)(.))` |" in text and "templates=[" in text
     assert f"{trained.record.parses.course.best.template_match:.1%}" in text
 
