@@ -32,6 +32,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.parquet import open_parquet
 from paranmt_hf.util.settings import Count, Range, Share, check
 
 SIDES = ("reference", "translation")
@@ -224,15 +225,8 @@ class Pairs:
 
     def _check(self, file: Path) -> int:
         """Reject a file that cannot be read or lacks a column; return its number of rows."""
-        check_regular(file)
-        if not file.exists():
-            raise InputError(f"cannot read {file}: there is no such file; expected a Parquet file of pairs")
-        try:
-            with pq.ParquetFile(file) as opened:
-                schema, rows = opened.schema_arrow, opened.metadata.num_rows
-        except (pa.ArrowInvalid, OSError) as error:
-            reason = str(error).split("\n")[0]
-            raise InputError(f"cannot read {file}: {reason}; expected a Parquet file of pairs") from None
+        with open_parquet(file) as opened:
+            schema, rows = opened.schema_arrow, opened.metadata.num_rows
         if missing := [side for side in SIDES if side not in schema.names]:
             raise InputError(
                 f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Rename "

@@ -19,7 +19,8 @@ from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_m
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, explain_absence
-from paranmt_hf.util.files import check_regular, checksum
+from paranmt_hf.util.files import checksum
+from paranmt_hf.util.parquet import open_parquet, read_schema
 
 TEXT = frozenset(column.name for column in COLUMNS if pa.types.is_string(column.type))
 NUMBERS = frozenset(column.name for column in COLUMNS) - TEXT
@@ -320,11 +321,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
 
 def key_columns_of(files: Sequence[Path]) -> list[str]:
     """The key columns of Parquet files, for `row_numbers`."""
-    check_regular(files[0])
-    try:
-        return key_columns(pq.read_schema(files[0]).names)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"cannot read {files[0]}: {error}; the file is damaged, copy or build it again") from None
+    return key_columns(read_schema(files[0]).names)
 
 
 def read_tables(
@@ -343,24 +340,20 @@ def read_tables(
         checked: Columns that must be as the schema says; all that are read if left out.
     """
     for path in files:
-        check_regular(path)
-        try:
-            with pq.ParquetFile(path) as file:
-                needed = set(columns) if columns else {column.name for column in COLUMNS if not column.optional}
-                if missing := sorted(needed - set(file.schema_arrow.names)):
-                    # What every release has, a file of another kind lacks; other columns can be made.
-                    strange = "" if set(missing) <= OPTIONAL else "; it is not part of a release"
-                    raise InputError(f"{describe_missing(path, missing)}{strange}")
-                check_types(file.schema_arrow, checked or columns or file.schema_arrow.names, path)
-                first = 0
-                for group in range(file.num_row_groups):
-                    rows = file.metadata.row_group(group).num_rows
-                    if skip and skip >= rows:
-                        skip -= rows
-                    else:
-                        table = file.read_row_group(group, columns=columns)
-                        check_text(table, path, first)
-                        yield table
-                    first += rows
-        except (pa.ArrowInvalid, OSError) as error:
-            raise InputError(f"cannot read {path}: {error}; the file is damaged, copy or build it again") from None
+        with open_parquet(path) as file:
+            needed = set(columns) if columns else {column.name for column in COLUMNS if not column.optional}
+            if missing := sorted(needed - set(file.schema_arrow.names)):
+                # What every release has, a file of another kind lacks; other columns can be made.
+                strange = "" if set(missing) <= OPTIONAL else "; it is not part of a release"
+                raise InputError(f"{describe_missing(path, missing)}{strange}")
+            check_types(file.schema_arrow, checked or columns or file.schema_arrow.names, path)
+            first = 0
+            for group in range(file.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                if skip and skip >= rows:
+                    skip -= rows
+                else:
+                    table = file.read_row_group(group, columns=columns)
+                    check_text(table, path, first)
+                    yield table
+                first += rows

@@ -9,16 +9,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.lines import existing
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report
 from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS, checked_files, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.parquet import read_schema
 
 # Columns of a sample in addition to the sentence, if the corpus has them.
 EXTRAS = ("para_score", "origin")
@@ -92,22 +90,14 @@ def open_corpus(
     wanted = EXTRAS if by_origin else EXTRAS[:1]
     if path.is_dir() and ((path / RELEASE_RECORD).is_file() or (path / FOLDERS["default"]).is_dir()):
         files = checked_files(path)
-        found = tuple(name for name in wanted if name in _schema(files[0]).names)
+        found = tuple(name for name in wanted if name in read_schema(files[0]).names)
         return Corpus(path, found, language=_language_of(path), _files=tuple(files), _side=side)
-    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-    if path.is_dir():
-        if not files:
-            raise InputError(f"{path} is neither a release nor a folder of Parquet files; name a corpus")
-    if path.is_dir() or path.suffix == ".parquet":
-        return _of_parquet(path, files, side, dict(columns or {}), wanted)
-    existing([path])
-    return Corpus(path, (), text=path, _reader=LineFiles({"sentence": path}))
-
-
-def _of_parquet(
-    path: Path, files: list[Path], side: str, columns: Mapping[str, str], wanted: tuple[str, ...]
-) -> Corpus:
-    names = _schema(existing(files)[0]).names
+    if not path.is_dir() and path.suffix != ".parquet":
+        return Corpus(path, (), text=path, _reader=LineFiles({"sentence": path}))
+    files, columns = sorted(path.glob("*.parquet")) if path.is_dir() else [path], columns or {}
+    if not files:
+        raise InputError(f"{path} is neither a release nor a folder of Parquet files; name a corpus")
+    names = read_schema(files[0]).names
     if side not in columns and side not in names:
         raise InputError(
             f"{path} has no column {side}; it has {', '.join(names)}. Say which it is: `columns` {side}=NAME"
@@ -127,15 +117,6 @@ def _language_of(path: Path) -> str | None:
         if (folder / RELEASE_RECORD).is_file():
             return ReleaseRecord.read(folder).language
     return None
-
-
-def _schema(file: Path) -> pa.Schema:
-    check_regular(file)
-    try:
-        return pq.read_schema(file)
-    except (pa.ArrowInvalid, OSError) as error:
-        reason = str(error).split("\n")[0]
-        raise InputError(f"cannot read {file}: {reason}; expected a Parquet file") from None
 
 
 class Sample:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.columns import decode, normalise
 from paranmt_hf.corpus.bitext.inputs import HubDataset
@@ -18,6 +17,7 @@ from paranmt_hf.corpus.release import checked_files, fetch_release
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_regular, source_name
+from paranmt_hf.util.parquet import read_schema
 
 # Files of columns that would be taken for sentences.
 NOT_LINES = (".tsv", ".csv", ".json", ".jsonl")
@@ -69,10 +69,7 @@ class SentenceFile:
 
 def _only_text(path: Path) -> str:
     """Name of the only text column of a Parquet file."""
-    try:
-        schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: expected a Parquet file, but cannot read it ({error}); get it again") from None
+    schema = read_schema(path)
     names = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
     if len(names) != 1:
         raise InputError(
@@ -158,8 +155,4 @@ def _is_on_hub(source: str, path: Path) -> bool:
 
 def _sides_of(path: Path) -> list[str | None]:
     """Both sides if a Parquet file holds pairs; otherwise what `SentenceFile` reads."""
-    try:
-        names = pq.read_schema(path).names
-    except (pa.ArrowException, OSError):
-        return [None]
-    return list(SIDES) if set(SIDES) <= set(names) else [None]
+    return list(SIDES) if set(SIDES) <= set(read_schema(path).names) else [None]

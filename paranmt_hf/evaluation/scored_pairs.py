@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import read_lines
 from paranmt_hf.evaluation.sts_data import COLUMNS, StsSet, collect, development_set, read_hub, read_tsv
 from paranmt_hf.hub.client import is_id, perhaps_path
 from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.util.parquet import open_parquet
 
 # Forty pairs of our own, which the package carries.
 SAMPLE = "sample"
@@ -82,15 +81,11 @@ def _is_number(text: str) -> bool:
 def _read_parquet(files: list[Path], name: str) -> StsSet:
     rows: list[tuple[str, ...]] = []
     for file in files:
-        try:
-            with pq.ParquetFile(file) as opened:
-                names = opened.schema_arrow.names
-                if missing := [column for column in COLUMNS if column not in names]:
-                    raise InputError(f"{file} has no column {', '.join(missing)}; it has {', '.join(names)}")
-                table = opened.read(columns=list(COLUMNS))
-        except (pa.ArrowException, OSError) as error:
-            reason = str(error).split("\n")[0]
-            raise InputError(f"cannot read {file}: {reason}; expected a Parquet file of scored pairs") from None
+        with open_parquet(file) as opened:
+            names = opened.schema_arrow.names
+            if missing := [column for column in COLUMNS if column not in names]:
+                raise InputError(f"{file} has no column {', '.join(missing)}; it has {', '.join(names)}")
+            table = opened.read(columns=list(COLUMNS))
         columns = [["" if value is None else str(value) for value in table[column].to_pylist()] for column in COLUMNS]
         rows += zip(*columns, strict=True)
     where = files[0] if len(files) == 1 else files[0].parent

@@ -33,6 +33,7 @@ from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_known, read_vectors, read_words
 from paranmt_hf.util.files import checksum
+from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 
 # What is counted in less time is not worth a line.
@@ -239,11 +240,5 @@ def _holds_pairs(path: Path) -> bool:
     if path.is_dir():
         return (path / RELEASE_RECORD).is_file() or any(path.glob("*.parquet"))
     if path.suffix == ".parquet" and path.is_file():
-        import pyarrow.parquet as pq
-
-        try:
-            return set(SIDES) <= set(pq.read_schema(path).names)
-        except (pa.ArrowException, OSError):
-            # What is wrong with it is said where it is read.
-            return False
+        return set(SIDES) <= set(read_schema(path).names)
     return not path.exists() and is_id(split_revision(str(path))[0])

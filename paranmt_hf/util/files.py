@@ -194,6 +194,20 @@ def check_regular(path: Path) -> None:
         raise InputError(f"{path} is a pipe, a socket or a device; expected a file: write what it gives into one")
 
 
+def existing(files: Iterable[Path]) -> list[Path]:
+    """Check that files are there."""
+    paths = [Path(path) for path in files]
+    if not paths:
+        raise InputError("expected at least one file, got none")
+    for path in paths:
+        check_regular(path)
+        if path.is_dir():
+            raise InputError(f"{path}: expected a file, but this is a folder; name the files in it", path=path)
+        if not path.exists():
+            raise InputError(f"{path}: there is no such file", path=path)
+    return paths
+
+
 def read_text(path: Path) -> str:
     """Read a text file in UTF-8; raises `OSError` and `UnicodeDecodeError`."""
     check_regular(path)

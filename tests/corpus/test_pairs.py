@@ -194,7 +194,7 @@ def test_missing_columns_and_files(tmp_path, file):
     pq.write_table(pa.table({"reference": ["a"], "translation": ["b"]}), tmp_path / "r.parquet")
     with pytest.raises(InputError, match=r"r.parquet has no column para_score; it has reference, translation"):
         read(tmp_path / "r.parquet", min_score=0.5)
-    with pytest.raises(InputError, match="cannot read .*none.parquet"):
+    with pytest.raises(InputError, match="none.parquet: there is no such file"):
         read(tmp_path / "none.parquet")
     with pytest.raises(InputError, match="no pairs './none': expected a release folder, a .parquet file"):
         read("./none")
@@ -211,12 +211,12 @@ def test_missing_columns_and_files(tmp_path, file):
 def test_truncated_and_damaged_files(tmp_path, file):
     content = file.read_bytes()
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match="cannot read .*cut.parquet: .*expected a Parquet file of pairs"):
+    with pytest.raises(InputError, match="cannot read .*cut.parquet: .*expected a Parquet file"):
         read(tmp_path / "cut.parquet")
     pages = bytearray(content)
     pages[4:60] = bytes(56)
     (tmp_path / "bad.parquet").write_bytes(pages)
-    with pytest.raises(InputError, match=r"(?s)cannot read .*bad.parquet.*damaged"):
+    with pytest.raises(InputError, match=r"(?s)cannot read .*bad.parquet"):
         read(tmp_path / "bad.parquet")
 
 

@@ -91,7 +91,7 @@ def test_counting(folder, release):
     with pytest.raises(InputError, match="nowhere.txt"):
         count_words("nowhere.txt")
     (folder / "broken.parquet").write_bytes(b"PAR1nothing")
-    with pytest.raises(InputError, match="broken.parquet: expected a Parquet file, but cannot read it"):
+    with pytest.raises(InputError, match="cannot read broken.parquet: .*; expected a Parquet file"):
         count_words("broken.parquet")
     packed = bytearray(gzip.compress("".join(f"word{number} {number}\n" for number in range(5000)).encode()))
     packed[40:60] = b"\xff" * 20

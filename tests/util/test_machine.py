@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.util import progress
-from paranmt_hf.util.duck import database, parquet
 from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_limit
+from paranmt_hf.util.parquet import as_table, database
 from paranmt_hf.util.progress import Progress, duration
 
 
@@ -202,7 +202,7 @@ def test_a_query_over_files_with_any_name(tmp_path):
     for first, path in enumerate(files):
         pq.write_table(pa.table({"id": [first, 10 + first]}), path)
     with database(memory=100_000_000) as connection:
-        assert connection.execute(f"SELECT sum(id), count(*) FROM {parquet(files)}").fetchone() == (22, 4)
+        assert connection.execute(f"SELECT sum(id), count(*) FROM {as_table(files)}").fetchone() == (22, 4)
 
 
 @pytest.mark.parametrize("name", ["a*b", "a[1]", "x?", "origin=mail"])
@@ -211,7 +211,7 @@ def test_a_path_names_that_file_alone_and_no_column(tmp_path, name):
         (tmp_path / folder).mkdir()
         pq.write_table(pa.table({"origin": [folder]}), tmp_path / folder / "a.parquet")
     with database(memory=100_000_000) as connection:
-        query = f"SELECT * FROM {parquet([tmp_path / name / 'a.parquet'])}"
+        query = f"SELECT * FROM {as_table([tmp_path / name / 'a.parquet'])}"
         assert connection.execute(query).fetchall() == [(name,)]
 
 

@@ -29,6 +29,7 @@ from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.release import check_text, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.settings import Range, Seed, check
@@ -170,12 +171,9 @@ def draw_sample(
 
 
 def check_columns(files: Sequence[Path]) -> None:
-    """Reject files without the columns of a sample; unreadable files are reported by their reader."""
+    """Reject files without the columns of a sample."""
     for path in files:
-        try:
-            names = pq.read_schema(path).names
-        except (pa.ArrowInvalid, OSError):
-            continue
+        names = read_schema(path).names
         if missing := [name for name in (*SCORES, *TEXT) if name not in names]:
             raise InputError(
                 f"{path} has no column {', '.join(missing)}; `paranmt import` makes a release that has all of them"

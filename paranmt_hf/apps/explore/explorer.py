@@ -24,7 +24,7 @@ from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.schema import COLUMNS, MOST_RANKS
 from paranmt_hf.corpus.statistics import EDGES, RANGES
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.duck import MEMORY_BYTES, database, parquet
+from paranmt_hf.util.parquet import MEMORY_BYTES, as_table, database
 
 Side = Literal["either", "reference", "translation"]
 MAX_TEXT = 1000
@@ -189,7 +189,7 @@ class Explorer:
         self._key = f"id * {MOST_RANKS} + rank" if "rank" in present else "id"
         self._open = database(memory=memory, extra="explore")
         self._connection = self._open.__enter__()
-        self._table, self._lock = parquet(files), threading.Lock()
+        self._table, self._lock = as_table(files), threading.Lock()
         self._lower = self._table
         self._memory = memory
         self._texts: OrderedDict[tuple[str, tuple[str, ...]], str] = OrderedDict()

@@ -7,15 +7,16 @@ import codecs
 import gzip
 import lzma
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_regular, checksum
+from paranmt_hf.util.files import checksum
 
 BLOCK_BYTES = 1 << 20
 # Marks at the start of other encodings; that of UTF-32 begins with that of UTF-16.
@@ -28,33 +29,15 @@ OTHER_MARKS = {
 # A longer line is not a sentence: the file has other line ends, or is not text.
 MAX_LINE_BYTES = 1 << 26
 
-_TAB, _NEWLINE = 9, 10
+_NEWLINE = 10
 
 
-def _zstandard(path: Path, mode: str) -> BinaryIO:
-    return cast(BinaryIO, pa.CompressedInputStream(pa.OSFile(str(path), mode), "zstd"))
-
-
-_OPENERS: dict[str, Callable[[Path, str], BinaryIO]] = {
-    ".gz": cast(Callable[[Path, str], BinaryIO], gzip.open),
-    ".bz2": cast(Callable[[Path, str], BinaryIO], bz2.open),
-    ".xz": cast(Callable[[Path, str], BinaryIO], lzma.open),
-    ".zst": _zstandard,
+_OPENERS: dict[str, Callable[[str], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": lambda path: pa.CompressedInputStream(pa.OSFile(path), "zstd"),
 }
-
-
-def existing(files: Iterable[Path]) -> list[Path]:
-    """Check that files are there."""
-    paths = [Path(path) for path in files]
-    if not paths:
-        raise InputError("expected at least one file, got none")
-    for path in paths:
-        check_regular(path)
-        if path.is_dir():
-            raise InputError(f"{path}: expected a file, but this is a folder; name the files in it")
-        if not path.exists():
-            raise InputError(f"{path}: there is no such file")
-    return paths
 
 
 def file_identity(path: Path) -> dict[str, object]:
@@ -111,7 +94,8 @@ def _without_mark(start: bytes, path: Path) -> bytes:
 
 def opened(path: Path) -> BinaryIO:
     """Open a file to read its bytes, unpacked if its suffix is one of .gz, .bz2, .xz and .zst."""
-    return _OPENERS.get(path.suffix.lower(), open)(path, "rb")
+    unpack = _OPENERS.get(path.suffix.lower())
+    return path.open("rb") if unpack is None else cast(BinaryIO, unpack(str(path)))
 
 
 def _read(path: Path) -> Iterator[bytes | Exception]:
@@ -124,20 +108,15 @@ def _read(path: Path) -> Iterator[bytes | Exception]:
         yield error
 
 
-def cut(block: bytes, starts: np.ndarray, ends: np.ndarray) -> pa.Array:
-    """Slice less than 2 GiB of bytes into pieces [piece], binary, by their ascending `starts` and `ends`."""
-    # An array of bytes has no gaps, so the gaps are made its odd elements.
-    offsets = np.empty(2 * len(starts), np.int32)
-    offsets[0::2], offsets[1::2] = starts, ends
+def split_lines(block: bytes) -> pa.Array:
+    """Split a block of whole lines, less than 2 GiB, into lines (binary, without their ends)."""
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
+    # An array of bytes has no gaps, so the line ends are made its odd elements.
+    offsets = np.zeros(2 * len(ends), np.int32)
+    offsets[1::2], offsets[2::2] = ends, ends[:-1] + 1
     count = len(offsets) - 1
     both = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(block)])
     return both.take(pa.array(np.arange(0, count, 2)))
-
-
-def split_lines(block: bytes) -> pa.Array:
-    """Split a block of whole lines into lines (binary, without their ends)."""
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
-    return cut(block, np.append(0, ends[:-1] + 1), ends)
 
 
 def count_fields(block: bytes) -> int:
@@ -145,22 +124,22 @@ def count_fields(block: bytes) -> int:
     return block.count(b"\t", 0, block.index(b"\n")) + 1
 
 
-def find_fields(block: bytes, width: int, path: Path, first: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find where each field of a block of whole lines starts and ends: two arrays [line, field].
+def find_fields(lines: pa.Array, wanted: Sequence[int], counts: range, path: Path, first: int) -> list[pa.Array]:
+    """Split lines (binary) at tabs; returns the `wanted` fields [line], from 0, null where a line has fewer.
 
-    Each line must have `width` fields. `path` and `first`, the number of the first line, are for the error.
+    Each line must have one of the `counts` of fields. `path` and `first`, the number of the first line, are for the
+    error.
     """
-    text = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero((text == _TAB) | (text == _NEWLINE))
-    lines = np.flatnonzero(text[ends] == _NEWLINE)
-    widths = np.diff(lines, prepend=-1)
-    if (wrong := np.flatnonzero(widths != width)).size:
+    fields = pc.split_pattern(lines, b"\t")
+    found = np.asarray(pc.list_value_length(fields))
+    if (wrong := np.flatnonzero((found < counts[0]) | (found > counts[-1]))).size:
+        expected = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
         raise InputError(
-            f"{path}:{first + wrong[0]}: expected {width} fields like the first line of the file, got "
-            f"{widths[wrong[0]]}; a tab inside a text or a broken line would shift the columns, so correct the line"
+            f"{path}:{first + wrong[0]}: expected {expected} fields with tabs between them, got {found[wrong[0]]}; a "
+            "tab inside a text or a broken line would shift the columns, so correct the line"
         )
-    starts = np.append(0, ends[:-1] + 1)
-    return starts.reshape(-1, width), ends.reshape(-1, width)
+    starts, flat = np.cumsum(found) - found, fields.flatten()
+    return [flat.take(pa.array(starts + index, mask=found <= index)) for index in wanted]
 
 
 class Side:

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.columns import decode
-from paranmt_hf.corpus.bitext.lines import existing, file_identity, read_blocks, split_lines
+from paranmt_hf.corpus.bitext.lines import file_identity, read_blocks, split_lines
 from paranmt_hf.corpus.bitext.readers import Piece, Reader, Report
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import decode_line
+from paranmt_hf.util.files import decode_line, existing
 
 # Characters of a line that an error shows.
 SHOWN = 60

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.columns import decode
-from paranmt_hf.corpus.bitext.lines import existing, file_identity
+from paranmt_hf.corpus.bitext.lines import file_identity
 from paranmt_hf.corpus.bitext.phrases import BAR, PhraseFiles, features_of, first_line, is_rule
 from paranmt_hf.corpus.bitext.presets import Layout, Preset, find_layout, read_fields, spoken_in
 from paranmt_hf.corpus.bitext.readers import Piece, Reader
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import existing
 
 # The pairs of a set grow with the square of its sentences; sets of TaPaCo have some, and none comes near it.
 MOST_SENTENCES = 2000

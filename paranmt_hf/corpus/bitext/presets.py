@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.columns import read_column
-from paranmt_hf.corpus.bitext.lines import opened, read_blocks, split_lines
-from paranmt_hf.corpus.bitext.readers import BLOCK_ROWS
+from paranmt_hf.corpus.bitext.lines import find_fields, opened, read_blocks, split_lines
+from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.yaml_files import read_yaml
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "presets"
@@ -158,10 +156,7 @@ def spoken_in(layout: Layout, path: Path) -> str | None:
 def _found(layout: Layout, path: Path, line: bytes) -> list[str]:
     """Fields of the first line, or columns of a Parquet file."""
     if layout.form == "parquet":
-        try:
-            return list(pq.read_schema(path).names)
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{path}: expected a Parquet file, but cannot read it ({error}); get it again") from None
+        return list(read_schema(path).names)
     text = line.decode("utf8", "replace")
     if layout.form == "tab":
         return text.split("\t")
@@ -201,34 +196,20 @@ def read_fields(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
     Text is returned as bytes; Parquet may also give numbers. A field that a line lacks is null.
     """
     if layout.form == "parquet":
-        return _parquet(layout, path)
+        reader = ParquetFiles([path], layout.columns, numbers=["label"])
+        return (dict(zip(layout.columns, piece.columns, strict=True)) for piece in reader.pieces())
     return _tabs(layout, path) if layout.form == "tab" else _quoted(layout, path)
 
 
 def _tabs(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
-    most, least = len(layout.fields), len(layout.fields) - layout.may_lack
-    lines = 0
+    most, lines = len(layout.fields), 0
+    wanted = [layout.position(column) for column in layout.columns]
     for block in read_blocks(path):
         rows = split_lines(block)
         if not lines and layout.header:
             rows, lines = rows.slice(1), 1
-        fields = pc.split_pattern(rows, b"\t")
-        counts = pc.list_value_length(fields)
-        wrong = pc.or_(pc.greater(counts, most), pc.less(counts, least))
-        if (row := pc.index(wrong, True).as_py()) >= 0:
-            allowed = str(most) if least == most else f"{least} to {most}"
-            raise InputError(
-                f"{path}:{lines + 1 + row}: expected {allowed} fields with tabs between them "
-                f"({', '.join(layout.fields)}), found {counts[row].as_py()}; correct the line, or get the file again"
-            )
-        ends = pc.list_value_length(fields).to_numpy(zero_copy_only=False).cumsum()
-        starts = ends - counts.to_numpy(zero_copy_only=False)
-        flat = fields.flatten()
-        columns = {}
-        for column in layout.columns:
-            index = layout.position(column)
-            columns[column] = flat.take(pa.array(starts + index, mask=starts + index >= ends))
-        yield columns
+        fields = find_fields(rows, wanted, range(most - layout.may_lack, most + 1), path, lines + 1)
+        yield dict(zip(layout.columns, fields, strict=True))
         lines += len(rows)
 
 
@@ -263,15 +244,3 @@ def _quoted(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
                 f"{', '.join(layout.fields)}, in double quotes where a field holds a separator, a line end or a "
                 "quote: get the file again"
             ) from None
-
-
-def _parquet(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(BLOCK_ROWS, columns=list(layout.columns.values())):
-                yield {
-                    column: read_column(batch, name, str(path), number=column == "label")
-                    for column, name in layout.columns.items()
-                }
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: cannot be read completely ({error}); get the file again") from None

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.columns import decode, find_column, normalise, read_column, read_numbers, rebatch
-from paranmt_hf.corpus.bitext.lines import Side, count_fields, cut, existing, file_identity, find_fields, read_blocks
+from paranmt_hf.corpus.bitext.lines import Side, count_fields, file_identity, find_fields, read_blocks, split_lines
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import existing
+from paranmt_hf.util.parquet import open_parquet
 
 # A row with a longer side is not a pair of sentences.
 MAX_CHARACTERS = 1000
@@ -232,10 +233,10 @@ class TabFile(Reader):
                         f"{path}:1: expected at least {max(self.positions.values())} tab-separated fields, "
                         f"got {width}: check the columns {self.positions}"
                     )
-                starts, ends = find_fields(block, width, path, lines + 1)
-                columns = [cut(block, starts[:, n - 1], ends[:, n - 1]) for n in self.positions.values()]
-                yield Piece(columns, f"{path}:", lines + 1)
-                lines += len(starts)
+                rows = split_lines(block)
+                wanted = [position - 1 for position in self.positions.values()]
+                yield Piece(find_fields(rows, wanted, range(width, width + 1), path, lines + 1), f"{path}:", lines + 1)
+                lines += len(rows)
 
 
 class TableReader(Reader):
@@ -272,17 +273,12 @@ class ParquetFiles(TableReader):
         """Read the files in order, block by block."""
         for path in self.files:
             rows = 0
-            try:
-                with pq.ParquetFile(path) as file:
-                    for name in self.paths.values():
-                        find_column(file.schema_arrow, name, str(path))
-                    for batch in file.iter_batches(BLOCK_ROWS, columns=list(self.paths.values())):
-                        yield self.piece(batch, str(path), rows)
-                        rows += batch.num_rows
-            except (pa.ArrowException, OSError) as error:
-                raise InputError(
-                    f"{path}: expected a Parquet file, but cannot read on after {rows:,} rows ({error}); get it again"
-                ) from None
+            with open_parquet(path) as file:
+                for name in self.paths.values():
+                    find_column(file.schema_arrow, name, str(path))
+                for batch in file.iter_batches(BLOCK_ROWS, columns=list(self.paths.values())):
+                    yield self.piece(batch, str(path), rows)
+                    rows += batch.num_rows
 
 
 def count_tab_fields(path: Path) -> int:

@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.bitext.lines import existing
 from paranmt_hf.corpus.bitext.readers import LineFiles, Report, TabFile, count_tab_fields
 from paranmt_hf.corpus.draws import text_hashes
 from paranmt_hf.corpus.parsing.trees import Tree, read_at
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import new_folder
+from paranmt_hf.util.files import existing, new_folder
 
 # Maximum length of a tree; that of a sentence of 1,000 characters has about 10,000.
 MAX_CHARACTERS = 1_000_000

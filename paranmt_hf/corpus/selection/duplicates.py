@@ -13,8 +13,8 @@ from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict
 from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.duck import database
 from paranmt_hf.util.files import writing
+from paranmt_hf.util.parquet import database
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 
 Compared = Literal["pair", "reference", "translation"]

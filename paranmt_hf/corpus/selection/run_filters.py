@@ -20,6 +20,7 @@ from paranmt_hf.corpus.schema import key_columns, row_numbers
 from paranmt_hf.corpus.selection.filters import Filter, TwoPassFilter
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, write_bytes, writing
+from paranmt_hf.util.parquet import open_parquet, read_schema
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json, from_json, read_json
 
@@ -32,21 +33,16 @@ BLOCK_ROWS = 1_000_000
 STATE = "verdicts.json"
 
 
-def _metadata(file: Path) -> pq.FileMetaData:
-    try:
-        return pq.read_metadata(file)
-    except pa.ArrowInvalid:
-        raise InputError(f"{file} is not a Parquet file, or is cut off; copy it or build the release again") from None
-
-
 class ReleaseRows:
     """The rows of Parquet files in order of their ids."""
 
     def __init__(self, files: Sequence[Path]) -> None:
         self.files = list(files)
-        found = [_metadata(file) for file in self.files]
-        self.rows = sum(metadata.num_rows for metadata in found)
-        self.schema = found[0].schema.to_arrow_schema()
+        self.rows = 0
+        for file in self.files:
+            with open_parquet(file) as opened:
+                self.rows += opened.metadata.num_rows
+        self.schema = read_schema(self.files[0])
 
     def tables(self, columns: Collection[str], *, skip: int = 0) -> Iterator[tuple[int, pa.Table]]:
         """Read columns, and always the key columns; yields the place of each table's first row, from 0, and the table.

@@ -84,13 +84,13 @@ def test_parquet_bad_number_names_file_and_row(tmp_path, monkeypatch):
 
 
 def test_parquet_that_is_none_or_damaged_or_empty(tmp_path):
-    with pytest.raises(InputError, match=r"a: expected a Parquet file, but cannot read on after 0 rows \("):
+    with pytest.raises(InputError, match=r"cannot read .*a: .*; expected a Parquet file"):
         read(ParquetFiles([write(tmp_path / "a", "text")], {"a": "a"}))
     pq.write_table(pa.table({"t": ["some text " * 20] * 50}), tmp_path / "t", compression="zstd", use_dictionary=False)
     content = bytearray((tmp_path / "t").read_bytes())
     content[4:24] = b"\xff" * 20
     (tmp_path / "t").write_bytes(content)
-    with pytest.raises(InputError, match=r"t: expected a Parquet file, but cannot read on after 0 rows \("):
+    with pytest.raises(InputError, match=r"cannot read .*t: .*; expected a Parquet file"):
         read(ParquetFiles([tmp_path / "t"], {"t": "t"}))
     pq.write_table(pa.table({"t": pa.array([], pa.string())}), tmp_path / "empty")
     with pytest.raises(InputError, match=r"expected rows, but there are none in .*empty"):

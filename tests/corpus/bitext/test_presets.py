@@ -94,7 +94,7 @@ def test_broken_rows_are_named(tmp_path):
     with pytest.raises(InputError, match=r"q.tsv: cannot be read on after .*Expected 6 columns, got 4"):
         read("qqp", path)
     path = write(tmp_path / "p.tsv", PAWS + PAWS_ROWS + "4\tone\n")
-    with pytest.raises(InputError, match=r"p.tsv:5: expected 4 fields .*\(id, sentence1, sentence2, label\), found 2"):
+    with pytest.raises(InputError, match=r"p.tsv:5: expected 4 fields .* got 2; "):
         read("paws", path)
 
 

@@ -155,9 +155,7 @@ def test_a_line_with_other_fields_than_the_first(tmp_path, monkeypatch, block):
     good = write(tmp_path / "good", *["a\tb\tc"] * 5)
     for bad, count in {"a\tb": 2, "": 1, "a\tb\tc\td": 4}.items():
         path = write(tmp_path / "bad", "a\tb\tc", "a\tb\tc", bad, "a\tb\tc", "a")
-        with pytest.raises(
-            InputError, match=rf"bad:3: expected 3 fields like the first line of the file, got {count}; "
-        ):
+        with pytest.raises(InputError, match=rf"bad:3: expected 3 fields .* got {count}; "):
             read(TabFile([good, path], {"a": 1, "b": 2}))
     # Lines that lack and have too many fields make up for each other in the sum only.
     path = write(tmp_path / "bad", "a\tb", "a\tb\tc", "a")

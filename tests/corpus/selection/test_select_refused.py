@@ -104,15 +104,6 @@ def test_files_for_dropped_rows_that_are_refused(whole, tmp_path):
         assert refused.value.option == "keep_dropped" and not inside.exists()
 
 
-def test_a_damaged_recipe(whole, tmp_path):
-    select(whole, tmp_path / "some", ReleaseFilter(tenths="1"))
-    record = json.loads((tmp_path / "some" / RELEASE_RECORD).read_text())
-    del record["settings"]["selection"]["filters"][0]["dropped"]
-    (tmp_path / "some" / RELEASE_RECORD).write_text(json.dumps(record))
-    with pytest.raises(InputError, match=r"build.json is damaged: it has no 'filters\[0\].dropped'"):
-        select(whole, tmp_path / "some", ReleaseFilter(tenths="1"))
-
-
 PAIRS = [
     ("The old man walks slowly down the long road to the sea.", "An old man goes down a road that leads to the sea."),
     ("Two dogs play in the deep snow near the house.", "Dva psi si hrají v hlubokém sněhu u domu."),

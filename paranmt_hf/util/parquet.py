@@ -1,4 +1,4 @@
-"""DuckDB for queries over Parquet files that are larger than memory."""
+"""Parquet files: opened with clear errors, or queried by DuckDB where they are larger than memory."""
 
 from __future__ import annotations
 
@@ -9,12 +9,35 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import existing
 from paranmt_hf.util.optional import require
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 MEMORY_BYTES = 2_000_000_000
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file; what cannot be read while it is open is an error that names it."""
+    existing([path])
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"cannot read {path}: {reason}; expected a Parquet file, get it again", path=path) from None
+
+
+def read_schema(path: Path) -> pa.Schema:
+    """Read the schema of a Parquet file."""
+    with open_parquet(path) as file:
+        return file.schema_arrow
 
 
 @contextmanager
@@ -43,7 +66,7 @@ def database(
             yield connection
 
 
-def parquet(files: Iterable[Path]) -> str:
+def as_table(files: Iterable[Path]) -> str:
     """Format Parquet files as a table in a query: `read_parquet([...])`, with their own columns only."""
     # Else `*` and `[` would name other files too, and a folder `origin=news` would take the place of a column.
     names = ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in files)
