@@ -130,10 +130,7 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     pq.write_table(pa.table(table), folder / "pairs.parquet")
     pairs = ParquetFiles(
-        [folder / "pairs.parquet"],
-        {name: name for name in table},
-        numbers={"para_score"},
-        optional={"origin"},
+        [folder / "pairs.parquet"], {name: name for name in table}, numbers={"para_score"}, optional={"origin"}
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(release_module, "ROW_GROUP_ROWS", 64)

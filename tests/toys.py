@@ -66,8 +66,6 @@ def make(bitext, out, vectors, **changes):
     }
     # In place of the engines; all is done in this process.
     with mock.patch.multiple(
-        engines,
-        load_translator=lambda config, threads: FakeTranslator(config),
-        translator_identity=identity_of,
+        engines, load_translator=lambda config, threads: FakeTranslator(config), translator_identity=identity_of
     ):
         return build(bitext, out, **arguments)

@@ -96,7 +96,7 @@ def world(tmp_path_factory):
         "same.parquet": {"reference": ["a b"] * 9, "translation": ["a b"] * 9},
         "broken.parquet": {"reference": broken_text([b"a", BROKEN, b"c"]), "translation": ["a x", "b x", "c x"]},
         "broken-judged/test.parquet": {
-            **{"score": [1.0, 2.0], "sentence1": broken_text([b"a", BROKEN]), "sentence2": ["a", "b"]},
+            **{"score": [1.0, 2.0], "sentence1": broken_text([b"a", BROKEN]), "sentence2": ["a", "b"]}
         },
         "secret/s.parquet": {"cs": ["a"], "en": ["b"], "score": [1.0], "sentence1": ["b"], "sentence2": ["c"]},
     }

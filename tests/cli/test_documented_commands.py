@@ -72,3 +72,5 @@ def test_options_are_known_and_links_lead_somewhere(guide):
     assert not re.search(r"^(<{7}|={7}|>{7})( |$)", text, re.MULTILINE)
     for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text):
         assert (guide.parent / target).exists(), f"{guide.name}: {target}"
+    for path in re.findall(r"`((?:tests|paranmt_hf)/[\w/.]+)`", text):
+        assert (ROOT / path).exists(), f"{guide.name}: {path}"

@@ -130,14 +130,7 @@ def test_what_is_for_english_is_refused(tmp_path, pairs, vectors):
     with pytest.raises(InputError, match="encoder of this package is for English, not for language de.*multilingual"):
         import_pairs(pairs, tmp_path / "out", release=release, engine=LOCAL)
     with pytest.raises(InputError, match="negation_mismatch is made by rules for English, not for language de"):
-        import_pairs(
-            pairs,
-            tmp_path / "out",
-            scorer=vectors,
-            release=release,
-            engine=LOCAL,
-            add=["negation_mismatch"],
-        )
+        import_pairs(pairs, tmp_path / "out", scorer=vectors, release=release, engine=LOCAL, add=["negation_mismatch"])
     with pytest.raises(InputError, match="language must be an ISO 639-1 code .*was 'Deutsch'"):
         ReleaseConfig(license="mit", language="Deutsch")
     assert not (tmp_path / "out").exists()

@@ -5,14 +5,7 @@ import shutil
 
 import pytest
 
-from paranmt_hf.corpus.record import (
-    RELEASE_RECORD,
-    ConfigFiles,
-    Example,
-    RangeRecord,
-    ReleaseRecord,
-    StatisticsRecord,
-)
+from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, Example, RangeRecord, ReleaseRecord, StatisticsRecord
 from paranmt_hf.corpus.schema import SCHEMA_VERSION
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import publish

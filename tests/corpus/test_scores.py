@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus import scores
-from paranmt_hf.corpus.language import (
-    InLanguage,
-    Langid,
-    LanguageConfig,
-    Lingua,
-    in_language,
-)
+from paranmt_hf.corpus.language import InLanguage, Langid, LanguageConfig, Lingua, in_language
 from paranmt_hf.corpus.scores import cosines, paraphrase_scores, score_pairs
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words

@@ -229,10 +229,7 @@ def test_what_cannot_be_done(transformer, tmp_path):
         )
     with pytest.raises(InputError, match="cannot be reduced to what is left of them without the first 99"):
         distill_vectors(
-            transformer,
-            tmp_path / "v",
-            text=[tmp_path / "text.txt"],
-            config=DistillConfig(contexts=1, remove=99),
+            transformer, tmp_path / "v", text=[tmp_path / "text.txt"], config=DistillConfig(contexts=1, remove=99)
         )
     (tmp_path / "text.txt").write_text(" \n\n")
     with pytest.raises(InputError, match="there is no word in `data` or `text`"):

@@ -29,17 +29,7 @@ from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import vocabulary_of, word_tokenizer, words
 from paranmt_hf.text.tokens import WordTokenizer
-from tests.encoders.toys import (
-    BIASED,
-    EVERY,
-    SENTENCES,
-    WORDS,
-    encoder,
-    lstm,
-    rows,
-    trigram,
-    word,
-)
+from tests.encoders.toys import BIASED, EVERY, SENTENCES, WORDS, encoder, lstm, rows, trigram, word
 
 TWO = WordEmbedding(["[UNK]", "a", "b"], [[0, 0], [1, 2], [3, 6]])
 PAIRS = TrigramEmbedding(["[UNK]", " a ", "a b", " b "], [[0, 0], [1, 0], [0, 4], [5, 7]])

@@ -250,8 +250,7 @@ def test_pickles_are_refused(copy, name):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "[]", "[1]", '[{"name": "0"}]', '{"name": "0", "path": "", "type": "x"}', "[" * 100_000],
+    "text", ["", "[]", "[1]", '[{"name": "0"}]', '{"name": "0", "path": "", "type": "x"}', "[" * 100_000]
 )
 def test_broken_list_of_modules(copy, text):
     folder = copy("word")
@@ -268,14 +267,8 @@ def test_broken_list_of_modules(copy, text):
     [
         ("{", "model/config_sentence_transformers.json is damaged "),
         ("[]", r"model/config_sentence_transformers.json is damaged \(expected a JSON object\)"),
-        (
-            '{"default_prompt_name": "none"}',
-            "config_sentence_transformers.json.*Default prompt name 'none' not found",
-        ),
-        (
-            '{"similarity_fn_name": "nearness"}',
-            "similarity_fn_name in .* must be one of cosine, .*, was 'nearness'",
-        ),
+        ('{"default_prompt_name": "none"}', "config_sentence_transformers.json.*Default prompt name 'none' not found"),
+        ('{"similarity_fn_name": "nearness"}', "similarity_fn_name in .* must be one of cosine, .*, was 'nearness'"),
         ('{"truncate_dim": "x"}', "truncate_dim in .*transformers.json must be a whole number above 0, was 'x'"),
         ('{"prompts": {"query": 3}}', "modules or settings .*do not fit together"),
     ],

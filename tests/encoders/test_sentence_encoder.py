@@ -107,12 +107,7 @@ def test_usual_values_take_the_fast_path(options, fast_calls):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"device": "cpu"},
-        {"output_value": None},
-        {"normalize_embeddings": True, "precision": "uint8"},
-    ],
+    "options", [{"device": "cpu"}, {"output_value": None}, {"normalize_embeddings": True, "precision": "uint8"}]
 )
 def test_other_options_are_delegated(options, fast_calls):
     model = encoder("word,trigram")

@@ -7,11 +7,7 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.contrast import (
-    evaluate_contrast,
-    read_triples,
-    wilson_interval,
-)
+from paranmt_hf.evaluation.contrast import evaluate_contrast, read_triples, wilson_interval
 from tests.cli.commands import fails
 
 HEADER = "kind\tsentence\tparaphrase\tother\n"

@@ -107,11 +107,7 @@ def test_averages_of_word_vectors(tmp_path, monkeypatch, capsys):
     (tmp_path / "s.tsv").write_text("5\ta cat\tcat\n2\ta cat\ta sat\n0\tcat\tsat\n4\ta\ta dog\n")
     (tmp_path / "text.txt").write_text("A a a cat.\n\nThe dog sat.\n")
     pq.write_table(pa.table({"reference": ["a a a cat", "sat"], "translation": ["x", "y"]}), tmp_path / "p.parquet")
-    for frequencies, (a, cat, sat) in {
-        "rank": (3, 1.5, 1),
-        "text.txt": (3, 1, 1),
-        "p.parquet": (3, 1, 1),
-    }.items():
+    for frequencies, (a, cat, sat) in {"rank": (3, 1.5, 1), "text.txt": (3, 1, 1), "p.parquet": (3, 1, 1)}.items():
         config = WordWeighting(weighting=("inverse-frequency",), frequencies=frequencies)
         (found,) = evaluate([], data="s.tsv", vectors=["v.txt"], averages=config, bootstrap=0)
         weighted = np.array([[1 / a, 1 / cat, 0], [1 / a, 0, 1 / sat], [0, 1 / cat, 0], [0, 0, 1 / sat], [1, 0, 0]])

@@ -93,11 +93,7 @@ def test_bad_input(folder, capsys):
     base = ["evaluate", "transfer", "--data", "senteval"]
     fails(capsys, base, "name a model to evaluate")
     fails(capsys, [*base, "nowhere"], "no model 'nowhere'")
-    fails(
-        capsys,
-        [*base, "--vectors", "no.txt"],
-        "no encoder 'no.txt'",
-    )
+    fails(capsys, [*base, "--vectors", "no.txt"], "no encoder 'no.txt'")
     fails(capsys, [*base, "--vectors", "v.txt", "--folds", "1"], "folds must be from 2 to 100, was 1")
     fails(capsys, [*base, "--vectors", "v.txt", "--folds", "30"], "MR: 30 folds need at least")
     fails(capsys, [*base, "--vectors", "v.txt", "--json", "no/r.json"], "no/r.json")

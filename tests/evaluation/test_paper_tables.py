@@ -49,12 +49,7 @@ def data(tmp_path):
 
 def test_sick_and_pit(data):
     (sick,) = read_sts(data / "sick")
-    assert (sick.name, sick.gold.tolist(), sick.left, sick.right) == (
-        "SICK",
-        [5, 1, 4, 2],
-        ["x"] * 4,
-        ["x", "y"] * 2,
-    )
+    assert (sick.name, sick.gold.tolist(), sick.left, sick.right) == ("SICK", [5, 1, 4, 2], ["x"] * 4, ["x", "y"] * 2)
     assert {part: mask.tolist() for part, mask in sick.subsets.items()} == {
         "train": [True, True, False, False],
         "test": [False, False, True, True],

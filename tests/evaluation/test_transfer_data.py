@@ -116,13 +116,7 @@ def damage(path, number, line):
         ("TREC", "TREC/TREC_10.label", 80, "NUM:da", "expected ABBR, .*found 'NUM:da'"),
         ("SST2", "SST/binary/sentiment-dev", 2, "0 a b", "expected a sentence, a tab and 0 or 1, found '0 a b'"),
         ("SST5", "SST/fine/sentiment-dev", 2, "a b\t1", "expected a class from 0 to 4, a blank and a sentence, found"),
-        (
-            "MRPC",
-            "MRPC/msr_paraphrase_train.txt",
-            41,
-            "1\t2\t3\tcut",
-            r"expected 5 columns .*, found '1",
-        ),
+        ("MRPC", "MRPC/msr_paraphrase_train.txt", 41, "1\t2\t3\tcut", r"expected 5 columns .*, found '1"),
         (
             "MRPC",
             "MRPC/msr_paraphrase_train.txt",

@@ -17,12 +17,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.experiments import comparison, paranmt_table4, paranmt_table5
-from paranmt_hf.experiments.comparison import (
-    ComparedModels,
-    SampleConfig,
-    SampledPart,
-    Source,
-)
+from paranmt_hf.experiments.comparison import ComparedModels, SampleConfig, SampledPart, Source
 from paranmt_hf.experiments.paragram_figure1 import halves, paragram_figure1, read_pairs
 from paranmt_hf.experiments.paragram_table6 import paragram_table6
 from paranmt_hf.experiments.paranmt_table6 import paranmt_table6

@@ -210,12 +210,7 @@ def test_usual_score(tmp_path):
     assert usual_score(str(tmp_path)) is None
     (tmp_path / "about.json").write_text('{"mean_translation_score": -0.6}')
     assert usual_score(str(tmp_path)) == -0.6
-    for text in (
-        "{",
-        "[]",
-        '{"mean_translation_score": NaN}',
-        f'{{"mean_translation_score": -1{"0" * 400}}}',
-    ):
+    for text in ("{", "[]", '{"mean_translation_score": NaN}', f'{{"mean_translation_score": -1{"0" * 400}}}'):
         (tmp_path / "about.json").write_text(text)
         assert usual_score(str(tmp_path)) is None
 

@@ -244,14 +244,8 @@ def test_code_beside_a_stock_model_stays_here(model):
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (
-            lambda folder: (folder / "training.json").unlink(),
-            "holds no record of this package",
-        ),
-        (
-            lambda folder: (folder / "training.json").write_text("[]"),
-            "training.json is damaged",
-        ),
+        (lambda folder: (folder / "training.json").unlink(), "holds no record of this package"),
+        (lambda folder: (folder / "training.json").write_text("[]"), "training.json is damaged"),
         (lambda folder: (folder / "pytorch_model.bin").write_bytes(b"x"), "pytorch_model.bin can hold a pickle"),
         (lambda folder: (folder / "modules.json").write_text("{"), "is not a sentence encoder"),
         (

@@ -175,16 +175,7 @@ def _sentences(root: Path) -> None:
 
 
 def _tune(root: Path) -> list[str]:
-    words = [
-        "tune",
-        f"{root}/ppdb.gz",
-        "--development",
-        "sample",
-        "--out",
-        f"{root}/out",
-        "--sampler",
-        "grid",
-    ]
+    words = ["tune", f"{root}/ppdb.gz", "--development", "sample", "--out", f"{root}/out", "--sampler", "grid"]
     words += ["--grid", "learning-rate=0.001,0.01", "seed=1,2", "--tune-pairs", "30"]
     return [*words, "--training", "epochs=1,dimension=8,batch-size=10,mega-batch=1"]
 

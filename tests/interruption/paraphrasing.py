@@ -106,15 +106,7 @@ def _asked(root: Path) -> list[str]:
     server = ChatServer(lambda sentence, *_: f"{sentence[:-1]}, so to say.")
     threading.Thread(target=server.serve_forever, daemon=True).start()
     os.environ["OPENAI_BASE_URL"] = server.url
-    words = [
-        "build",
-        "--reference",
-        f"{root}/sample.en",
-        "--language-model",
-        "small",
-        "--out",
-        f"{root}/out",
-    ]
+    words = ["build", "--reference", f"{root}/sample.en", "--language-model", "small", "--out", f"{root}/out"]
     return [*words, *SETTLED, *TWO_ROWS]
 
 

@@ -19,12 +19,7 @@ from paranmt_hf.lexicon.word_similarity import (
 )
 from tests.lexicon.toys import Oracle, random_pairs, table
 
-ANIMALS = [
-    ("big dog", "large dog"),
-    ("big cat", "large cat"),
-    ("a dog", "the dog"),
-    ("a cat", "the cat"),
-]
+ANIMALS = [("big dog", "large dog"), ("big cat", "large cat"), ("a dog", "the dog"), ("a cat", "the cat")]
 
 
 def make(folder, pairs, **settings):

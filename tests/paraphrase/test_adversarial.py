@@ -12,13 +12,7 @@ from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase import paraphrase_file as files
 from paranmt_hf.paraphrase.adversarial import AdversarialSearch, find_adversarial, find_classifier
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, Paraphrased, Paraphraser
-from tests.paraphrase.paraphraser_toys import (
-    LOCAL,
-    SENTENCES,
-    label_of,
-    stopped_job,
-    write_classifier,
-)
+from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES, label_of, stopped_job, write_classifier
 
 # Twelve sentences; the classifier gets those with a man or a woman right, and no others.
 ROWS = [{"text": text, "label": label_of(text)} for text in SENTENCES[::6]]

@@ -136,14 +136,7 @@ PACKED = gzip.compress(b"a\nb\n" * 1000, mtime=0)
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        None,
-        b"\n \n",
-        b"a\n\xff\xfe\n",
-        PACKED[:-10],
-        PACKED[:20] + b"\xff" * 5 + PACKED[25:],
-    ],
+    "content", [None, b"\n \n", b"a\n\xff\xfe\n", PACKED[:-10], PACKED[:20] + b"\xff" * 5 + PACKED[25:]]
 )
 def test_vocabulary_file_that_cannot_be_used(tmp_path, model, content):
     name = "words.gz" if content and content[:2] == b"\x1f\x8b" else "words"

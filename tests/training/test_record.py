@@ -105,8 +105,7 @@ def test_what_is_wrong_is_said(path, value, message):
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "name"),
-    [("settings.encoder.minimum", 2, "minimum"), ("inputs.start", "model", "start")],
+    ("path", "value", "name"), [("settings.encoder.minimum", 2, "minimum"), ("inputs.start", "model", "start")]
 )
 def test_settings_of_another_version_are_refused(path, value, name):
     with pytest.raises(InputError, match=f"^f (has the setting|names the input) '.*{name}'"):

@@ -9,12 +9,16 @@ from paranmt_hf.corpus.build import ReleaseConfig
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import resolve_inputs
 from paranmt_hf.training.train import train
+from paranmt_hf.util.run import result_folder
+from tests.cli.commands import fails
 from tests.evaluation.toys import write_benchmark
-from tests.training.toys import small, synonyms, write_data
+from tests.toys import bytes_of
+from tests.training.toys import encoder_of, random_text, small, synonyms, write_data
 
 OTHER = "out was made with other settings"
 
@@ -81,3 +85,40 @@ def test_an_edited_release_is_refused(tmp_path):
     pq.write_table(table.set_column(table.column_names.index("para_score"), "para_score", ones), path)
     with pytest.raises(InputError, match="train-00000-of-00001.parquet is missing or not the file that was written"):
         train(folder, tmp_path / "out", **small(epochs=1))
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    save(encoder_of(random_text(20), model="word", dimension=4), tmp_path / "word")
+    (tmp_path / "text.txt").write_text("one of these\nand another\n")
+    (tmp_path / "link").symlink_to(tmp_path / "word", target_is_directory=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "word"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["encoder", "rotate", "word", "--out", "word/new"],
+        ["encoder", "rotate", "word", "--out", "link/deeper/new"],
+        ["encoder", "average", "word", "word", "--out", "word/new"],
+        ["encoder", "average", "embedded", "word", "--out", "word/new"],
+        ["encoder", "export", "word", "--format", "static", "--out", "word/new"],
+        ["supervise", "none", "--task", "SICK-R", "--init-from", "word", "--out", "word/new"],
+        ["train", "--text", "text.txt", "--teacher", "word", "--out", "word/new"],
+        ["train", "--data", "word", "--init-from", "word", "--out", "word/new"],
+        ["encoder", "distill", "word", "--text", "text.txt", "--out", "word/vectors.txt"],
+    ],
+)
+def test_it_is_refused_in_one_sentence(model, capsys, command):
+    before = bytes_of(model)
+    fails(capsys, command, " is inside ", "word, which it is made from", "choose another path")
+    assert bytes_of(model) == before
+    assert sorted(path.name for path in model.parent.iterdir()) == ["link", "text.txt", "word"]
+
+
+def test_what_is_beside_it_is_not_inside(model):
+    for name in ("word2", "word/../other", "wor"):
+        result_folder(model.parent / name, sources=[model, model.parent / "text.txt", model.parent / "none"])
+    with pytest.raises(InputError, match=r"/word/a/b is inside .*/link, which it is made from"):
+        result_folder(model / "a" / "b", sources=[model.parent / "link"])

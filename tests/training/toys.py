@@ -25,10 +25,7 @@ Sentences = list[str]
 SMALL = {"batch_size": 10, "mega_batch": 4, "epochs": 2, "learning_rate": 0.01}
 
 # torch's own, dense, as `TrainConfig.optimizer` names them.
-OPTIMIZERS = {
-    "adam": torch.optim.Adam,
-    "adagrad": partial(torch.optim.Adagrad, initial_accumulator_value=1e-6, eps=0),
-}
+OPTIMIZERS = {"adam": torch.optim.Adam, "adagrad": partial(torch.optim.Adagrad, initial_accumulator_value=1e-6, eps=0)}
 
 
 def synonyms(pairs: int, seed: int = 1, concepts: int = 30, words: int = 4) -> tuple[Sentences, Sentences]:

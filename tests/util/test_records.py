@@ -210,11 +210,7 @@ def test_files(tmp_path):
         read_json(path, "a sample")
     with pytest.raises(InputError, match=f"^cannot read {tmp_path}: Is a directory; expected a sample$"):
         read_json(tmp_path, "a sample")
-    for content, reason in (
-        (b"", "Expecting value.*"),
-        (b"{", "Expecting property name.*"),
-        (b"\xff{}", "not UTF-8"),
-    ):
+    for content, reason in ((b"", "Expecting value.*"), (b"{", "Expecting property name.*"), (b"\xff{}", "not UTF-8")):
         path.write_bytes(content)
         with pytest.raises(InputError, match=rf"^{path} is damaged: it is not JSON \({reason}\); expected a sample$"):
             read_json(path, "a sample")

@@ -59,11 +59,7 @@ def test_from_a_release_to_the_table(release, tmp_path, capsys):
     before = (out / "sample.json").read_bytes()
     assert main(["annotate", "sample", str(release), "--out", str(out), *THIRDS]) == 0
     assert "(was made already)" in capsys.readouterr().out
-    fails(
-        capsys,
-        ["annotate", "sample", release, "--out", out, *THIRDS, "--seed", "1"],
-        "was 0, now 1",
-    )
+    fails(capsys, ["annotate", "sample", release, "--out", out, *THIRDS, "--seed", "1"], "was 0, now 1")
     assert (out / "sample.json").read_bytes() == before
 
 
@@ -81,11 +77,7 @@ def test_tables(rated, tmp_path, capsys):
 
 
 def test_files_that_are_refused(rated, tmp_path, capsys):
-    fails(
-        capsys,
-        ["annotate", "table", rated, "--picture", tmp_path / "t.txt"],
-        "t.txt",
-    )
+    fails(capsys, ["annotate", "table", rated, "--picture", tmp_path / "t.txt"], "t.txt")
     fails(capsys, ["annotate", "table", rated, "--json", tmp_path], "is a folder; name a file")
     fails(capsys, ["annotate", "table", rated, "--json", tmp_path / "no" / "t"], "there is no folder")
 

@@ -114,13 +114,7 @@ def test_another_window_was_faster(ask, store):
     store.put("Ada", 3, Rating(1))
     answer = ask("PUT", "/answers/3", json=RATED)
     assert answer.status_code == 409
-    assert answer.json()["answer"] == {
-        "strength": 1,
-        "fluency": None,
-        "skipped": False,
-        "note": "",
-        "revision": 1,
-    }
+    assert answer.json()["answer"] == {"strength": 1, "fluency": None, "skipped": False, "note": "", "revision": 1}
     assert store.answers()["Ada"][3].strength == 1
 
 

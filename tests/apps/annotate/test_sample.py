@@ -184,10 +184,7 @@ def test_quintiles_by_hand():
 
 
 @settings(max_examples=60)
-@given(
-    st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=60),
-    st.integers(1, 7),
-)
+@given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=60), st.integers(1, 7))
 def test_quantiles_are_exact(values, count):
     scores = np.array(values, np.float32)
     edges = [float(np.sort(scores)[-(-index * len(scores) // count) - 1]) for index in range(1, count)]

@@ -1,9 +1,22 @@
 """Which answers are taken, and why others are not; read by hand."""
 
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.language_models.answers import Answer, Judge, unquoted
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig
+from paranmt_hf.corpus.language import LANGUAGES
+from paranmt_hf.corpus.language_models import requests
+from paranmt_hf.corpus.language_models.answers import Answer, Judge, KeptAnswers, unquoted
+from paranmt_hf.corpus.language_models.config import LanguageModelConfig, language_name
+from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, cost_of, tokens_of
+from paranmt_hf.corpus.language_models.server import PassingError
+from paranmt_hf.errors import InputError
 
 SOURCE, REFERENCE = "Muž jede na kole po mokré ulici.", "A man is riding a bicycle on a wet street."
 
@@ -135,3 +148,232 @@ def test_many_at_once_keep_their_places(judge):
         ["A man rides a bike in the rain.", None, "Yes, he does."],
         [None, "empty answer", None],
     )
+
+
+class TestSettings:
+    def test_prompts(self):
+        plain = LanguageModelConfig("m")
+        assert plain.template("translate").startswith("Translate this sentence into English. ")
+        assert "from Czech into German." in LanguageModelConfig(
+            "m", source_language="cs", target_language="de"
+        ).template("translate")
+        assert plain.template("paraphrase").startswith("Say this sentence in English in other words ")
+        own = LanguageModelConfig("m", prompt="{target_language} of {sentence} {json: 1}")
+        assert own.template("translate") == own.template("paraphrase") == "English of {sentence} {json: 1}"
+
+    def test_answers_are_in_the_language_of_the_corpus(self):
+        assert LanguageModelConfig("m").answering_in("de").language == "de"
+        assert LanguageModelConfig("m", target_language="de").answering_in("de").language == "de"
+        with pytest.raises(InputError, match="target_language de is not the `language` of the corpus, en"):
+            LanguageModelConfig("m", target_language="de").answering_in("en")
+
+    def test_every_language_that_can_be_told_has_a_name(self):
+        assert all(language_name(code)[0].isupper() for code in LANGUAGES)
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            *({"name": " "}, {"name": "openai:m"}, {"prompt": "Translate."}, {"prompt": "{sentence} {text}"}),
+            *({"prompt": "{sentence} {sentence}"}, {"prompt": "{source_language}: {sentence}"}),
+            *({"prompt": "{sentence}", "source_language": "cs"}, {"target_language": "ces_Latn"}),
+            *({"base_url": "localhost:8000"}, {"base_url": "http://[x"}, {"base_url": "http://localhost:abc/v1"}),
+            *({"base_url": "http://me:secret@host/v1"}, {"base_url": "http://host/v1?key=secret"}),
+            *({"price_input": 1.0}, {"request_temperature": 3.0}, {"concurrency": 0}),
+        ],
+    )
+    def test_bad_values_are_refused(self, values):
+        with pytest.raises(InputError) as caught:
+            LanguageModelConfig(**{"name": "m", **values})
+        assert "secret" not in str(caught.value)
+
+    def test_a_source_language_that_the_task_does_not_ask_for_is_refused(self):
+        config = LanguageModelConfig("m", source_language="cs")
+        assert "from Czech into English" in config.template("translate")
+        with pytest.raises(InputError, match="source_language cs is not used"):
+            config.template("paraphrase")
+        asked = LanguageModelConfig(
+            "m", source_language="cs", prompt="{source_language} to {target_language}: {sentence}"
+        )
+        assert asked.template("paraphrase") == "Czech to English: {sentence}"
+
+    def test_the_address(self, monkeypatch):
+        monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+        assert LanguageModelConfig("m").address == "https://api.openai.com/v1"
+        assert LanguageModelConfig("m", base_url="http://a:1").address == "http://a:1/v1"
+        assert LanguageModelConfig("m", base_url="http://a:1/api/").address == "http://a:1/api"
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://b/v2")
+        assert LanguageModelConfig("m").address == "http://b/v2"
+
+
+class TestMinuteLimits:
+    def limits(self, requests, tokens):
+        self.now = 0.0
+        return MinuteLimits(requests, tokens, clock=lambda: self.now)
+
+    def test_requests(self):
+        limits = self.limits(2, None)
+        assert [limits.begin(5), limits.begin(5), limits.begin(5)] == [0, 0, 61]
+        self.now = 60.0
+        assert limits.begin(5) == 1
+        self.now = 61.0
+        assert [limits.begin(5), limits.begin(5), limits.begin(5)] == [0, 0, 61]
+
+    def test_tokens_and_what_an_estimate_lacked(self):
+        limits = self.limits(None, 100)
+        assert limits.begin(60) == 0
+        self.now = 10.0
+        limits.correct(30)
+        limits.correct(-50)
+        assert limits.begin(11) == 51
+        assert limits.begin(10) == 0
+        self.now = 61.0
+        assert limits.begin(61) == 10
+        assert limits.begin(60) == 0
+
+    def test_a_request_larger_than_the_limit_goes_alone(self):
+        limits = self.limits(None, 100)
+        assert [limits.begin(500), limits.begin(1)] == [0, 61]
+
+    def test_no_minute_has_more(self):
+        limits, begun = self.limits(7, 1000), []
+        for step in range(3000):
+            self.now = step * 0.37
+            tokens = 50 + step * 37 % 300
+            if not limits.begin(tokens):
+                begun.append((self.now, tokens))
+        for start, _ in begun:
+            inside = [tokens for when, tokens in begun if start <= when < start + 60]
+            assert len(inside) <= 7 and sum(inside) <= 1000
+
+
+class Scripted:
+    """Fails as often as it is told, then answers."""
+
+    def __init__(self, failures=0, error=PassingError, **options):
+        self.left, self.error, self.options, self.calls = failures, error, options, 0
+        self.lock, self.running, self.most = threading.Lock(), 0, 0
+
+    def ask(self, prompt):
+        with self.lock:
+            self.calls += 1
+            failing, self.left = self.left > 0, self.left - 1
+            self.running += 1
+            self.most = max(self.most, self.running)
+        time.sleep(0.005)
+        with self.lock:
+            self.running -= 1
+        if failing:
+            raise self.error("no answer", **self.options)
+        return Answer(prompt.upper(), "stop")
+
+
+class TestAsking:
+    def asker(self, server, monkeypatch, **settings):
+        monkeypatch.setattr(requests, "FIRST_WAIT", 0.001)
+        return Asker(server, LanguageModelConfig("m", **settings), MinuteLimits(None, None))
+
+    def test_every_prompt_gets_its_answer(self, monkeypatch):
+        server = Scripted()
+        prompts = [f"a{index}" for index in range(40)]
+        found = dict(self.asker(server, monkeypatch, concurrency=3).ask(prompts))
+        assert [found[index].text for index in range(40)] == [prompt.upper() for prompt in prompts]
+        assert server.calls == 40 and 1 < server.most <= 3
+
+    def test_no_more_are_asked_than_can_be_lost(self, monkeypatch):
+        server, kept = Scripted(), 0
+        for _ in self.asker(server, monkeypatch, concurrency=2).ask([f"a{index}" for index in range(20)]):
+            # Time enough for the threads to ask for more.
+            time.sleep(0.03)
+            assert server.calls <= kept + 2
+            kept += 1
+        assert kept == server.calls == 20
+
+    def test_what_passes_is_tried_again(self, monkeypatch):
+        server = Scripted(failures=5)
+        assert len(dict(self.asker(server, monkeypatch, concurrency=2).ask(["a", "b"]))) == 2
+        assert server.calls == 7
+
+    def test_what_is_under_way_is_kept_when_one_request_fails_for_good(self, monkeypatch):
+        together = threading.Barrier(4)
+
+        class One(Scripted):
+            def ask(self, prompt):
+                together.wait(10)
+                if prompt == "a0":
+                    raise InputError("no such model")
+                time.sleep(0.05)
+                return Answer(prompt.upper(), "stop")
+
+        found = []
+        with pytest.raises(InputError, match="no such model"):
+            for index, answer in self.asker(One(), monkeypatch, concurrency=4).ask([f"a{i}" for i in range(20)]):
+                found.append((index, answer.text))
+        assert sorted(found) == [(1, "A1"), (2, "A2"), (3, "A3")]
+
+    def test_not_for_ever(self, monkeypatch):
+        server = Scripted(failures=99)
+        with pytest.raises(InputError, match="no answer, 3 times in a row; what was answered is kept"):
+            list(self.asker(server, monkeypatch, retries=2, concurrency=1).ask(["a"]))
+        assert server.calls == 3
+
+    def test_retry_after_is_obeyed_by_all(self, monkeypatch):
+        server = Scripted(failures=1, wait=0.2, crowded=True)
+        start = time.monotonic()
+        assert len(dict(self.asker(server, monkeypatch).ask(["a"]))) == 1
+        assert time.monotonic() - start >= 0.2
+
+    def test_a_wait_of_hours_is_told(self, monkeypatch):
+        with pytest.raises(InputError, match="accepts no request for 7,200 seconds"):
+            list(self.asker(Scripted(failures=1, wait=7200.0), monkeypatch).ask(["a"]))
+
+    def test_nothing_is_asked(self, monkeypatch):
+        assert list(self.asker(Scripted(), monkeypatch).ask([])) == []
+
+
+class TestKeptAnswers:
+    def test_round_trip(self, tmp_path):
+        kept = KeptAnswers(tmp_path / "a.db", {"model": "m"})
+        full, bare = Answer("Jó.\n", "stop", -0.123456789, 3, 4), Answer("", "context")
+        kept.add("one", full)
+        kept.add("two", bare)
+        assert kept.find(["two", "three", "one"]) == {"two": bare, "one": full}
+        assert kept.tokens() == (2, 3, 4)
+        kept.close()
+        for request, found in (({"model": "m"}, {"one": full}), ({"model": "other"}, {})):
+            kept = KeptAnswers(tmp_path / "a.db", request)
+            assert kept.find(["one"]) == found
+            kept.close()
+        assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
+
+    def test_a_kill_loses_nothing(self, tmp_path):
+        program = (
+            "import os, signal, sys; from pathlib import Path\n"
+            "from paranmt_hf.corpus.language_models.answers import *\n"
+            "kept = KeptAnswers(Path(sys.argv[1]), {})\n"
+            "for number in range(100): kept.add(str(number), Answer('x', 'stop'))\n"
+            "os.kill(os.getpid(), signal.SIGKILL)"
+        )
+        done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "a.db")], env=dict(os.environ))
+        assert done.returncode == -signal.SIGKILL
+        kept = KeptAnswers(tmp_path / "a.db", {})
+        assert len(kept.find([str(number) for number in range(100)])) == 100
+        kept.close()
+
+    def test_damage_and_places_that_cannot_be_written(self, tmp_path):
+        (tmp_path / "a.db").write_bytes(b"no database at all" * 100)
+        with pytest.raises(InputError, match=r"a\.db is damaged .*; delete it"):
+            KeptAnswers(tmp_path / "a.db", {})
+        with pytest.raises(InputError, match="cannot keep answers in"):
+            KeptAnswers(tmp_path / "missing" / "a.db", {})
+
+
+def test_cost_by_hand():
+    config = LanguageModelConfig("m", prompt="Ahoj {sentence}", price_input=3.0, price_output=15.0)
+    table = pa.table({"source": ["muž", "a" * 26], "reference": ["man" * 10, "b" * 30]})
+    cost = cost_of(config, "translate", [table, table])
+    # Around each of 4 sentences: 10 for the template, 1 and 5 bytes for `Ahoj `; the sources have 4 + 26 bytes.
+    assert (cost.requests, cost.input_tokens, cost.output_tokens) == (4, 4 * (10 + 1 + 1) + 60 // 3, 120 // 3)
+    assert cost.price == pytest.approx((68 * 3 + 40 * 15) / 1e6)
+    assert cost.summary().startswith("4 requests, about 68 tokens of requests and 40 of answers, which cost about")
+    assert cost_of(LanguageModelConfig("m"), "paraphrase", []).price is None
+    assert tokens_of("") == 1

@@ -90,8 +90,4 @@ def name_mismatch(reference, translation):
     return both_ways(*zip(names_of(reference), names_of(translation), strict=True))
 
 
-SLOW = {
-    "number_mismatch": number_mismatch,
-    "negation_mismatch": negation_mismatch,
-    "name_mismatch": name_mismatch,
-}
+SLOW = {"number_mismatch": number_mismatch, "negation_mismatch": negation_mismatch, "name_mismatch": name_mismatch}

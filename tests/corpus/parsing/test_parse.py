@@ -276,10 +276,7 @@ def test_a_damaged_result(pairs, tmp_path):
     values = json.loads((done.folder / "parses.json").read_text())
     for change, message in (
         ({"trees": {}}, r"parses.json is damaged: it has no 'trees.reference'"),
-        (
-            {"trees": {"reference": 0, "translation": 0, "both": 0}},
-            r"no reference of .*out has a tree",
-        ),
+        ({"trees": {"reference": 0, "translation": 0, "both": 0}}, r"no reference of .*out has a tree"),
     ):
         (done.folder / "parses.json").write_text(json.dumps({**values, **change}))
         with pytest.raises(InputError, match=message):

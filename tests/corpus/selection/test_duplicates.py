@@ -4,10 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.selection import minhash, near_duplicates
+from paranmt_hf.corpus.selection import decontamination, minhash, near_duplicates
+from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
 from paranmt_hf.corpus.selection.duplicates import SIDES, FirstCopies, FirstOfLike
 from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Shingler, jaccard
 from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch, decide_pairs, unit_vectors
+from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.progress import Progress
 
@@ -220,3 +222,73 @@ def test_minhash_estimates_similarity():
     sets = Shingler().sets([pa.array([" ".join(map(str, range(60))), " ".join(map(str, range(20, 80)))])])
     keys = MinHash(2000, 1).keys(sets)
     assert (keys[:, 0] == keys[:, 1]).mean() == pytest.approx(39 / 79, abs=0.035)
+
+
+def plain(sentence: str) -> tuple[str, ...]:
+    return tuple(token for token in words(sentence) if any(map(str.isalnum, token)))
+
+
+def brute_force(sentences: list[str], evaluation: list[str], ngram: int, min_words: int) -> list[bool]:
+    whole = {plain(sentence) for sentence in evaluation if len(plain(sentence)) >= min_words}
+    runs = {plain(text)[at : at + ngram] for text in evaluation for at in range(len(plain(text)) - ngram + 1)}
+    found = []
+    for sentence in sentences:
+        tokens = plain(sentence)
+        shared = any(tokens[at : at + ngram] in runs for at in range(len(tokens) - ngram + 1))
+        found.append(tokens in whole or shared)
+    return found
+
+
+def random_sentences(count: int, seed: int, vocabulary: str) -> list[str]:
+    generator = np.random.default_rng(seed)
+    parts = vocabulary.split()
+    return [" ".join(generator.choice(parts, generator.integers(0, 18))) for _ in range(count)]
+
+
+VOCABULARY = "the The cat dog , . - naïve"
+
+
+@pytest.mark.parametrize(("ngram", "min_words"), [(2, 1), (4, 3), (8, 4), (30, 1)])
+def test_copies_of_evaluation_text_equal_brute_force(ngram, min_words):
+    evaluation = random_sentences(60, 1, VOCABULARY)
+    sentences = random_sentences(2_000, 2, f"{VOCABULARY} it's")
+    text = EvaluationText(evaluation, ngram=ngram, min_words=min_words)
+    expected = brute_force(sentences, evaluation, ngram, min_words)
+    assert 0 < sum(expected) < len(sentences)
+    assert text.found_in(pa.array(sentences)).tolist() == expected
+    # Batches make no difference.
+    parts = [text.found_in(pa.array(sentences[at : at + 7])) for at in range(0, len(sentences), 7)]
+    assert np.concatenate(parts).tolist() == expected
+
+
+def test_words_decide_when_hashes_are_equal(monkeypatch):
+    zeros = lambda self, starts, ends: np.zeros(len(starts), np.uint64)  # noqa: E731
+    monkeypatch.setattr(decontamination._RunHashes, "of", zeros)
+    text = EvaluationText(["k l m n", "five six seven eight"])
+    found = text.found_in(
+        pa.array(["n m l k", "K, L m n!", "k l m n k", "Five six, seven eight.", "five six seven n"])
+    )
+    assert found.tolist() == [False, True, False, True, False]
+
+
+def test_what_does_not_count():
+    """Case, punctuation, white space and the kind of apostrophe do not."""
+    text = EvaluationText(["It's a dog - isn't it?"])
+    assert text.found_in(pa.array(["it\u2019s  A DOG, ISN'T IT", "it is a dog isn't it"])).tolist() == [True, False]
+
+
+def test_filter():
+    table = pa.table({"reference": ["The cat sat down.", "x"], "translation": ["A cat sat.", "the cat sat down"]})
+    one = NotInEvaluation(EvaluationText(["the cat sat down"]), "abc")
+    assert one.judge(table).kept.tolist() == [False, False]
+    assert one.judge(table.slice(0, 0)).kept.tolist() == []
+    assert one.identity["sentences"] == "abc"
+    assert one.reason == "that share a sentence or 8 words in a row with an evaluation set"
+
+
+def test_nothing_to_find():
+    with pytest.raises(InputError, match="no evaluation sentence has 4 words"):
+        EvaluationText(["one two three", "..."])
+    text = EvaluationText(["one two three four"])
+    assert text.found_in(pa.array([], pa.string())).tolist() == []
+    assert text.found_in(pa.array(["", "?!"])).tolist() == [False, False]

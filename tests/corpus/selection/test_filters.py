@@ -135,8 +135,7 @@ def kept_hypotheses(keep, columns, folder, seen, judged):
 
 @pytest.mark.parametrize("seen", [1, 3, 100])
 @pytest.mark.parametrize(
-    ("keep", "rows"),
-    [("best", [0, 3, 5, 6]), ("most-similar", [1, 3, 5, 7]), ("most-different", [1, 3, 5, 7])],
+    ("keep", "rows"), [("best", [0, 3, 5, 6]), ("most-similar", [1, 3, 5, 7]), ("most-different", [1, 3, 5, 7])]
 )
 def test_hypotheses_by_hand(keep, rows, seen, tmp_path):
     """Row 1 is as different as row 2, and more similar; rows 3 and 4 are equal, so the smaller rank stays."""

@@ -111,11 +111,7 @@ def test_the_record_and_the_card(whole, tmp_path):
     assert record.settings["scorer"] == before.settings["scorer"] and record.dropped == before.dropped
     assert record.selection.files == before.configs["default"].files and record.selection.release == "whole"
     tenths = record.selection.filters[0]
-    assert tenths.settings == {
-        "filter": "tenths",
-        "column": "para_score",
-        "tenths": [3, 4, 5, 6, 7, 8, 10],
-    }
+    assert tenths.settings == {"filter": "tenths", "column": "para_score", "tenths": [3, 4, 5, 6, 7, 8, 10]}
     assert record.statistics.rows == 20 and set(record.configs) == {"default", "filtered", "sample"}
     card = (tmp_path / "some" / "README.md").read_text()
     assert "Selected from `whole`, 400 pairs in 1 file (SHA-256" in card
@@ -259,13 +255,7 @@ def test_stopped_and_continued(whole, tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"expected", "expected.parquet", "some", "dropped.parquet"}
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        ReleaseFilter(tenths="3-8,10", max_length=7),
-        ReleaseFilter(max_length=12),
-    ],
-)
+@pytest.mark.parametrize("other", [ReleaseFilter(tenths="3-8,10", max_length=7), ReleaseFilter(max_length=12)])
 def test_stopped_and_begun_with_other_filters(whole, tmp_path, monkeypatch, other):
     from paranmt_hf.corpus.selection.duplicates import FirstCopies
 

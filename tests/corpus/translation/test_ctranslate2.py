@@ -254,10 +254,7 @@ class TestConversion:
     def test_a_cache_that_cannot_be_made(self, folders, tmp_path, monkeypatch):
         (tmp_path / "file").touch()
         monkeypatch.setenv("PARANMT_CACHE", str(tmp_path / "file"))
-        with pytest.raises(
-            InputError,
-            match="cannot write .*file/ctranslate2/.*: .*; check the path",
-        ):
+        with pytest.raises(InputError, match="cannot write .*file/ctranslate2/.*: .*; check the path"):
             load(folders / "marian")
 
 

@@ -7,14 +7,7 @@ from hypothesis import strategies as st
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.tuning.grid import (
-    Grid,
-    Order,
-    TuneConfig,
-    apply,
-    paper_grids,
-    read_grid,
-)
+from paranmt_hf.training.tuning.grid import Grid, Order, TuneConfig, apply, paper_grids, read_grid
 from paranmt_hf.util import optional
 
 
