@@ -5,7 +5,6 @@ Importing this module registers the encoder-decoders of this package with the au
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -162,13 +161,17 @@ class EncoderDecoder:
 
 def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDecoder:
     """Read an encoder-decoder with its tokenizer."""
-    _check_kind(files)
+    if (files.folder / "modules.json").is_file():
+        raise InputError(f"{files.folder} holds an encoder of sentences; {EXPECTED}")
     try:
         with quiet(), readable(files) as folder:
+            kind = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
             tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except UNREADABLE as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{files.folder} has no readable configuration and tokenizer: {reason}; {EXPECTED}") from None
+    if not kind.is_encoder_decoder:
+        raise InputError(f"{files.folder} is a {kind.model_type} model, not an encoder-decoder; {EXPECTED}")
     # A sentence that contains "</s>" is text all the same.
     tokenizer.split_special_tokens = True
     # Otherwise the tokenizer warns of sentences that training accepts.
@@ -187,27 +190,6 @@ def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDeco
             "they are not of the same model; put a whole copy in its place"
         )
     return EncoderDecoder(model, tokenizer)
-
-
-def _check_kind(files: Model) -> None:
-    """Reject a folder without an encoder-decoder, and name what it holds."""
-    path = files.folder / "config.json"
-    if not path.is_file():
-        found = "an encoder of sentences" if (files.folder / "modules.json").is_file() else "no config.json"
-        raise InputError(f"{files.folder} holds {found}; {EXPECTED}")
-    try:
-        values = json.loads(path.read_text(encoding="utf8"))
-        kind = values["model_type"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read ({type(error).__name__}: {error}); {EXPECTED}") from None
-    known = values.get("is_encoder_decoder")
-    if known is None:
-        try:
-            known = AutoConfig.for_model(kind).is_encoder_decoder
-        except UNREADABLE:
-            raise InputError(f"{path} names the model type {kind!r}, which is not known here; {EXPECTED}") from None
-    if not known:
-        raise InputError(f"{files.folder} is a {kind} model, not an encoder-decoder; {EXPECTED}")
 
 
 @dataclass

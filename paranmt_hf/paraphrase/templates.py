@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, TreeSource
 from paranmt_hf.corpus.parsing.templates import read_template
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, perhaps
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.util.files import write_bytes
@@ -29,8 +27,8 @@ LSTM_TYPE, LSTM_CODE, CONTROLLED_CODE = "paranmt-lstm", "modeling_paranmt_lstm.p
 CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: (CONTROLLED_CODE, LSTM_CODE)}
 # Maximum number of templates that are kept, the most frequent ones; long sentences have flat trees of any shape.
 MAX_TEMPLATES = 100_000
-# Maximum number of similar templates in an error, number of frequent ones that are compared, smallest similarity.
-SUGGESTIONS, SUGGESTED_FROM, SUGGESTION_RATIO = 3, 5000, 0.5
+# Frequent templates that an error names, and those among which it looks for a similar one.
+SUGGESTIONS, SUGGESTED_FROM = 3, 5000
 
 
 class KnownTemplates:
@@ -59,22 +57,13 @@ class KnownTemplates:
             raise InputError("expected templates, got none; name one such as (S(NP)(VP)), or give a number")
         for template in found:
             if template not in self.counts:
+                frequent = self.most_frequent(SUGGESTED_FROM)
                 raise InputError(
-                    f"the template {template} is in none of the sentences that the model was trained on; similar "
-                    f"templates are {', '.join(self.near(template))}",
+                    f"the template {template} is in none of the sentences that the model was trained on; the most "
+                    f"frequent ones are {', '.join(frequent[:SUGGESTIONS])}{perhaps(template, frequent)}",
                     option="templates",
                 )
         return found
-
-    def near(self, template: str) -> list[str]:
-        """Known templates with similar labels in a similar order, the most similar first; else the most frequent."""
-        labels = _labels(template)
-        scored = [
-            (difflib.SequenceMatcher(None, labels, _labels(other), autojunk=False).ratio(), -rank, other)
-            for rank, other in enumerate(self.most_frequent(SUGGESTED_FROM))
-        ]
-        alike = sorted((each for each in scored if each[0] >= SUGGESTION_RATIO), reverse=True)[:SUGGESTIONS]
-        return [other for *_, other in alike] or self.most_frequent(SUGGESTIONS)
 
     def write(self, folder: Path) -> None:
         """Write them into a folder."""
@@ -86,10 +75,6 @@ def template_count(wanted: Sequence[str] | int) -> Sequence[str] | int:
     if isinstance(wanted, Sequence) and len(wanted) == 1 and wanted[0].isdecimal():
         return int(wanted[0])
     return wanted
-
-
-def _labels(template: str) -> list[str]:
-    return re.findall(r"[^()]+", template)
 
 
 def read_templates(folder: Path) -> KnownTemplates:

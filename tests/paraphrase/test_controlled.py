@@ -320,7 +320,7 @@ def test_every_line_keeps_its_place(network, trees, tmp_path, caplog):
     [
         ({"templates": ["(S(NP)"]}, r"'\(S\(NP\)' is not a template"),
         ({"templates": ["(S (NP the) (VP))"]}, "is not a template, which has no words"),
-        ({"templates": ["(SQ(VBZ)(NP)(?))"]}, r"is in none of .* similar templates are \(SQ\(VBZ\)\("),
+        ({"templates": ["(SQ(VBZ)(NP)(?))"]}, r"is in none of .* perhaps you meant '\(SQ\(VBZ\)\("),
         ({}, "needs templates"),
         ({"trees": "nowhere.tsv", "templates": 2}, "nowhere.tsv: there is no such file"),
     ],

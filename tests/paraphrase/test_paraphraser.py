@@ -349,7 +349,7 @@ def test_models_of_another_kind_are_refused(trained, text, tmp_path):
     refused(broken, "holds weights that are not finite, such as 'lm_head.bias'")
     save_file(weights, file, {"format": "pt"})
     (broken / "config.json").write_text("[" * 100_000)
-    refused(broken, r"config.json cannot be read \(RecursionError: ")
+    refused(broken, "has no readable configuration and tokenizer: .*recursion")
     (broken / "config.json").write_text(json.dumps(values))
     (broken / "model.safetensors").write_bytes(b"\0" * 100)
     refused(broken, "cannot be read as a model of paraphrases")

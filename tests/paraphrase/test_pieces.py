@@ -131,11 +131,11 @@ def test_tokens_of_trees():
     assert tokenizer("(XX)").input_ids == [tokenizer.unk_token_id, tokenizer.convert_tokens_to_ids(")"), 2]
 
 
-def test_near_templates():
+def test_chosen_templates():
     templates = KnownTemplates(
         {"(S(NP)(VP))": 9, "(S(S)(S))": 5, "(SBARQ(WHNP)(SQ))": 3, "(FRAG(NP))": 2, "(S(VP)(NP))": 1}
     )
-    assert templates.near("(S(NP)(VP)(.))")[0] == "(S(NP)(VP))"
-    assert templates.near("(X(Y))") == ["(S(NP)(VP))", "(S(S)(S))", "(SBARQ(WHNP)(SQ))"]
+    with pytest.raises(InputError, match=r"perhaps you meant '\(S\(NP\)\(VP\)\)'"):
+        templates.chosen(["(S(NP)(VP)(.))"])
     assert templates.chosen(2) == ["(S(NP)(VP))", "(S(S)(S))"]
     assert templates.chosen(["(S(S)(S))", "(S(S)(S))"]) == ["(S(S)(S))"]

@@ -56,7 +56,6 @@ class ExportRecord(Record):
             reads the format is not installed, so that nothing was checked.
         speed: Sentences of the embedded sample per second, as a reader encodes them on this machine; None as above.
         own_speed: Sentences per second of `encode` here.
-        alphabet: Number of characters in the trigrams of the vocabulary; None without trigrams.
     """
 
     FILE: ClassVar[str] = "export.json"
@@ -68,7 +67,6 @@ class ExportRecord(Record):
     difference: float | None
     speed: float | None
     own_speed: float
-    alphabet: int | None
 
 
 class Exported(Result[ExportRecord]):
@@ -88,11 +86,6 @@ class Exported(Result[ExportRecord]):
                 f"largest {measure} from the encoder's vectors, on the embedded sample: {record.difference:.0e}"
             )
             lines.append(f"{record.speed:,.0f} sentences per second here; paranmt_hf.load: {record.own_speed:,.0f}")
-        if record.alphabet is not None:
-            lines.append(
-                f"trigrams by stock components of the tokenizers library, slower than paranmt_hf.load; equal for any "
-                f"text: trigrams with other characters than the {record.alphabet} known ones have no row anyway"
-            )
         return "\n  ".join([*lines, f"how to load it: {folder}/README.md"])
 
 
@@ -138,7 +131,6 @@ def export_encoder(
 
 def _export(source: Model, format: Format, settings: ExportSettings, folder: Path, name: str) -> ExportRecord:
     from paranmt_hf.encoders.export.formats import card
-    from paranmt_hf.encoders.export.tokenizers import alphabet_of
 
     encoder = load(source, device="cpu")
     composition = _check(encoder, format, source.name)
@@ -147,7 +139,6 @@ def _export(source: Model, format: Format, settings: ExportSettings, folder: Pat
     (folder / "README.md").write_text(card(name, format, titles, source), encoding="utf8")
     _make_readable(folder)
     difference, speed, own_speed = _measure(encoder, folder, format)
-    trigrams = [part.vocabulary.units for part in composition.parts if part.family.units == "trigram"]
     return ExportRecord(
         settings=settings,
         encoder=composition.title,
@@ -155,7 +146,6 @@ def _export(source: Model, format: Format, settings: ExportSettings, folder: Pat
         difference=difference,
         speed=speed,
         own_speed=own_speed,
-        alphabet=len({character for units in trigrams for character in alphabet_of(units)}) or None,
         **made_with("numpy", "tokenizers", "sentence-transformers", format.package or "torch"),
     )
 
