@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.columns import decode, normalise
 from paranmt_hf.corpus.bitext.inputs import HubDataset
-from paranmt_hf.corpus.bitext.readers import AlignedText, LineFiles, ParquetFiles, Reader, Report
+from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Reader, Report
 from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.corpus.release import checked_files, fetch_release
 from paranmt_hf.errors import InputError
@@ -23,48 +22,38 @@ from paranmt_hf.util.parquet import read_schema
 NOT_LINES = (".tsv", ".csv", ".json", ".jsonl")
 
 
-class SentenceFile:
-    """The sentences of one corpus: a text file (plain, .gz, .xz or .zst), a Parquet file, or the folder of a release.
+# The column of the readers made here.
+SENTENCE = "sentence"
 
-    A Parquet file needs a `column` unless it has one column of text; of a release it is `reference` (default) or
-    `translation`.
+
+def open_sentences(path: str | Path, column: str | None = None) -> Reader:
+    """Open the sentences of one corpus, to be read as the column `sentence`.
+
+    Args:
+        path: A text file (plain, .gz, .xz or .zst), a Parquet file, or the folder of a release.
+        column: Of a Parquet file, unless it has one column of text; of a release `reference` (default) or
+            `translation`.
     """
+    path = Path(path).expanduser()
+    check_regular(path)
+    if path.is_dir():
+        if column not in (None, *SIDES):
+            raise InputError(f"{path}: a release has the sides {' and '.join(SIDES)}, not {column!r}")
+        return ParquetFiles(checked_files(path), {SENTENCE: column or SIDES[0]})
+    if path.suffix == ".parquet" and path.exists():
+        return ParquetFiles([path], {SENTENCE: column or _only_text(path)})
+    if column is not None:
+        raise InputError(f"{path}: `column` is for Parquet files and releases; a text file has none")
+    if path.name.removesuffix(".gz").endswith(NOT_LINES):
+        raise InputError(f"{path}: expected one sentence on a line, or Parquet; this ends in {path.suffix}")
+    return LineFiles({SENTENCE: path})
 
-    def __init__(self, path: str | Path, column: str | None = None) -> None:
-        self.path = Path(path).expanduser()
-        check_regular(self.path)
-        self._reader = self._open(column)
 
-    def _open(self, column: str | None) -> Reader:
-        if self.path.is_dir():
-            if column not in (None, *SIDES):
-                raise InputError(f"{self.path}: a release has the sides {' and '.join(SIDES)}, not {column!r}")
-            return ParquetFiles(checked_files(self.path), {"sentence": column or SIDES[0]})
-        if self.path.suffix == ".parquet" and self.path.exists():
-            return ParquetFiles([self.path], {"sentence": column or _only_text(self.path)})
-        if column is not None:
-            raise InputError(f"{self.path}: `column` is for Parquet files and releases; a text file has none")
-        if self.path.name.removesuffix(".gz").endswith(NOT_LINES):
-            raise InputError(
-                f"{self.path}: expected one sentence on a line, or Parquet; this ends in {self.path.suffix}"
-            )
-        return LineFiles({"sentence": self.path})
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """Everything that determines the sentences, as JSON values; files are hashed at each call."""
-        return self._reader.identity
-
-    def batches(self, report: Report) -> Iterator[tuple[np.ndarray, pa.Array]]:
-        """Read line numbers, from 0, and sentences; unusable ones are counted and left out."""
-        for batch in self._reader.batches(report):
-            yield batch["id"].to_numpy(), batch["sentence"]
-
-    def lines(self) -> Iterator[pa.Array]:
-        """Read every sentence at its position: a null of Parquet as an empty one, and null if it is not UTF-8."""
-        for piece in self._reader.pieces():
-            column = piece.columns[0]
-            yield normalise(decode(column.fill_null(pa.scalar("", column.type))))
+def all_lines(sentences: Reader) -> Iterator[pa.Array]:
+    """Read every sentence at its position: a null of Parquet as an empty one, and null if it is not UTF-8."""
+    for piece in sentences.pieces():
+        column = piece.columns[0]
+        yield normalise(decode(column.fill_null(pa.scalar("", column.type))))
 
 
 def _only_text(path: Path) -> str:
@@ -79,8 +68,6 @@ def _only_text(path: Path) -> str:
     return names[0]
 
 
-# The column of the readers made here.
-SENTENCE = "sentence"
 # How names of files end.
 _ENDINGS = (".txt", ".gz", ".xz", ".zst", ".parquet", *NOT_LINES)
 
@@ -88,7 +75,7 @@ _ENDINGS = (".txt", ".gz", ".xz", ".zst", ".parquet", *NOT_LINES)
 class SentenceSources:
     """Sentences of one or more corpora; can be read repeatedly.
 
-    The sources are those of `SentenceFile`, or datasets on the Hub, by id, which `@` and a revision may follow. The
+    The sources are those of `open_sentences`, or datasets on the Hub, by id, which `@` and a revision may follow. The
     `columns` of Parquet, releases and datasets are read one after the other; without them both sides of pairs, and the
     one column of text of other Parquet files.
     """
@@ -99,7 +86,7 @@ class SentenceSources:
         self.names: list[str] = []
         # Ids of data sets on the Hub among the sources.
         self.datasets: list[str] = []
-        self._readers: list[SentenceFile | AlignedText] = []
+        self._readers: list[Reader] = []
         self._columnar = False
         for source in map(str, sources):
             self._add(source, list(columns) if columns else None)
@@ -117,13 +104,13 @@ class SentenceSources:
         self.names.append(source_name(source))
         self._columnar |= path.is_dir() or path.suffix == ".parquet"
         if path.is_dir():
-            self._readers += [SentenceFile(path, column) for column in columns or SIDES]
+            self._readers += [open_sentences(path, column) for column in columns or SIDES]
         elif path.suffix == ".parquet" and path.exists():
-            self._readers += [SentenceFile(path, column) for column in columns or _sides_of(path)]
+            self._readers += [open_sentences(path, column) for column in columns or _sides_of(path)]
         else:
-            self._readers.append(SentenceFile(path))
+            self._readers.append(open_sentences(path))
 
-    def _of_hub(self, source: str, columns: list[str] | None) -> list[AlignedText]:
+    def _of_hub(self, source: str, columns: list[str] | None) -> Sequence[Reader]:
         name, revision = split_revision(source)
         if (fetched := fetch_release(name, revision, "default")) is not None:
             return [ParquetFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
@@ -139,10 +126,7 @@ class SentenceSources:
     def batches(self, report: Report) -> Iterator[pa.Array]:
         """Read the sentences [sentence], source after source; unusable ones are counted and left out."""
         for reader in self._readers:
-            if isinstance(reader, SentenceFile):
-                yield from (column for _, column in reader.batches(report))
-            else:
-                yield from (batch[SENTENCE] for batch in reader.batches(report))
+            yield from (batch[SENTENCE] for batch in reader.batches(report))
 
 
 def _is_on_hub(source: str, path: Path) -> bool:
@@ -154,5 +138,5 @@ def _is_on_hub(source: str, path: Path) -> bool:
 
 
 def _sides_of(path: Path) -> list[str | None]:
-    """Both sides if a Parquet file holds pairs; otherwise what `SentenceFile` reads."""
+    """Both sides if a Parquet file holds pairs; otherwise what `open_sentences` reads."""
     return list(SIDES) if set(SIDES) <= set(read_schema(path).names) else [None]

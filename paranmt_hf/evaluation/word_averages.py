@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.corpus.record import RELEASE_RECORD
-from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.corpus.sentences import open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.units import UnitCounter
 from paranmt_hf.errors import InputError
@@ -232,8 +232,8 @@ def _columns(path: Path, name: str) -> Iterator[pa.Array | pa.ChunkedArray]:
         for table in Pairs([name], PairSelection()).batches():
             yield from (table[side] for side in SIDES)
         return
-    for _, sentences in SentenceFile(path).batches(Report()):
-        yield sentences
+    for batch in open_sentences(path).batches(Report()):
+        yield batch["sentence"]
 
 
 def _holds_pairs(path: Path) -> bool:

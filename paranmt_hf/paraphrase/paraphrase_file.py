@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.bitext.readers import Reader
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import by_windows
-from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.corpus.sentences import all_lines, open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
@@ -123,7 +124,7 @@ def paraphrase_file(
             `stanza`, or a file of trees.
     """
     out = result_file(out, PARAPHRASE_SUFFIXES)
-    source = SentenceFile(file, column)
+    source = open_sentences(file, column)
     engine = (engine or EngineConfig()).resolved()
     control = control_of(model, templates, parser, work_folder(out) / "trees")
     stage = ParaphraseStage(
@@ -136,7 +137,7 @@ def paraphrase_file(
             control.trees.write_index(parser)
         cut = cut_shards(_lines(source), work / "input", identity, engine)
         if not cut.shards:
-            raise InputError(f"{source.path} has no line; expected one sentence on each", path=source.path)
+            raise InputError(f"{file} has no line; expected one sentence on each", path=Path(file))
         done = run_job(cut, work / "output", stage, engine)
         paraphrased = paraphrases = 0
         with TableWriter(path, stage.schema) as writer:
@@ -166,10 +167,10 @@ def paraphrase_file(
     )
 
 
-def _lines(source: SentenceFile) -> Iterator[pa.Table]:
+def _lines(source: Reader) -> Iterator[pa.Table]:
     """Read `index` and `source`; a line that cannot be paraphrased keeps its index."""
     read = 0
-    for sentences in source.lines():
+    for sentences in all_lines(source):
         yield pa.table({"index": np.arange(read, read + len(sentences)), "source": sentences})
         read += len(sentences)
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 
-from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.corpus.sentences import open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, encoded, holds_vectors, store_vectors
@@ -123,7 +123,7 @@ class SentenceIndex(Result[IndexRecord]):
         """
         out = result_folder(out, IndexRecord, sources=[corpus])
         named, config = NamedEncoder.of(encoder), config or IndexConfig()
-        source = SentenceFile(corpus, column)
+        source = open_sentences(corpus, column)
         settings = IndexSettings(source.identity, named.identity, config)
 
         def make(work: Path, folder: Path) -> IndexRecord:

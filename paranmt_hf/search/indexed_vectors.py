@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.corpus.bitext.readers import Reader, Report
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.storage import (
@@ -96,7 +95,7 @@ def _counted(folder: Path) -> Counted:
 
 def store_vectors(
     folder: Path,
-    source: SentenceFile,
+    source: Reader,
     encoder: NamedEncoder,
     config: IndexConfig,
     *,

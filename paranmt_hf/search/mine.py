@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.bitext.readers import Reader, Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, make_release
 from paranmt_hf.corpus.schema import MadeBy
-from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.corpus.sentences import open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors, holds_vectors, store_vectors
@@ -130,9 +130,9 @@ def mine_pairs(
         release: Licence and form of the release.
         engine: Where the score columns are computed.
     """
-    sources = [SentenceFile(first, column)]
+    sources = [open_sentences(first, column)]
     if second is not None:
-        sources.append(SentenceFile(second, second_column))
+        sources.append(open_sentences(second, second_column))
     elif second_column is not None:
         raise InputError("second_column needs a second corpus", option="second_column")
     mining = Mining(sources, NamedEncoder.of(encoder), config or MineConfig())
@@ -178,7 +178,7 @@ def _rows(pairs: Path, report: Report) -> Iterator[pa.Table]:
 class Mining:
     """A mining task: pairs in one corpus, or between two, by an encoder."""
 
-    def __init__(self, sources: list[SentenceFile], encoder: NamedEncoder, config: MineConfig) -> None:
+    def __init__(self, sources: list[Reader], encoder: NamedEncoder, config: MineConfig) -> None:
         self.encoder, self.config, self._sources = encoder, config, sources
 
     @property
@@ -243,7 +243,7 @@ class Mining:
     def _stored(self, work: Path) -> list[IndexedVectors]:
         """Encode the corpora; only the last one, which is searched, gets lists."""
 
-        def stored(name: str, source: SentenceFile, config: IndexConfig, max_exact: int) -> IndexedVectors:
+        def stored(name: str, source: Reader, config: IndexConfig, max_exact: int) -> IndexedVectors:
             return store_vectors(
                 work / name, source, self.encoder, config, max_exact=max_exact, copies=self.config.copies
             )

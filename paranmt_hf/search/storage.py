@@ -23,7 +23,6 @@ TEXT, OFFSETS, LINES, HASHES, ITEMS = "text.bin", "offsets.bin", "lines.bin", "h
 # Sentences that are compared or hashed at once.
 STEP = 100_000
 # Numbers of lines, from 0, and their sentences.
-Batch = tuple[np.ndarray, pa.Array]
 
 
 class StoredSentences:
@@ -58,8 +57,8 @@ class Counted:
     dropped: dict[str, int] = field(default_factory=dict)
 
 
-def write_sentences(batches: Iterable[Batch], folder: Path, *, copies: bool) -> Counted:
-    """Store sentences with their line numbers, and find the distinct ones.
+def write_sentences(batches: Iterable[pa.RecordBatch], folder: Path, *, copies: bool) -> Counted:
+    """Store the column `sentence` with line numbers, the column `id`, and find the distinct ones.
 
     With `copies`, a sentence that occurs several times is as many items; else it is one.
     """
@@ -67,12 +66,12 @@ def write_sentences(batches: Iterable[Batch], folder: Path, *, copies: bool) -> 
     files[OFFSETS].write(np.zeros(1, np.int64).tobytes())
     end, count = 0, 0
     with Progress("read", unit="lines") as progress:
-        for lines, sentences in batches:
-            column = sentences.cast(pa.large_string())
+        for batch in batches:
+            column = batch["sentence"].cast(pa.large_string())
             data, offsets = text_bytes(column)
             files[TEXT].write(data.tobytes())
             files[OFFSETS].write((offsets[1:] + end).tobytes())
-            files[LINES].write(lines.astype(np.int64).tobytes())
+            files[LINES].write(batch["id"].to_numpy().astype(np.int64).tobytes())
             files[HASHES].write(text_hashes(column).tobytes())
             end, count = end + int(offsets[-1]), count + len(column)
             progress.advance_to(count)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, BinaryIO, ClassVar, Literal, cast
 import numpy as np
 
 from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.corpus.sentences import open_sentences
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens, known_rows, ngram_buckets
 from paranmt_hf.encoders.sent2vec_bin import (
@@ -164,7 +164,7 @@ def convert_model(
         config: The settings.
     """
     out, config = result_folder(out, ConversionRecord), config or ConvertConfig()
-    text = as_json(SentenceFile(config.text).identity) if config.text is not None else None
+    text = as_json(open_sentences(config.text).identity) if config.text is not None else None
     settings = ConversionSettings(config, text, str(License.parse(license)))
     made = run(
         out,
@@ -302,8 +302,8 @@ def _kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.n
     """Find the buckets of the n-grams that occur in a text [bucket], int64, ascending."""
     tokenizer, lookup = WordTokenizer(cut=CUTTERS[cut]), WordLookup(Vocabulary("word", found.units))
     kept, waiting = np.empty(0, np.int64), []
-    for _, sentences in SentenceFile(path).batches(Report()):
-        (table,) = tokenizer.tables(sentences)
+    for batch in open_sentences(path).batches(Report()):
+        (table,) = tokenizer.tables(batch["sentence"])
         bags = lookup.bags(table)
         buckets, _ = ngram_buckets(*known_rows(bags.rows, bags.offsets), order, found.settings.bucket)
         waiting.append(np.unique(buckets))

@@ -29,7 +29,7 @@ from paranmt_hf.corpus.parsing.trees import read_tree, top_levels
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.sampling import Sample, draw, open_corpus
-from paranmt_hf.corpus.sentences import SentenceFile, SentenceSources
+from paranmt_hf.corpus.sentences import SentenceSources, open_sentences
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.tokens import Bags, CorpusIds, PerToken
@@ -265,7 +265,7 @@ def test_source_after_source_and_side_after_side(tmp_path):
     assert sentences(SentenceSources([tmp_path / "pairs.parquet"], ["translation"]))[0] == ["c", "d"]
 
 
-@pytest.mark.parametrize("read", [SentenceFile, lambda path: SentenceSources([path]), open_corpus])
+@pytest.mark.parametrize("read", [open_sentences, lambda path: SentenceSources([path]), open_corpus])
 def test_a_release_that_was_edited_is_refused(release, read):
     """As what reads pairs refuses it; without a record nobody knows how it was."""
     read(release)

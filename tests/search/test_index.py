@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.corpus.sentences import open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import index, indexed_vectors, storage
@@ -189,19 +189,19 @@ def test_damage_is_named(corpus, monkeypatch):
 def read(source):
     from paranmt_hf.corpus.bitext.readers import Report
 
-    return [text for _, column in source.batches(Report()) for text in column.to_pylist()]
+    return [text for batch in source.batches(Report()) for text in batch["sentence"].to_pylist()]
 
 
 def test_sentences_of_parquet(tmp_path):
     pq.write_table(pa.table({"number": [1, 2], "text": ["a", "b  c"]}), tmp_path / "one.parquet")
-    assert read(SentenceFile(tmp_path / "one.parquet")) == ["a", "b c"]
+    assert read(open_sentences(tmp_path / "one.parquet")) == ["a", "b c"]
     pq.write_table(pa.table({"left": ["a"], "right": ["b"]}), tmp_path / "two.parquet")
-    assert read(SentenceFile(tmp_path / "two.parquet", "right")) == ["b"]
+    assert read(open_sentences(tmp_path / "two.parquet", "right")) == ["b"]
     with pytest.raises(InputError, match="several columns of text among left, right; name one with `column`"):
-        SentenceFile(tmp_path / "two.parquet")
+        open_sentences(tmp_path / "two.parquet")
     pq.write_table(pa.table({"number": [1]}), tmp_path / "none.parquet")
     with pytest.raises(InputError, match="has no column of text among number"):
-        SentenceFile(tmp_path / "none.parquet")
+        open_sentences(tmp_path / "none.parquet")
 
 
 def test_bad_inputs(corpus, monkeypatch, capsys):
@@ -252,7 +252,8 @@ def test_queries_from_everywhere(corpus, monkeypatch, capsys):
 
 def batches(texts, size=3):
     for start in range(0, len(texts), size):
-        yield np.arange(start, min(start + size, len(texts))) * 2, pa.array(texts[start : start + size], pa.string())
+        lines = pa.array(np.arange(start, min(start + size, len(texts))) * 2)
+        yield pa.record_batch({"id": lines, "sentence": pa.array(texts[start : start + size], pa.string())})
 
 
 @settings(max_examples=60)

@@ -6,7 +6,7 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.release_run import ReleaseConfig
-from paranmt_hf.corpus.sentences import SentenceFile
+from paranmt_hf.corpus.sentences import open_sentences
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import neighbours
 from paranmt_hf.search.mine import MineConfig, Mining, mine_pairs
@@ -196,7 +196,7 @@ def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
 
 def test_the_state_is_of_one_search(corpus):  # noqa: F811
     """What was compared for other neighbours is compared again."""
-    sources = [SentenceFile(corpus / "text.txt")]
+    sources = [open_sentences(corpus / "text.txt")]
     first, other = (Mining(sources, scorer(corpus), MineConfig(top=top, min_score=0.0)) for top in (2, 4))
     first.pairs(corpus / "work")
     assert rows_of(other.pairs(corpus / "work")) == rows_of(mined(corpus, top=4).folder)

@@ -201,21 +201,14 @@ def _leaves(fields: pa.Schema | pa.StructType) -> list[str]:
 
 def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None, None]:  # noqa: ANN401 - a streamed dataset
     """Read a streamed dataset of `datasets` as record batches."""
+    done = 0
     # Closed in any case: readers that are left open abort the interpreter when it ends.
     with contextlib.closing(iter(stream.with_format("arrow").iter(rows))) as tables:
-        yield from _batches(tables, name)
-
-
-def _batches(tables: Iterator[pa.Table], name: str) -> Iterator[pa.RecordBatch]:
-    done = 0
-    while True:
         try:
-            table = next(tables, None)
+            for table in tables:
+                yield from table.combine_chunks().to_batches()
+                done += table.num_rows
         except (OSError, ValueError, RuntimeError) as error:
             raise InputError(
                 f"{name}: cannot be read beyond row {done}: {error}; fetch it again, or run the command once more"
             ) from error
-        if table is None:
-            return
-        yield from table.combine_chunks().to_batches()
-        done += table.num_rows

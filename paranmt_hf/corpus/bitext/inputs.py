@@ -59,7 +59,7 @@ class TextInput:
             return LineFiles({name: path for name, path in sides.items() if path is not None})
         files = [Path(one).expanduser() for one in self.data]
         columns = dict(self.columns or {})
-        if not columns and not _is_table(files, ".parquet") and all(file.is_file() for file in files):
+        if not columns and not _are_parquet(files) and all(file.is_file() for file in files):
             raise InputError("TSV files need `columns`, which numbers them from 1, such as source=2,reference=1")
         columns = columns or {"source": "source", "reference": "reference"}
         if "reference" not in columns:
@@ -87,7 +87,7 @@ def split_dataset(text: str) -> tuple[str, str | None, str]:
 
 def open_table(files: list[Path], columns: Mapping[str, str], options: TextOptions) -> Reader:
     """Open Parquet or TSV files; columns of the latter are numbered from 1."""
-    if _is_table(files, ".parquet"):
+    if _are_parquet(files):
         return ParquetFiles(files, columns, **options)
     for name, column in columns.items():
         if not column.isdigit() or column == "0":
@@ -95,9 +95,9 @@ def open_table(files: list[Path], columns: Mapping[str, str], options: TextOptio
     return TabFile(files, {name: int(column) for name, column in columns.items()}, **options)
 
 
-def _is_table(files: Collection[str | Path], suffix: str) -> bool:
-    """Whether files have a suffix; either all or none must."""
-    found = {Path(file).suffix == suffix for file in files}
+def _are_parquet(files: Collection[Path]) -> bool:
+    """Whether files are Parquet; either all or none must be."""
+    found = {file.suffix == ".parquet" for file in files}
     if len(found) > 1:
         raise InputError("give either Parquet files or TSV files, not both at once")
     return found == {True}

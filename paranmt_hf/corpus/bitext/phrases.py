@@ -66,7 +66,7 @@ NON_TERMINAL = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
 def parse_rules(lines: Lines, score: str | None = None) -> list[pa.Array]:
     """Split lines of PPDB into phrase and paraphrase [line], string.
 
-    With a `score`, the name of a feature, its values follow [line], float64, null if they are `NA`.
+    With a `score`, the name of a feature, its values follow [line], string, null if they are `NA`.
     """
     fields = pc.split_pattern(lines.text, SEPARATOR)
     counts = np.asarray(pc.list_value_length(fields))
@@ -83,25 +83,11 @@ def parse_rules(lines: Lines, score: str | None = None) -> list[pa.Array]:
 
 
 def _feature(lines: Lines, features: pa.Array, name: str) -> pa.Array:
-    """Find the value of one feature [line], float64; null if it is `NA`."""
+    """Find the value of one feature [line], string; null if it is `NA`."""
     found = pc.extract_regex(features, pattern=rf"(?:^|\s){re.escape(name)}=(?P<value>\S*)")
     lines.refuse(found.is_null(), f"a feature {name}=... in the fourth field", features)
     values = pc.struct_field(found, "value")
-    values = pc.if_else(pc.equal(values, "NA"), pa.scalar(None, pa.string()), values)
-    try:
-        return values.cast(pa.float64())
-    except pa.ArrowInvalid:
-        wrong = [value is not None and not _is_number(value) for value in values.to_pylist()]
-        lines.refuse(np.array(wrong), f"a {name}, which is a number or NA", values)
-        raise
-
-
-def _is_number(text: str) -> bool:
-    try:
-        pa.scalar(text).cast(pa.float64())
-    except pa.ArrowInvalid:
-        return False
-    return True
+    return pc.if_else(pc.equal(values, "NA"), pa.scalar(None, pa.string()), values)
 
 
 def has_gaps(phrases: pa.Array) -> np.ndarray:
@@ -191,10 +177,9 @@ class PhraseFiles(Reader):
             rules = None
             for lines in read_text_lines(path):
                 rules = is_rule(lines.text[0].as_py()) if rules is None else rules
-                columns = _parse(lines, self.score, rules=rules)
                 # Text as the bytes that it was, as from every reader.
-                raw = [column.cast(pa.binary()) if pa.types.is_string(column.type) else column for column in columns]
-                yield Piece(raw, f"{path}, line ", lines.first)
+                columns = [column.cast(pa.binary()) for column in _parse(lines, self.score, rules=rules)]
+                yield Piece(columns, f"{path}, line ", lines.first)
 
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         columns, wrong = super()._checked(piece)
@@ -250,7 +235,7 @@ def read_word_scores(path: str | Path, wanted: Collection[WordPairKey]) -> tuple
     score = next((name for name in SCORES if name in features), None)
     if score is not None:
         reader = PhraseFiles([path], score=score)
-    keys = pa.array([_joined(*pair) for pair in wanted], pa.string())
+    keys = pa.array(["\t".join(pair) for pair in wanted], pa.string())
     scores: dict[WordPairKey, float] = {}
     for batch in reader.batches(Report()):
         sides = [pc.utf8_lower(batch[side]) for side in SIDES]
@@ -260,7 +245,3 @@ def read_word_scores(path: str | Path, wanted: Collection[WordPairKey]) -> tuple
             if value is not None:
                 scores.setdefault((pair[0].lower(), pair[1].lower()), value)
     return scores, f"PPDB{'' if score else ', listed or not'} ({path.name})"
-
-
-def _joined(word: str, paraphrase: str) -> str:
-    return f"{word}\t{paraphrase}"

@@ -88,7 +88,7 @@ def test_blocks_and_files_change_nothing(tmp_path, monkeypatch):
         (["a\tb c\n"], None, "line 1: .*no tab"),
         (["a b\n"], "PPDB2.0Score", "has no feature PPDB2.0Score"),
         ([ONE.format("a", "b")], "PPDB2.0Score", "line 1: expected a feature PPDB2.0Score="),
-        ([TWO.format("a", "b", 1), TWO.format("a", "b", "much")], "PPDB2.0Score", "line 2: .* found 'much'"),
+        ([TWO.format("a", "b", 1), TWO.format("a", "b", "much")], "PPDB2.0Score", "line 2: .* got 'much'"),
         ([], None, "the file is empty"),
     ],
 )
