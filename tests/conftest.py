@@ -22,7 +22,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     # There is a worker for each processor; more threads would only wait for each other.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 # What a machine does beside the tests is nothing that they are about.
-settings.register_profile("quick", deadline=None, max_examples=50)
+settings.register_profile("quick", deadline=None, max_examples=40)
 settings.load_profile("quick")
 
 

@@ -51,7 +51,6 @@ def test_worked_by_hand() -> None:
     assert bounds.tolist() == [0, 3]
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.lists(st.integers(1, 30_000_000), max_size=7), max_size=5),
     st.integers(1, 5),
@@ -66,7 +65,6 @@ def test_columns_are_sentences_one_by_one(sentences: list[list[int]], order: int
     assert [found[bounds[i] : bounds[i + 1]].tolist() for i in range(len(sentences))] == expected
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.lists(st.integers(0, 9), max_size=7), max_size=5),
     st.integers(2, 4),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
@@ -85,7 +85,6 @@ TABLES = [
 ]
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.text(alphabet=" the cat sat.isn'té3,5Z\u2019", max_size=30), max_size=6),
     st.sampled_from(["add", "concatenate"]),

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.cli import main
@@ -256,7 +256,6 @@ def batches(texts, size=3):
         yield pa.record_batch({"id": lines, "sentence": pa.array(texts[start : start + size], pa.string())})
 
 
-@settings(max_examples=60)
 @given(st.lists(st.text(alphabet="aé\x00 z", max_size=4), max_size=30))
 def test_each_distinct_sentence_once_where_it_first_occurs(tmp_path_factory, texts):
     folder = tmp_path_factory.mktemp("sentences")

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
@@ -260,7 +260,6 @@ def test_real_sets(shared_data):
     assert len(tasks.texts) > 35_000
 
 
-@settings(max_examples=60)
 @given(
     st.binary(max_size=200), st.sampled_from(["a.txt", "a.csv", "a.tsv", "a.json", "a.jsonl", "a.txt.gz", "a.parquet"])
 )

@@ -39,10 +39,8 @@ def train_on(tmp_path):
     ("settings", "dimension", "table"),
     [
         ({}, 3, 3),
-        ({"model": "word,trigram"}, 6, 3),
         ({"model": "word,trigram", "trigram_dimension": 2}, 5, 3),
         ({"model": "lstm", "dimension": 4, "word_dimension": 3}, 4, 3),
-        ({"dimension": 3}, 3, 3),
     ],
 )
 def test_dimension_is_that_of_the_vectors(train_on, settings, dimension, table):

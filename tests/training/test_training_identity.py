@@ -99,14 +99,11 @@ def model(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "command",
     [
-        ["encoder", "rotate", "word", "--out", "word/new"],
         ["encoder", "rotate", "word", "--out", "link/deeper/new"],
-        ["encoder", "average", "word", "word", "--out", "word/new"],
         ["encoder", "average", "embedded", "word", "--out", "word/new"],
         ["encoder", "export", "word", "--format", "static", "--out", "word/new"],
         ["supervise", "none", "--task", "SICK-R", "--init-from", "word", "--out", "word/new"],
         ["train", "--text", "text.txt", "--teacher", "word", "--out", "word/new"],
-        ["train", "--data", "word", "--init-from", "word", "--out", "word/new"],
         ["encoder", "distill", "word", "--text", "text.txt", "--out", "word/vectors.txt"],
     ],
 )

@@ -2,7 +2,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
@@ -52,7 +52,6 @@ given_answers = st.one_of(
 )
 
 
-@settings(max_examples=60)
 @given(
     st.dictionaries(
         st.sampled_from(["Ada", "Grace Hopper", "\u674e"]), st.dictionaries(st.integers(0, 3), given_answers)

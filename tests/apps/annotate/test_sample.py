@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.apps.annotate.sample import (
@@ -183,7 +183,6 @@ def test_quintiles_by_hand():
     assert equal_ranges(np.ones(3, np.float32), 1) == [ScoreRange(None, None)]
 
 
-@settings(max_examples=60)
 @given(st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=60), st.integers(1, 7))
 def test_quantiles_are_exact(values, count):
     scores = np.array(values, np.float32)

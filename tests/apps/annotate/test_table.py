@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
@@ -157,7 +157,6 @@ def test_limits():
 labels = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=40)
 
 
-@settings(max_examples=60)
 @given(labels)
 def test_as_scikit_learn(pairs):
     first, second = (np.array(side) for side in zip(*pairs, strict=True))

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.bitext import lines
@@ -146,7 +145,6 @@ def content_of(rows, chosen):
     return (BOM if chosen["bom"] else b"") + b"\n".join(rows) + (b"\n" if chosen["last"] else b"")
 
 
-@hypothesis_settings(max_examples=40)
 @given(st.lists(st.tuples(column_values("\n"), column_values("\n")), min_size=1, max_size=12), settings())
 def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
     folder = tmp_path_factory.mktemp("lines")
@@ -163,7 +161,6 @@ def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
     assert (rows, report.dropped, report.read) == (expected, dropped, len(sides[0]))
 
 
-@hypothesis_settings(max_examples=40)
 @given(
     st.lists(st.tuples(*[column_values("\n\t")] * 3), min_size=1, max_size=12), st.permutations([1, 2, 3]), settings()
 )
@@ -180,7 +177,6 @@ def test_tab_files_equal_plain_python(tmp_path_factory, fields, order, chosen):
     assert (rows, report.dropped) == (expected, dropped)
 
 
-@hypothesis_settings(max_examples=40)
 @given(st.lists(st.tuples(*[st.none() | column_values("")] * 2), max_size=12), st.integers(1, 5), st.integers(1, 4))
 def test_parquet_files_equal_plain_python(tmp_path_factory, pairs, block, rows):
     assume(pairs)

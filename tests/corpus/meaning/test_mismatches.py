@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.meaning.columns import MISMATCHES, MismatchReader
@@ -153,7 +153,6 @@ CHUNKS = [
 sentence = st.lists(st.sampled_from(CHUNKS) | st.text(max_size=5), max_size=9).map(" ".join)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(sentence, sentence), max_size=6))
 @example([("", ""), ("he not", "he")])
 def test_columns_equal_the_slow_definition(pairs):

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.parsing import template_counts, templates
@@ -159,7 +159,6 @@ def test_counts_by_hand():
     ]
 
 
-@settings(max_examples=40)
 @given(st.lists(st.lists(st.integers(0, len(TREES) - 1), max_size=9), max_size=5), st.sampled_from([0, 3, 1000]))
 def test_counts_are_those_of_all_shards(shards, waiting):
     with pytest.MonkeyPatch.context() as patch:

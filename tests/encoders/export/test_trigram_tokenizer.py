@@ -4,7 +4,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
@@ -63,19 +63,16 @@ def test_equals_definition(tokenizer, text):
     assert ids(tokenizer, text) == rows(vocabulary(), text)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_equals_definition_around_clitics_and_punctuation(tokenizer, text):
     assert ids(tokenizer, text) == rows(vocabulary(), text)
 
 
-@settings(max_examples=60)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_equals_definition_on_any_text(tokenizer, text):
     assert ids(tokenizer, text) == rows(vocabulary(), text)
 
 
-@settings(max_examples=40)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=4), st.data())
 def test_equals_definition_for_any_vocabulary(texts, data):
     """Also where the vocabulary holds control characters, which the tokenizer otherwise takes for itself."""
