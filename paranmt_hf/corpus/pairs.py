@@ -32,7 +32,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.parquet import open_parquet
+from paranmt_hf.util.parquet import check_unique, open_parquet
 from paranmt_hf.util.settings import Count, Range, Share, check
 
 SIDES = ("reference", "translation")
@@ -241,6 +241,8 @@ class Pairs:
                 "(`paranmt import`), or leave out the option that needs the column"
             )
         check_types(schema, self._columns, file)
+        if self._all_columns:
+            check_unique(schema, schema.names, file)
         return rows
 
     def _forget_counts(self) -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 from paranmt_hf.corpus.schema import SCHEMA_VERSION, MadeBy
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.records import Identity, Record, from_json, read_json
 
 RELEASE_RECORD = "build.json"
@@ -176,6 +177,7 @@ class ReleaseRecord(Record):
         """Read the record of a release, which errors call `name`, without checking its files."""
         folder, name = Path(folder), name or str(folder)
         path = folder / RELEASE_RECORD
+        check_regular(path)
         if not path.is_file():
             what = f"holds no {RELEASE_RECORD}" if folder.is_dir() else "is not a folder"
             raise InputError(f"{name} is not a finished release: it {what}; expected what `paranmt build` wrote")

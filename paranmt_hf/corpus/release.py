@@ -19,15 +19,16 @@ from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_m
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, explain_absence
-from paranmt_hf.util.files import checksum
-from paranmt_hf.util.parquet import open_parquet, read_schema
+from paranmt_hf.util.files import check_regular, checksum
+from paranmt_hf.util.parquet import check_unique, open_parquet, read_schema
 
 TEXT = frozenset(column.name for column in COLUMNS if pa.types.is_string(column.type))
 NUMBERS = frozenset(column.name for column in COLUMNS) - TEXT
 
 
 def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None:
-    """Check the types of those of `columns` that are in the schema; numbers and text may have any width."""
+    """Check those of `columns` that are in the schema: one of each, whose numbers and text may have any width."""
+    check_unique(schema, columns, path)
     for field in schema:
         if field.name not in columns:
             continue
@@ -238,6 +239,8 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
         raise InputError(f"a release has the configs {', '.join(FOLDERS)}, not {config!r}")
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; expected a release made by `paranmt build` or `paranmt import`")
+    for place in (folder, folder / FOLDERS[config]):
+        check_regular(place)
     files = sorted((folder / FOLDERS[config]).glob("train-*-of-*.parquet"))
     if not files:
         raise InputError(f"{folder} is not a release: {folder / FOLDERS[config]} holds no train-*.parquet")

@@ -11,7 +11,7 @@ from paranmt_hf.evaluation.pair_set import read_lines
 from paranmt_hf.evaluation.sts_data import COLUMNS, StsSet, collect, development_set, read_hub, read_tsv
 from paranmt_hf.hub.client import is_id, perhaps_path
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.util.parquet import open_parquet
+from paranmt_hf.util.parquet import check_unique, open_parquet
 
 # Forty pairs of our own, which the package carries.
 SAMPLE = "sample"
@@ -85,6 +85,7 @@ def _read_parquet(files: list[Path], name: str) -> StsSet:
             names = opened.schema_arrow.names
             if missing := [column for column in COLUMNS if column not in names]:
                 raise InputError(f"{file} has no column {', '.join(missing)}; it has {', '.join(names)}")
+            check_unique(opened.schema_arrow, COLUMNS, file)
             table = opened.read(columns=list(COLUMNS))
         columns = [["" if value is None else str(value) for value in table[column].to_pylist()] for column in COLUMNS]
         rows += zip(*columns, strict=True)

@@ -187,10 +187,20 @@ def resolved(path: str | Path, option: str | None = None) -> Path:
 
 
 def check_regular(path: Path) -> None:
-    """Reject a pipe, a socket or a device, which may never end, and a link to nothing; missing files are accepted."""
-    if path.is_symlink() and not path.exists():
-        raise InputError(f"{path} is a link to {path.readlink()}, which cannot be found; check it", path=path)
-    if path.exists() and not (path.is_file() or path.is_dir()):
+    """Reject what cannot be read like a file or folder; missing ones are accepted.
+
+    That is a pipe, a socket or a device, which may never end, a link to nothing, and what this user may not read.
+    """
+    try:
+        if path.is_symlink() and not path.exists():
+            raise InputError(f"{path} is a link to {path.readlink()}, which cannot be found; check it", path=path)
+        kind = "folder" if path.is_dir() else "file" if path.is_file() else None
+        readable = not path.exists() or os.access(path, os.R_OK | os.X_OK if kind == "folder" else os.R_OK)
+    except PermissionError:
+        readable = False
+    if not readable:
+        raise InputError(f"{path} may not be read by this user; check its permissions and those above", path=path)
+    if kind is None and path.exists():
         raise InputError(f"{path} is a pipe, a socket or a device; expected a file: write what it gives into one")
 
 

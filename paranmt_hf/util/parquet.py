@@ -40,6 +40,13 @@ def read_schema(path: Path) -> pa.Schema:
         return file.schema_arrow
 
 
+def check_unique(schema: pa.Schema, columns: Iterable[str], path: Path) -> None:
+    """Reject a file that has one of `columns` several times."""
+    for name in columns:
+        if schema.names.count(name) > 1:
+            raise InputError(f"{path} has {schema.names.count(name)} columns {name}; rename all but one", path=path)
+
+
 @contextmanager
 def database(
     *, memory: int = MEMORY_BYTES, spill: Path | None = None, extra: str = "select"

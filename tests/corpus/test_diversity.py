@@ -223,6 +223,10 @@ def test_what_cannot_be_measured(tmp_path, parquet):
         open_corpus(tmp_path / "none")
     with pytest.raises(InputError, match=r"has no column translation; it has english, .* `columns` translation=NAME"):
         open_corpus(parquet, side="translation")
+    twice = pa.Table.from_arrays([pa.array(["a"])] * 3, names=["reference", "text", "text"])
+    pq.write_table(twice, tmp_path / "twice.parquet")
+    with pytest.raises(InputError, match="there are 2 columns 'text'"):
+        list(open_corpus(tmp_path / "twice.parquet", columns={"reference": "text"}).batches())
     with pytest.raises(InputError, match="there is no column 'none'"):
         list(open_corpus(parquet, columns={"reference": "none"}).batches())
     (tmp_path / "folder").mkdir()

@@ -208,6 +208,22 @@ def test_missing_columns_and_files(tmp_path, file):
         read(tmp_path / "empty")
 
 
+def test_columns_of_one_name(tmp_path):
+    """They are refused where one of them is read."""
+    columns = {name: pa.array(["a", "b"]) for name in ("reference", "translation", "extra")}
+    for twice, refused in (("reference", True), ("translation", True), ("extra", False)):
+        names = [*columns, twice]
+        path = tmp_path / f"{twice}.parquet"
+        pq.write_table(pa.Table.from_arrays([columns[name] for name in names], names=names), path)
+        for everything in (False, True):
+            if refused or everything:
+                with pytest.raises(InputError) as error:
+                    Pairs([path], PairSelection(), all_columns=everything)
+                assert error.value.path == path
+            else:
+                assert len(list(Pairs([path], PairSelection()).batches())) == 1
+
+
 def test_truncated_and_damaged_files(tmp_path, file):
     content = file.read_bytes()
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])

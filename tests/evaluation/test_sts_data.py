@@ -297,6 +297,11 @@ def test_dataset_on_the_hub(monkeypatch):
 
 def test_bad_tables(tmp_path):
     path = tmp_path / "p.parquet"
+    names = ["sentence1", "sentence2", "sentence2", "score"]
+    pq.write_table(pa.Table.from_arrays([pa.array(["1"])] * 4, names=names), path)
+    with pytest.raises(InputError) as refused:
+        read_scored_pairs(path)
+    assert refused.value.path == path
     pq.write_table(pa.table({"sentence1": ["a"], "score": [1]}), path)
     with pytest.raises(InputError, match="p.parquet has no column sentence2; it has sentence1, score"):
         read_scored_pairs(path)

@@ -41,6 +41,27 @@ def test_links_without_an_end(tmp_path):
     check_regular(tmp_path / "file")
 
 
+def test_permissions_are_named(tmp_path, monkeypatch):
+    """Of a file, and of a folder, which must be entered too; a test may run as root, who may read all."""
+    path, asked = tmp_path / "file", []
+    path.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: asked.append((path, mode)))
+    for each in (path, tmp_path):
+        with pytest.raises(InputError) as refused:
+            check_regular(each)
+        assert refused.value.path == each
+    assert asked == [(path, os.R_OK), (tmp_path, os.R_OK | os.X_OK)]
+    check_regular(tmp_path / "missing")
+
+    def denied(self):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_symlink", denied)
+    with pytest.raises(InputError) as refused:
+        check_regular(path)
+    assert refused.value.path == path
+
+
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")

@@ -148,7 +148,9 @@ def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list
         step, _, rest = rest.partition(".")
         index = level.get_field_index(step)
         if not rest or index < 0 or not pa.types.is_struct(level.field(index).type):
-            raise InputError(f"{name}: there is no column {path!r}; the columns are {', '.join(_leaves(fields))}")
+            leaves = _leaves(fields)
+            found = f"are {leaves.count(path)} columns" if path in leaves else "is no column"
+            raise InputError(f"{name}: there {found} {path!r}; the columns are {', '.join(leaves)}")
         level = level.field(index).type
         steps.append(step)
     return [*steps, rest]
