@@ -174,7 +174,7 @@ CASES = {
     "publish encoder-lacking org/m --license mit --dry-run": "training.json is damaged: it has no 'settings'",
     "encoder average encoder-cut encoder-cut --out out": "training.json is damaged: it is not JSON",
     # Training.
-    f"{TRAIN} --data none.parquet --out out": "cannot read none.parquet",
+    f"{TRAIN} --data none.parquet --out out": "none.parquet: there is no such file",
     f"{TRAIN} --data empty/none --out out": "the folder empty holds no 'none'; taken for an id on the Hub: ",
     f"{TRAIN} --data other.parquet --out out": "no column reference, translation",
     f"{TRAIN} --data same.parquet --out out": "nothing was learned",
