@@ -1,7 +1,8 @@
 """How fast near-duplicate sentences are found, and how many of them: ours, rensa, semhash, and brute force as truth.
 
 All systems get the same distinct sentences, and those of one kind the same sets of word pairs or the same vectors. In
-each a sentence goes if it is like an earlier one that stays. Takes turns in one process:
+each a sentence goes if it is like an earlier one that stays. Takes turns in one process; the time of ours is what the
+filter adds to a `select` that drops nothing, for that reads and writes a release too:
 
     pip install semhash rensa
     python benchmarks/near_duplicates.py --pairs machine-translations.parquet
@@ -11,14 +12,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import date
-from importlib.metadata import version
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 # One thread, before numpy is imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -27,23 +27,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from commands import heading, spread
 from scipy.sparse import csr_array
+from tokenizers import Tokenizer
+from words import word_tokenizer, words_of
 
-from paranmt_hf.corpus.selection.near_duplicates import (
-    BAND_ROWS,
-    BANDS,
-    COSINE,
-    JACCARD,
-    Likeness,
-    NearDuplicateSearch,
-    unit_vectors,
-)
-from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.text.definitions import words
-from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.util.progress import Progress
+from paranmt_hf import EngineConfig, ReleaseConfig, ReleaseFilter, import_pairs, load, select
 
-LIKENESS = Likeness()
+# The defaults of `paranmt select --drop-near-duplicates`, and the bands of its MinHash.
+JACCARD, COSINE = 0.7, 0.95
+BANDS, BAND_ROWS = 20, 4
 
 
 def read(path: Path, count: int) -> list[str]:
@@ -52,13 +45,13 @@ def read(path: Path, count: int) -> list[str]:
     references = table["reference"].unique()
     chosen = references.take(pa.array(np.arange(0, len(references), max(len(references) * 17 // count, 1))))
     rows = table.filter(pc.is_in(table["reference"], pa.array(chosen.to_pylist())))
-    return rows["translation"].unique().to_pylist()[:count]
+    return [" ".join(text.split()) for text in rows["translation"].unique().to_pylist()[:count]]
 
 
-def word_pairs(sentence: str) -> list[str]:
+def word_pairs(tokenizer: Tokenizer, sentence: str) -> list[str]:
     """The shingles of ours, by definition and slowly."""
-    tokens = words(sentence)
-    return [f"{left} {right}" for left, right in zip(tokens, tokens[1:], strict=False)] or tokens
+    words = words_of(tokenizer, sentence)
+    return [f"{left} {right}" for left, right in zip(words, words[1:], strict=False)] or words
 
 
 def first_stays(alike: Callable[[int], np.ndarray], count: int) -> set[int]:
@@ -70,10 +63,10 @@ def first_stays(alike: Callable[[int], np.ndarray], count: int) -> set[int]:
     return gone
 
 
-def truth_of_sets(sentences: list[str]) -> set[int]:
+def truth_of_sets(shingles: list[list[str]]) -> set[int]:
     """Compare all sets with all."""
     numbers: dict[str, int] = {}
-    sets = [sorted({numbers.setdefault(pair, len(numbers)) for pair in word_pairs(text)}) for text in sentences]
+    sets = [sorted({numbers.setdefault(pair, len(numbers)) for pair in own}) for own in shingles]
     sizes = np.array([len(one) for one in sets])
     bounds = np.concatenate([[0], np.cumsum(sizes)])
     ones = csr_array((np.ones(bounds[-1], np.int32), np.concatenate(sets), bounds), shape=(len(sets), len(numbers)))
@@ -87,41 +80,79 @@ def truth_of_sets(sentences: list[str]) -> set[int]:
     return first_stays(alike, len(sets))
 
 
-def truth_of_vectors(sentences: list[str], encoder: Encoder) -> set[int]:
+def truth_of_vectors(sentences: list[str]) -> set[int]:
     """Compare all vectors with all."""
-    vectors = unit_vectors(np.asarray(encoder.encode(sentences), np.float32))
+    vectors = load().encode(sentences, normalize_embeddings=True)
     return first_stays(lambda row: np.flatnonzero(vectors[:row] @ vectors[row] >= COSINE), len(vectors))
 
 
-def ours(sentences: list[str], likeness: Likeness, encoder: Encoder | None = None) -> set[int]:
-    """Search with `NearDuplicateSearch`, whose files lie in a folder."""
+def release_of(sentences: list[str], folder: Path) -> Path:
+    """Make a release whose references are the sentences."""
+    path = folder / "pairs.parquet"
+    pq.write_table(pa.table({"reference": sentences, "translation": sentences, "score": [0.5] * len(sentences)}), path)
+    columns = {"reference": "reference", "translation": "translation", "para_score": "score"}
+    settings = {"release": ReleaseConfig(license="unknown"), "engine": EngineConfig(workers=1)}
+    return import_pairs([path], folder / "release", columns=columns, **settings).folder
+
+
+def ours(release: Path, count: int, **settings: Any) -> set[int]:
+    """Select from the release; gives the rows that were dropped. A filter that drops nothing is always there."""
     with tempfile.TemporaryDirectory() as folder:
-        search = NearDuplicateSearch(Path(folder), likeness, encoder=encoder)
-        search.add([pa.array(sentences)])
-        return set(np.flatnonzero(search.repeats(Progress("compare")) >= 0).tolist())
+        selected = select(release, Path(folder) / "selected", ReleaseFilter(min_length=1, **settings)).folder
+        return set(range(count)) - set(pq.read_table(selected / "data", columns=["id"])["id"].to_pylist())
 
 
-def rensa(sentences: list[str]) -> set[int]:
+def rensa(tokenizer: Tokenizer, sentences: list[str]) -> set[int]:
     """Deduplicate by rensa in memory, with as many permutations and bands as ours."""
     from rensa import RMinHash, RMinHashDeduplicator
 
     count = BANDS * BAND_ROWS
     found = RMinHashDeduplicator(threshold=JACCARD, num_perm=count, use_lsh=True, num_bands=BANDS, seed=1)
-    signatures = RMinHash.from_token_sets(map(word_pairs, sentences), num_perm=count, seed=1)
+    shingles = (word_pairs(tokenizer, sentence) for sentence in sentences)
+    signatures = RMinHash.from_token_sets(shingles, num_perm=count, seed=1)
     return {row for row, signature in enumerate(signatures) if not found.add(str(row), signature)}
 
 
-def semhash(sentences: list[str], encoder: Encoder) -> set[int]:
+def semhash(sentences: list[str]) -> set[int]:
     """Deduplicate by semhash, with its own index over vectors of the same encoder."""
     from semhash import SemHash
 
     class Model:
         def encode(self, inputs: list[str], **_: object) -> np.ndarray:
-            return np.asarray(encoder.encode(list(inputs)), np.float32)
+            return np.asarray(load().encode(list(inputs)), np.float32)
 
     row_of = {sentence: row for row, sentence in enumerate(sentences)}
     result = SemHash.from_records(sentences, model=Model()).self_deduplicate(threshold=COSINE)
     return set(row_of.values()) - {row_of[sentence] for sentence in result.selected}
+
+
+def measure(
+    systems: dict[str, Callable[[], set[int]]], without: Callable[[], set[int]], repeats: int
+) -> tuple[dict[str, list[float]], dict[str, set[int]]]:
+    """Let the systems take turns: CPU seconds of each repeat, and what they drop; ours less those of `without`."""
+
+    def timed(system: Callable[[], set[int]]) -> tuple[float, set[int]]:
+        started = time.process_time()
+        dropped = system()
+        return time.process_time() - started, dropped
+
+    seconds: dict[str, list[float]] = {name: [] for name in systems}
+    found: dict[str, set[int]] = {}
+    bases = []
+    for repeat in range(repeats + 1):
+        base, _ = timed(without)
+        rounds = {name: timed(system) for name, system in systems.items()}
+        found = {name: dropped for name, (_, dropped) in rounds.items()}
+        # The first round compiles loops.
+        if repeat:
+            bases.append(base)
+            for name, (spent, _) in rounds.items():
+                seconds[name].append(spent)
+    middle = statistics.median(bases)
+    for name in systems:
+        if "paranmt_hf" in name:
+            seconds[name] = [spent - middle for spent in seconds[name]]
+    return seconds, found
 
 
 def main() -> None:
@@ -131,38 +162,32 @@ def main() -> None:
     parser.add_argument("--sentences", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
-    sentences, encoder = read(arguments.pairs, arguments.sentences), NamedEncoder().load()
-    of_sets, of_vectors = truth_of_sets(sentences), truth_of_vectors(sentences, encoder)
-    exhaustive = Likeness(exhaustive=True)
-    systems: dict[str, tuple[Callable[[], set[int]], set[int]]] = {
-        "word pairs, Jaccard: paranmt_hf": (lambda: ours(sentences, LIKENESS), of_sets),
-        "word pairs, Jaccard: rensa": (lambda: rensa(sentences), of_sets),
-        "cosine, all with all: paranmt_hf": (lambda: ours(sentences, exhaustive, encoder), of_vectors),
-        "cosine of MinHash's candidates: paranmt_hf": (lambda: ours(sentences, LIKENESS, encoder), of_vectors),
-        "cosine: semhash": (lambda: semhash(sentences, encoder), of_vectors),
-    }
-    rates: dict[str, list[float]] = {name: [] for name in systems}
-    found: dict[str, set[int]] = {}
-    for _ in range(arguments.repeats):
-        for name, (system, _) in systems.items():
-            started = time.process_time()
-            found[name] = system()
-            rates[name].append(len(sentences) / (time.process_time() - started))
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "rensa", "semhash", "usearch"))
+    sentences, tokenizer = read(arguments.pairs, arguments.sentences), word_tokenizer()
+    of_sets = truth_of_sets([word_pairs(tokenizer, sentence) for sentence in sentences])
+    of_vectors = truth_of_vectors(sentences)
+    with tempfile.TemporaryDirectory() as folder:
+        selected = partial(ours, release_of(sentences, Path(folder)), len(sentences))
+        near = partial(selected, drop_near_duplicates="reference")
+        systems = {
+            "word pairs, Jaccard: paranmt_hf": (near, of_sets),
+            "word pairs, Jaccard: rensa": (partial(rensa, tokenizer, sentences), of_sets),
+            "cosine, all with all: paranmt_hf": (partial(near, encoder="embedded", exhaustive=True), of_vectors),
+            "cosine of MinHash's candidates: paranmt_hf": (partial(near, encoder="embedded"), of_vectors),
+            "cosine: semhash": (partial(semhash, sentences), of_vectors),
+        }
+        run = {name: system for name, (system, _) in systems.items()}
+        seconds, found = measure(run, selected, arguments.repeats)
     print(
-        f"{date.today()}, {platform.machine()}, one thread, Python {platform.python_version()}, {packages}; "
-        f"{len(sentences):,} distinct sentences; Jaccard at least {JACCARD}, cosine at least "
-        f"{COSINE}; {arguments.repeats} repeats in turn\n"
+        f"{heading('numpy', 'rensa', 'semhash', 'usearch')}; one thread; {len(sentences):,} distinct sentences; "
+        f"Jaccard at least {JACCARD}, cosine at least {COSINE}; {arguments.repeats} repeats in turn\n"
     )
     print("| | sentences per CPU second: median (min to max) | dropped (brute force) | precision | recall |")
     print("|---|---:|---:|---:|---:|")
     for name, (_, truth) in systems.items():
-        right, values = len(found[name] & truth), rates[name]
-        print(
-            f"| {name} | {statistics.median(values):,.0f} ({min(values):,.0f} to {max(values):,.0f}) | "
-            f"{len(found[name]):,} ({len(truth):,}) | {right / max(len(found[name]), 1):.2%} | "
-            f"{right / max(len(truth), 1):.2%} |"
-        )
+        rates = spread([len(sentences) / each for each in seconds[name]])
+        right = len(found[name] & truth)
+        shares = f"{right / max(len(found[name]), 1):.2%} | {right / max(len(truth), 1):.2%}"
+        print(f"| {name} | {rates} | {len(found[name]):,} ({len(truth):,}) | {shares} |")
 
 
 if __name__ == "__main__":
