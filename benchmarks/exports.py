@@ -9,24 +9,20 @@ nothing remembered each time.
 from __future__ import annotations
 
 import argparse
-import platform
-import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from datetime import date
-from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from commands import heading, spread
 
-from paranmt_hf import InputError, load
-from paranmt_hf.encoders.export.export import export_encoder, formats
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf import InputError, export_encoder, load
 
-PACKAGES = ("torch", "sentence-transformers", "tokenizers", "model2vec", "onnxruntime")
+FORMATS = ("static", "tokenizers", "model2vec", "onnx", "transformers.js")
 
 
 def rates(
@@ -61,34 +57,31 @@ def main() -> None:
     torch.set_num_threads(1)
     with arguments.text.open(encoding="utf8") as file:
         sentences = [line.rstrip("\n") for line in islice(file, arguments.sentences)]
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    print(f"{date.today()}, {platform.machine()}, Python {platform.python_version()}, {packages}\n")
+    print(f"{heading('torch', 'sentence-transformers', 'tokenizers', 'model2vec', 'onnxruntime')}\n")
     print("| encoder | read by | sentences per CPU second: median (min to max) | largest difference | 1 - cosine |")
     print("|---|---|---:|---:|---:|")
     for model in arguments.models:
         encoder = load(model, device="cpu")
         ours = encoder.encode(sentences)
 
-        def forget(encoder: SentenceEncoder = encoder) -> None:
+        def forget(encoder: Any = encoder) -> None:  # noqa: ANN401
             encoder.forget_average()
             encoder.encode(["a"])
 
         rows = {"paranmt_hf.load": encoder.encode}
         with tempfile.TemporaryDirectory() as temporary:
-            for format in formats():
+            for format in FORMATS:
                 try:
                     made = export_encoder(model, Path(temporary) / format, format=format)
                 except InputError:
                     continue
-                read = formats()[format].read(made.folder)
-                assert read is not None
-                rows[f"`{format}`"] = read
+                if (read := made.load()) is not None:
+                    rows[f"`{format}`"] = read
             for name, encode in rows.items():
                 theirs = encode(sentences)
                 speeds = rates(encode, forget, sentences, arguments.repeats)
-                speed = f"{statistics.median(speeds):,.0f} ({min(speeds):,.0f} to {max(speeds):,.0f})"
                 near = f"{np.abs(theirs - ours).max():.0e} | {unlike(theirs, ours):.0e}"
-                print(f"| {model} | {name} | {speed} | {near} |", flush=True)
+                print(f"| {model} | {name} | {spread(speeds)} | {near} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
-import statistics
 import subprocess
 import sys
 import tempfile
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
 from cold_start import HERE, make_models
+from commands import heading, spread
 
 PACKAGES = ("numpy", "tokenizers", "torch", "sentence-transformers", "model2vec")
 SYSTEMS = {
@@ -80,13 +77,11 @@ def main() -> None:
                     tree = arguments.before.resolve() if before else HERE
                     found = microseconds(program, arguments.text, tree, arguments.threads)
                     measured.setdefault((model, name), []).append(found)
-    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    print(f"{date.today()}, {platform.machine()}, Python {platform.python_version()}, {packages}; ", end="")
-    print(f"threads: {arguments.threads}; {arguments.repeats} runs of each in turn\n")
+    print(f"{heading(*PACKAGES)}; threads: {arguments.threads}; {arguments.repeats} runs of each in turn\n")
     print("| | microseconds of CPU time: median (min to max) |")
     print("|---|---:|")
     for (model, name), values in sorted(measured.items()):
-        print(f"| {model}: {name} | {statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f}) |")
+        print(f"| {model}: {name} | {spread(values, '.1f')} |")
 
 
 if __name__ == "__main__":

@@ -72,6 +72,10 @@ class ExportRecord(Record):
 class Exported(Result[ExportRecord]):
     """An encoder in the format of another library."""
 
+    def load(self) -> Encode | None:
+        """Load the export with that library: a function from sentences to vectors; None if it is not installed."""
+        return formats()[self.record.settings.format].read(self.folder)
+
     def summary(self) -> str:
         """Describe the export and how it compares with the encoder."""
         record, format = self.record, self.record.settings.format

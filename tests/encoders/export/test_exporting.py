@@ -51,7 +51,7 @@ def check(sources, name, format, out, sentences):
     """Export, and read as the library does: its vectors and ours."""
     made = export_encoder(sources / name, out, format=format)
     assert made.record.difference <= formats()[format].tolerance
-    return formats()[format].read(out)(sentences), load(sources / name).encode(sentences)
+    return made.load()(sentences), load(sources / name).encode(sentences)
 
 
 @pytest.mark.parametrize(
