@@ -12,18 +12,14 @@ import argparse
 import gzip
 import tempfile
 from collections.abc import Iterator
-from datetime import date
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+from commands import heading
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.models import StaticEmbedding
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
 from paranmt_hf import evaluate
-from paranmt_hf.evaluation.results import compare
-
-PACKAGES = ("torch", "sentence-transformers", "model2vec", "wordllama")
 
 
 def wordllama(folder: Path) -> Path:
@@ -75,19 +71,19 @@ def main() -> None:
     parser.add_argument("--dimension", type=int, default=256, help="of model2vec (default: %(default)s, its own)")
     parser.add_argument("--keep", type=Path, help="folder for the peers, used again by the next run")
     arguments = parser.parse_args()
-    shown = ", ".join(f"{name} {version(name)}" for name in PACKAGES if find_spec(name.replace("-", "_")))
-    print(f"{date.today()}, {shown}\n")
+    print(f"{heading('torch', 'sentence-transformers', 'model2vec', 'wordllama')}\n")
     with tempfile.TemporaryDirectory() as name:
-        folder, models = arguments.keep or Path(name), list(arguments.ours)
+        folder = arguments.keep or Path(name)
+        models: dict[str, str | Path] = {model: model for model in arguments.ours}
         if find_spec("wordllama"):
-            models.append(str(wordllama(folder)))
+            models["WordLlama, 256"] = wordllama(folder)
         if arguments.teacher:
-            models.append(str(model2vec(folder, arguments.teacher, None, arguments.dimension)))
+            found = [model2vec(folder, arguments.teacher, None, arguments.dimension)]
             if arguments.words:
                 words = list(dict.fromkeys(first_words(arguments.words, arguments.count)))
-                models.append(str(model2vec(folder, arguments.teacher, words, arguments.dimension)))
-            models.append(arguments.teacher)
-        print(compare(evaluate(models, data=arguments.sts, bootstrap=0).results))
+                found.append(model2vec(folder, arguments.teacher, words, arguments.dimension))
+            models |= {path.name: path for path in found} | {"the teacher": arguments.teacher}
+        print(evaluate(models, data=arguments.sts, bootstrap=0).summary())
 
 
 if __name__ == "__main__":

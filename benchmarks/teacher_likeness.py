@@ -15,9 +15,26 @@ from pathlib import Path
 import numpy as np
 
 import paranmt_hf
-from paranmt_hf.training.pair_views import neighbour_order
 
 GROUP = 50
+
+
+def neighbour_order(vectors: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Order sentences [sentence, dimension] so that groups of `GROUP` are neighbours; an incomplete one is last.
+
+    All are halved along the line through two random ones, and so are the halves, down to the groups.
+    """
+    groups, waiting = [], [generator.permutation(len(vectors))]
+    while waiting:
+        items = waiting.pop()
+        if len(items) <= GROUP:
+            groups.append(items)
+            continue
+        first, second = vectors[generator.choice(items, 2, replace=False)]
+        left = -(-len(items) // GROUP) // 2 * GROUP
+        order = np.argpartition(vectors[items] @ (second - first), left)
+        waiting += [items[order[left:]], items[order[:left]]]
+    return np.concatenate(groups)
 
 
 def likeness(vectors: np.ndarray, teacher: np.ndarray, order: np.ndarray) -> float:
@@ -45,7 +62,7 @@ def main() -> None:
         return np.asarray(encoder.encode(sentences, normalize_embeddings=True), np.float32)
 
     teacher = encode(arguments.teacher)
-    order = neighbour_order(teacher.astype(np.float16), GROUP, np.random.default_rng(0))
+    order = neighbour_order(teacher.astype(np.float16).astype(np.float32), np.random.default_rng(0))
     for name in arguments.models:
         print(f"{name}: {likeness(encode(name), teacher, order):.1f}", flush=True)
 
