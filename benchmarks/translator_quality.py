@@ -8,22 +8,23 @@ For example on captions:
 from __future__ import annotations
 
 import argparse
-from datetime import date
-from importlib.metadata import version
+import tempfile
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import sacrebleu
+from commands import heading
 
-from paranmt_hf import TranslatorConfig
-from paranmt_hf.corpus.translation.engines import load_translator
+from paranmt_hf import EngineConfig, ReleaseConfig, TextInput, TranslatorConfig, build
 
 
-def read(path: Path, limit: int) -> list[str]:
-    """Read the first lines of a file."""
+def cut(path: Path, limit: int, out: Path) -> Path:
+    """Copy the first lines of a file."""
     with path.open(encoding="utf8") as lines:
-        return [line.strip() for line in islice(lines, limit)]
+        out.write_text("".join(islice(lines, limit)), encoding="utf8")
+    return out
 
 
 def main() -> None:
@@ -35,15 +36,27 @@ def main() -> None:
     parser.add_argument("--beam", type=int, nargs="+", default=[12])
     parser.add_argument("--sentences", type=int, default=1000)
     arguments = parser.parse_args()
-    print(f"{date.today()}, sacrebleu {version('sacrebleu')} (13a, mixed case)\n")
+    print(f"{heading('sacrebleu')} (13a, mixed case)\n")
     print("| text | sentences | beam | BLEU | mean translation score |\n|---|---:|---:|---:|---:|")
     for beam in arguments.beam:
-        translator = load_translator(TranslatorConfig(name=arguments.translator, backend=arguments.backend, beam=beam))
+        config = TranslatorConfig(name=arguments.translator, backend=arguments.backend, beam=beam)
         for name, source, reference in arguments.text:
-            result = translator.translate(read(Path(source), arguments.sentences))
-            texts = [text or "" for text in result.texts]
-            bleu = sacrebleu.corpus_bleu(texts, [read(Path(reference), arguments.sentences)]).score
-            print(f"| {name} | {len(texts)} | {beam} | {bleu:.1f} | {np.nanmean(result.scores):.3f} |", flush=True)
+            with tempfile.TemporaryDirectory() as folder:
+                sides = [
+                    cut(Path(path), arguments.sentences, Path(folder) / side)
+                    for side, path in (("source", source), ("reference", reference))
+                ]
+                built = build(
+                    TextInput(source=sides[0], reference=sides[1]),
+                    Path(folder) / "release",
+                    translator=config,
+                    release=ReleaseConfig(license="unknown"),
+                    engine=EngineConfig(workers=1),
+                )
+                rows = pq.read_table(built.folder / "data").to_pydict()
+            bleu = sacrebleu.corpus_bleu(rows["translation"], [rows["reference"]]).score
+            score = np.mean(rows["translation_score"])
+            print(f"| {name} | {len(rows['id'])} | {beam} | {bleu:.1f} | {score:.3f} |", flush=True)
 
 
 if __name__ == "__main__":
