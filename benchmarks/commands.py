@@ -31,23 +31,30 @@ class Run:
     memory: float
 
 
-def measured(command: Sequence[str | Path], *, project: Path = PROJECT, stdin: Path | None = None) -> Run:
-    """Run a command on one core; its output is shown only if it fails.
+def measured(
+    command: Sequence[str | Path], *, project: Path = PROJECT, stdin: Path | None = None, log: Path | None = None
+) -> Run:
+    """Run a command on one core; what it prints goes to the file `log`, and is shown if it fails.
 
     `python` in it imports the package from the folder `project`, in which it starts.
     """
     environment = {**os.environ, "PYTHONPATH": str(project), "OMP_NUM_THREADS": "1"}
-    with tempfile.TemporaryFile() as log, Path(stdin or os.devnull).open("rb") as text:
+    with (
+        tempfile.TemporaryFile() if log is None else log.open("w+b") as printed,
+        Path(stdin or os.devnull).open("rb") as text,
+    ):
         started = time.monotonic()
         child = subprocess.Popen(
-            command, env=environment, cwd=project, stdin=text, stdout=log, stderr=log, preexec_fn=_on_one_core
+            command, env=environment, cwd=project, stdin=text, stdout=printed, stderr=printed, preexec_fn=_on_one_core
         )
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.monotonic() - started
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
-            log.seek(0)
-            raise SystemExit(f"failed: {' '.join(map(str, command))}\n{log.read().decode(errors='replace')[-2000:]}")
+            printed.seek(0)
+            raise SystemExit(
+                f"failed: {' '.join(map(str, command))}\n{printed.read().decode(errors='replace')[-2000:]}"
+            )
     return Run(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss / 1e6)
 
 

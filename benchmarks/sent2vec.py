@@ -10,29 +10,23 @@ same text cut beforehand. The two take turns; each repeat reads the lines in ano
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import platform
 import re
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
+from commands import heading, measured, paranmt, spread
+from tokenizers import Tokenizer
+from words import word_tokenizer, words_of
 
-from paranmt_hf import evaluate_sts
-from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.evaluation.sts_data import read_sts
-from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.training.sent2vec.config import Sent2VecHistory, Sent2VecRecord
+from paranmt_hf import evaluate
 
 DIMENSION, BUCKETS, THRESHOLD, RARE = 300, 2_000_000, 1e-4, 5
 # Shares of a run at which the losses are compared.
@@ -50,56 +44,27 @@ class Run:
     sts: float
 
 
-def measured(command: Sequence[str], log: Path) -> tuple[float, float]:
-    """Run a command; returns CPU seconds and peak resident memory in GB."""
-    child = os.fork()
-    if child == 0:
-        with log.open("wb") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        os.execv(command[0], list(command))
-    _, status, usage = os.wait4(child, 0)
-    if status:
-        raise SystemExit(
-            f"failed with status {status}: {' '.join(command)}\n{log.read_text(errors='replace')[-2000:]}"
-        )
-    assert isinstance(usage, resource.struct_rusage)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e6
-
-
 def ours(text: Path, folder: Path, order: int, epochs: int, seed: int, sts: Path) -> Run:
     """Train with this package."""
     out = folder / "model"
     options = {
         **{"dimension": DIMENSION, "min-count": RARE, "epochs": epochs, "ngrams": order, "seed": seed},
         "steps": f"min_target_count={RARE},threshold={THRESHOLD}",
-        # So that the losses are of the same: the program trains n-grams over the target's place.
         "ngram-settings": f"dropped_ngrams=2,buckets={BUCKETS}",
+        # So that the losses are of the same: the program trains n-grams over the target's place.
         "context": "program",
     }
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    command = [
-        sys.executable,
-        "-m",
-        "paranmt_hf.cli",
-        "train-sent2vec",
-        str(text),
-        "--out",
-        str(out),
-        *words,
-    ]
-    cpu, memory = measured(command, folder / "log")
-    from paranmt_hf import load
-
-    course = Sent2VecRecord.read(out).course
-    return Run(course.words, cpu, memory, curve(course), score(load(out), sts))
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    took = paranmt("train-sent2vec", text, "--out", out, *words)
+    course = json.loads((out / "sent2vec.json").read_bytes())["course"]
+    return Run(course["words"], took.cpu, took.memory, curve(course["losses"]), score(out, sts))
 
 
-def curve(course: Sent2VecHistory) -> list[float]:
-    """Mean loss from the beginning to each of `POINTS`."""
-    ends = np.array([words for words, _ in course.losses])
-    means = np.cumsum(np.diff(ends, prepend=0) * [loss for _, loss in course.losses]) / ends
-    return np.interp(np.array(POINTS) * course.words, ends, means).tolist()
+def curve(losses: list[list[float]]) -> list[float]:
+    """Mean loss from the beginning to each of `POINTS`; `losses` has words read and the mean loss since the last."""
+    ends, means = np.array(losses).T
+    sums = np.cumsum(np.diff(ends, prepend=0) * means) / ends
+    return np.interp(np.array(POINTS) * ends[-1], ends, sums).tolist()
 
 
 def program(path: Path, text: Path, folder: Path, order: int, epochs: int, sts: Path) -> Run:
@@ -110,42 +75,27 @@ def program(path: Path, text: Path, folder: Path, order: int, epochs: int, sts: 
         **{"wordNgrams": order, "dropoutK": 2, "bucket": BUCKETS if order > 1 else 1, "neg": 10, "thread": 1},
     }
     words = [word for name, value in options.items() for word in (f"-{name}", str(value))]
-    command = [str(path), "sent2vec", "-input", str(text), "-output", str(folder / "model"), *words]
-    cpu, memory = measured(command, folder / "log")
-    shown = re.findall(r"Progress: ([\d.]+)%.*?loss: ([\d.]+)", (folder / "log").read_text(errors="replace"))
+    log = folder / "log"
+    took = measured([path.resolve(), "sent2vec", "-input", text, "-output", folder / "theirs", *words], log=log)
+    shown = re.findall(r"Progress: ([\d.]+)%.*?loss: ([\d.]+)", log.read_text(errors="replace"))
     shares, losses = np.array(shown, float).T
-    encoder, tokens = read_program(folder / "model.bin")
-    return Run(epochs * tokens, cpu, memory, np.interp(POINTS, shares / 100, losses).tolist(), score(encoder, sts))
+    model = folder / "theirs.bin"
+    paranmt("encoder", "convert", model, "--out", folder / "converted", "--license", "unknown")
+    found = np.interp(POINTS, shares / 100, losses).tolist()
+    return Run(epochs * tokens_of(model), took.cpu, took.memory, found, score(folder / "converted", sts))
 
 
-def read_program(path: Path) -> tuple[SentenceEncoder, int]:
-    """Read a model of the program (`saveModel` in its `fasttext.cc`); returns it and the tokens of its text."""
+def tokens_of(path: Path) -> int:
+    """Read the number of tokens of its text from a model of the program (`saveModel` in its `fasttext.cc`)."""
     with path.open("rb") as file:
-        _, _, _, _, _, _, _, order, _, _, buckets, *_ = np.fromfile(file, np.int32, 14).tolist()
-        file.seek(8, os.SEEK_CUR)
-        size, _, _ = np.fromfile(file, np.int32, 3).tolist()
-        tokens, _ = np.fromfile(file, np.int64, 2).tolist()
-        content, units = file.peek(0) and Path(path).read_bytes()[file.tell() : file.tell() + 200 * size], []
-        at = 0
-        for _ in range(size):
-            end = content.index(b"\0", at)
-            units.append(content[at:end].decode())
-            at = end + 10
-        file.seek(at + 1, os.SEEK_CUR)
-        rows, width = np.fromfile(file, np.int64, 2).tolist()
-        weight = np.fromfile(file, np.float32, rows * width).reshape(rows, width)
-    units[0], weight[0] = "[UNK]", 0
-    hashes = np.arange(buckets if order > 1 else 0)
-    module = NgramEmbedding(
-        units, weight[: size + len(hashes)], order=order, buckets=buckets if order > 1 else 0, hashes=hashes
-    )
-    return SentenceEncoder(modules=[module], device="cpu", similarity_fn_name="cosine"), tokens
+        # Fourteen settings of 32 bits and one of 64, and three sizes of the dictionary.
+        file.seek(14 * 4 + 8 + 3 * 4)
+        return int(np.fromfile(file, np.int64, 1)[0])
 
 
-def score(encoder: SentenceEncoder, sts: Path) -> float:
+def score(model: Path, sts: Path) -> float:
     """Mean of Pearson's r times 100 over the sets of STS 2014."""
-    sets = [part for part in read_sts(sts) if part.year == "STS14"]
-    result = evaluate_sts(encoder, sets, name="sent2vec", bootstrap=0)
+    (result,) = evaluate(model, data=sts, bootstrap=0)
     return 100 * (result.value("STS14") or 0.0)
 
 
@@ -168,32 +118,23 @@ def encoding_rates(model: Path, text: Path, sentences: int = 20_000) -> list[flo
     return [float(rate) for rate in printed]
 
 
-def write_texts(text: Path, folder: Path, lines: int, seed: int) -> tuple[Path, Path, float]:
+def write_texts(tokenizer: Tokenizer, text: Path, folder: Path, lines: int, seed: int) -> tuple[Path, Path, float]:
     """Write lines in a seeded order, as they are and cut; returns both files and the words of a sentence."""
     chosen = text.read_text(encoding="utf8").split("\n")[:lines]
     order = np.random.default_rng(seed).permutation(len(chosen))
     chosen = [" ".join(chosen[index].split()) for index in order.tolist()]
-    plain, cut, words = folder / "plain.txt", folder / "cut.txt", 0
+    plain, cut = folder / "plain.txt", folder / "cut.txt"
     plain.write_text("\n".join(chosen) + "\n", encoding="utf8")
-    tokenizer = WordTokenizer()
-    with cut.open("w", encoding="utf8") as file:
-        for start in range(0, len(chosen), 50_000):
-            (table,) = tokenizer.tables(pa.array(chosen[start : start + 50_000]))
-            ids, bounds, known = table.ids.tolist(), table.offsets.tolist(), table.vocabulary
-            for low, high in zip(bounds[:-1], bounds[1:], strict=True):
-                file.write(" ".join(known[index] for index in ids[low:high]) + "\n")
-            words += len(ids)
-    return plain, cut, words / len(chosen)
+    words = [words_of(tokenizer, line) for line in chosen]
+    cut.write_text("".join(f"{' '.join(line)}\n" for line in words), encoding="utf8")
+    return plain, cut, sum(map(len, words)) / len(words)
 
 
 def row(name: str, runs: Sequence[Run]) -> str:
     """A row of the table: medians, and the range of the rate and of the quality."""
-    rates = sorted(run.words / run.cpu for run in runs)
-    scores = sorted(run.sts for run in runs)
     losses = " / ".join(f"{statistics.median(run.losses[index] for run in runs):.3f}" for index in range(len(POINTS)))
     memory = statistics.median(run.memory for run in runs)
-    rate = f"{statistics.median(rates):,.0f} ({rates[0]:,.0f} to {rates[-1]:,.0f})"
-    quality = f"{statistics.median(scores):.1f} ({scores[0]:.1f} to {scores[-1]:.1f})"
+    rate, quality = spread([run.words / run.cpu for run in runs]), spread([run.sts for run in runs], ".1f")
     return f"| {name} | {len(runs)} | {rate} | {memory:.2f} | {losses} | {quality} |"
 
 
@@ -212,8 +153,8 @@ def main() -> None:
     path = arguments.program if arguments.program and arguments.program.is_file() else None
     if path is None:
         print("The authors' program is not there: figures of ours alone. Compile it from epfml/sent2vec: make.\n")
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numba", "numpy", "torch", "sentence-transformers"))
-    print(f"{date.today()}, {platform.machine()}, one thread, Python {platform.python_version()}, {packages}\n")
+    print(f"{heading('numba', 'numpy', 'torch', 'sentence-transformers')}; one thread\n")
+    tokenizer = word_tokenizer()
     for order, repeats in zip(arguments.orders, arguments.repeats, strict=True):
         own: list[Run] = []
         other: list[Run] = []
@@ -221,10 +162,10 @@ def main() -> None:
         length = 0.0
         for seed in range(repeats + 1):
             with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
-                folder = Path(name)
+                folder = Path(name).resolve()
                 # Before the first run that counts the kernels are compiled, on a few lines.
-                lines = arguments.lines if seed else 2_000
-                plain, cut, length = write_texts(arguments.text, folder, lines, seed)
+                lines = arguments.lines if seed else min(arguments.lines, 2_000)
+                plain, cut, length = write_texts(tokenizer, arguments.text, folder, lines, seed)
                 mine = ours(plain, folder, order, arguments.epochs, seed, arguments.sts)
                 if not seed:
                     continue
@@ -243,7 +184,7 @@ def main() -> None:
         if other:
             print(row("the authors' program", other))
             rates = [run.words / run.cpu * past.cpu / past.words for run, past in zip(own, other, strict=True)]
-            print(f"\nratio {statistics.median(rates):.2f} ({min(rates):.2f} to {max(rates):.2f})")
+            print(f"\nratio {spread(rates, '.2f')}")
         if encoding:
             stock = statistics.median(encoding)
             share = statistics.median(run.words / run.cpu for run in own) / (stock * length)
