@@ -10,30 +10,50 @@ negatives are less similar.
 from __future__ import annotations
 
 import argparse
-import platform
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from datetime import date
+from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import torch
+from commands import heading
+from sentence_transformers import SentenceTransformer
 from torch.nn.functional import normalize
-from training import read, store_of, vocabulary_of
+from training import Sides, read
 
 from paranmt_hf import EncoderConfig, TrainConfig
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.units import count_units, lookup
+from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.mega_batch import excluded, hardest, mine_negatives
+from paranmt_hf.training.pair_store import PairStore, write_pairs, write_tokens
 
 Way = Callable[[torch.Tensor, np.ndarray], np.ndarray]
+
+
+def vocabulary_of(kind: Kind, references: Sequence[pa.Array], size: int) -> Vocabulary:
+    """Take the most frequent units, and made-up ones where the text has too few."""
+    found = most_frequent(kind, count_units(references, [kind])[kind], size)
+    return Vocabulary(kind, [*found.units, *(f"[{number}]" for number in range(size + 1 - len(found)))])
+
+
+def store_of(encoder: SentenceTransformer, sides: Sides, folder: Path) -> PairStore:
+    """Cut the sentences and write their rows."""
+    vocabularies = {part.reader: part.vocabulary for part in take_apart(list(encoder)).parts}  # type: ignore[arg-type]
+    readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
+    columns = (
+        (pa.array(sides[0][start : start + 20_000]), pa.array(sides[1][start : start + 20_000]))
+        for start in range(0, len(sides[0]), 20_000)
+    )
+    tokens = write_tokens(columns, folder / "tokens")
+    return write_pairs(tokens.tables(), folder, readers, {name: len(known) for name, known in vocabularies.items()})
 
 
 def by_torch(vectors: torch.Tensor, keys: np.ndarray) -> np.ndarray:
@@ -55,10 +75,8 @@ def vectors_of(
     config: EncoderConfig, sides: tuple[list[str], list[str]], arguments: argparse.Namespace, folder: Path
 ) -> list[tuple[torch.Tensor, np.ndarray]]:
     """Train an encoder on all pairs but those of the last mega-batches, and encode these: vectors and keys of each."""
-    vocabularies: dict[Kind, object] = {
-        kind: vocabulary_of(kind, [pa.array(side) for side in sides], arguments.rows - 1) for kind in config.kinds
-    }
-    encoder = build_encoder(config, vocabularies)  # type: ignore[arg-type]
+    columns = [pa.array(side) for side in sides]
+    encoder = build_encoder(config, {kind: vocabulary_of(kind, columns, arguments.rows - 1) for kind in config.kinds})
     store = store_of(encoder, sides, folder)
     train_config = TrainConfig(mega_batch=arguments.mega_batch)
     composition = take_apart(list(encoder))
@@ -82,8 +100,7 @@ def main() -> None:
     parser.add_argument("--mega-batches", type=int, default=5, help="how many are mined")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "numba", "numpy"))
-    print(f"{date.today()}, {platform.machine()}, one thread, Python {platform.python_version()}, {packages}")
+    print(f"{heading('torch', 'numba', 'numpy')}; one thread")
     print(f"{arguments.mega_batches} mega-batches of {arguments.mega_batch} x 100 pairs\n")
     print("| encoder | mining | ms a mega-batch: median (min to max) | times as fast | agree | less similar by |")
     print("|---|---|---:|---:|---:|---:|")

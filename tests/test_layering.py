@@ -1,13 +1,15 @@
 """Who may import whom: a folder imports only from those before it, and no module itself; and the public names."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import paranmt_hf
 
-PACKAGE = Path(__file__).parent.parent / "paranmt_hf"
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "paranmt_hf"
 FOLDERS = [
     *("errors", "version", "util", "text", "hub", "encoders", "corpus", "evaluation", "training", "paraphrase"),
     *("search", "lexicon", "experiments", "apps", "cli"),
@@ -100,3 +102,49 @@ def test_names_are_few_and_known_to_type_checkers():
     block = next(node for node in tree.body if isinstance(node, ast.If))
     typed = {alias.asname: node.module for node in block.body for alias in node.names}
     assert typed == paranmt_hf._MODULES
+
+
+# Benchmarks of inner parts, which benchmarks/README.md names.
+INNER = {"negatives", "gpu_timeline", "measures"}
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def inner_names(text: str) -> set[str]:
+    """What a program uses of the package beyond its public names, in programs that it holds as text too."""
+    tree = ast.parse(text)
+    used = imports(tree) | {
+        f"paranmt_hf.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "paranmt_hf"
+    }
+    inner = set(re.findall(r"(?:from|import) (paranmt_hf\.[\w.]+)", text))
+    return inner | used - {f"paranmt_hf.{name}" for name in paranmt_hf.__all__}
+
+
+def test_programs_and_guides_use_public_names():
+    """A benchmark that is named as an exception has to be one."""
+    programs = [*(ROOT / "dataset_scripts").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
+    found = {path.stem: inner_names(path.read_text(encoding="utf8")) for path in programs}
+    assert {name for name, inner in found.items() if inner} == INNER
+    assert len(found) > 30
+    text = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf8")
+    assert all(f"`{name}.py`" in text for name in INNER)
+    blocks = [
+        (path.name, block)
+        for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+        for block in BLOCK.findall(path.read_text(encoding="utf8"))
+    ]
+    assert len(blocks) > 30
+    assert not [(name, inner) for name, block in blocks if (inner := inner_names(block))]
+
+
+def test_an_inner_name_is_found():
+    for text in (
+        "def f():\n    from paranmt_hf.training.train import train",
+        "import paranmt_hf.paraphrase.loading",
+        "import paranmt_hf\nparanmt_hf.training.train",
+        "from paranmt_hf import training",
+        "program = 'from paranmt_hf.training.train import train'",
+    ):
+        assert inner_names(text), text
+    assert not inner_names("import paranmt_hf\nfrom paranmt_hf import train\nparanmt_hf.load()")

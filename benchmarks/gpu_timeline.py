@@ -1,0 +1,175 @@
+"""What one mega-batch of WORD does on a GPU: operations, and the bytes that they move.
+
+They are counted without a GPU: the code is the same on torch's CPU device. An operation is a kernel; one that gives a
+view of its input is none. With `--processes K` it counts what the first of K does, and what it sends.
+
+    python benchmarks/gpu_timeline.py --pairs machine-translations.parquet
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from commands import heading
+from negatives import store_of, vocabulary_of
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from training import Sides, read
+
+from paranmt_hf import EncoderConfig, TrainConfig
+from paranmt_hf.encoders.building import build_encoder
+from paranmt_hf.encoders.composition import take_apart
+from paranmt_hf.encoders.vocabulary import Vocabulary
+from paranmt_hf.training.device.engine import device_engine
+from paranmt_hf.training.distributed import Processes
+
+MEGABYTE = 1e6
+
+
+class Counting(TorchDispatchMode):
+    """Counts operations and the bytes that they read and write."""
+
+    VIEWS = frozenset(
+        "alias detach expand permute select slice split split_with_sizes t transpose unbind unsqueeze view "
+        "_unsafe_view empty empty_like new_empty".split()
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernels: dict[str, int] = defaultdict(int)
+        self.bytes: dict[str, int] = defaultdict(int)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
+        """Run an operation and note what it moved."""
+        result = func(*args, **(kwargs or {}))
+        name = func._schema.name.removeprefix("aten::")
+        if name not in self.VIEWS:
+            self.kernels[name] += 1
+            self.bytes[name] += self._moved(name, args, kwargs or {}, result)
+        return result
+
+    @staticmethod
+    def _moved(name: str, args: Any, kwargs: Any, result: Any) -> int:  # noqa: ANN401
+        def size(values: object) -> int:
+            tensors = [value for value in tree_leaves(values) if isinstance(value, torch.Tensor)]
+            return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+        # Of a table that is indexed only the rows are moved; what is filled or copied over is not read.
+        if name == "index_select":
+            return 2 * size(result) + size(args[2])
+        if name in ("index_add_", "index_copy_"):
+            return (3 if name == "index_add_" else 2) * size(args[3]) + size(args[2])
+        if name == "index_fill_":
+            return 2 * size(args[2])
+        if name.startswith("_embedding_bag"):
+            return len(args[1]) * args[0].shape[1] * args[0].element_size() + size(result[0]) + size(args[1:3])
+        if name == "copy_":
+            return 2 * size(args[0])
+        if name in ("zeros", "ones", "zeros_like", "new_zeros", "zero_", "fill_", "full"):
+            return size(result)
+        return size((args, kwargs)) + size(result)
+
+    @property
+    def total(self) -> tuple[int, float]:
+        """All operations, and megabytes."""
+        return sum(self.kernels.values()), sum(self.bytes.values()) / MEGABYTE
+
+
+class Pretended(Processes):
+    """The first of several processes of which there are no others: they would send as much as it does.
+
+    Attributes:
+        sent: Bytes that it has sent.
+    """
+
+    sent = 0
+
+    def gather(self, own: torch.Tensor) -> torch.Tensor:
+        """Note what is sent, and get it back from each."""
+        self.sent += own.numel() * own.element_size()
+        return own.expand(self.count, *own.shape).contiguous()
+
+
+def timeline(sides: Sides, words: Vocabulary, dimension: int, config: TrainConfig, count: int) -> None:
+    """Print what one mega-batch of WORD does in one of so many processes, counted on torch's CPU device."""
+    process = Pretended(0, count) if count > 1 else None
+    encoder = build_encoder(EncoderConfig(model="word", dimension=dimension), {"word": words})
+    with tempfile.TemporaryDirectory() as folder:
+        store = store_of(encoder, sides, Path(folder) / "pairs")
+        trainer = device_engine(
+            take_apart(list(encoder)), config, store.pairs, None, torch.device("cpu"), processes=process
+        )
+        mega = next(store.mega_batches(config.mega_pairs, seed=1, epoch=0))
+        started = time.process_time()
+        plan = trainer.prepare(mega, np.random.default_rng(1))
+        seconds = time.process_time() - started
+    if process is not None:
+        # How many rows a step sends is known after a mega-batch.
+        trainer.train_on(mega, np.random.default_rng(1))
+        process.sent = 0
+    phases: dict[str, tuple[int, Counting]] = {name: (1, Counting()) for name in ("read rows", "mine")}
+    phases |= {"a step": (len(plan.steps), Counting()), "write rows": (1, Counting())}
+    table = trainer.tables[0]
+    with phases["read rows"][1]:
+        sent = trainer._send(plan)
+    with phases["mine"][1]:
+        trainer._mine(plan, sent, torch.zeros(()))
+    trainer._schedule.go_to(1)
+    step = sent["steps"][: len(plan.steps[0])]
+    everyone = step if plan.together is None else sent["together"][: len(plan.together[0])]
+    with phases["a step"][1]:
+        result = trainer._step(step.long(), plan.shares[0], everyone)
+    if process is not None:
+        print(
+            f"The first of {count} processes: {int(result[2]):,} distinct rows in a step ({table.row_bound:,} sent, "
+            f"with room), {process.sent / MEGABYTE:.2f} MB sent in a step and "
+            f"{(count - 1) * process.sent / MEGABYTE:.2f} received.\n"
+        )
+    with phases["write rows"][1]:
+        table.write()
+    own, sentences = plan.tables[0], len(plan.keys)
+    print(
+        f"{sentences:,} sentences of {len(own.ids) / sentences:.1f} words, {len(own.rows):,} distinct rows "
+        f"({len(table._local[0]):,} with room); a step has {int(result[1]):,} words ({table.bound:,} with room). "
+        f"Sent: {plan.parcel[0].numel() * 4 / MEGABYTE:.2f} MB. Prepared by the host in {1000 * seconds:.0f} ms.\n"
+    )
+    print("| | times | kernels | MB moved | most of it |\n|---|---:|---:|---:|---|")
+    for name, (times, counting) in phases.items():
+        kernels, megabytes = counting.total
+        largest = sorted(counting.bytes.items(), key=lambda item: -item[1])[:5]
+        parts = ", ".join(f"{part} {moved / MEGABYTE:.0f}" for part, moved in largest)
+        print(f"| {name} | {times} | {kernels} | {megabytes:.0f} | {parts} |")
+    kernels = sum(times * counting.total[0] for times, counting in phases.values())
+    megabytes = sum(times * counting.total[1] for times, counting in phases.values())
+    print(f"| all | | {kernels:,} | {megabytes:,.0f} | |\n")
+
+
+def main() -> None:
+    """Parse the command line, count, print Markdown tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=Path, required=True, help="Parquet with the columns reference and translation")
+    parser.add_argument("--count", type=int, default=100_000, help="pairs")
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--dimension", type=int, default=300)
+    parser.add_argument("--batch-size", type=int, default=100)
+    parser.add_argument("--mega-batch", type=int, default=40)
+    parser.add_argument("--processes", type=int, default=1, help="of which the timeline is that of the first")
+    arguments = parser.parse_args()
+    config = TrainConfig(batch_size=arguments.batch_size, mega_batch=arguments.mega_batch)
+    sides, mean = read(arguments.pairs, None, 0, arguments.count)
+    words = vocabulary_of("word", [pa.array(side) for side in sides], arguments.rows - 1)
+    print(f"{heading('torch', 'numpy')}; table {arguments.rows:,} x {arguments.dimension} float32, mega-batches of")
+    print(f"{config.mega_pairs:,} pairs, sentences of {mean:.1f} words\n")
+    timeline(sides, words, arguments.dimension, config, arguments.processes)
+
+
+if __name__ == "__main__":
+    main()
