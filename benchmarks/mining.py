@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
 import statistics
 import subprocess
@@ -114,12 +115,17 @@ def graph(text: Path, result: Path) -> None:
     np.savez(result, first=np.minimum(first, second), second=np.maximum(first, second), score=score)
 
 
+def usual_lists(text: Path) -> int:
+    """The number of lists that many sentences get by default."""
+    return round(2 * math.sqrt(len(text.read_text(encoding="utf8").splitlines())))
+
+
 SYSTEMS = {
     "peer": peer,
-    "ours": lambda text, result: ours(text, result, top=TOP, max_pairs=MOST, min_score=-1.0, method="exact"),
-    "exact": lambda text, result: ours(text, result, min_score=-1.0, method="exact"),
-    "lists": lambda text, result: ours(text, result, min_score=-1.0, method="lists"),
-    "lists 4": lambda text, result: ours(text, result, min_score=-1.0, method="lists", probes=4),
+    "ours": lambda text, result: ours(text, result, top=TOP, max_pairs=MOST, min_score=-1.0, lists=0),
+    "exact": lambda text, result: ours(text, result, min_score=-1.0, lists=0),
+    "lists": lambda text, result: ours(text, result, min_score=-1.0, lists=usual_lists(text)),
+    "lists 4": lambda text, result: ours(text, result, min_score=-1.0, lists=usual_lists(text), probes=4),
     "usearch": graph,
     "large": lambda text, result: ours(text, result),
     "large half": lambda text, result: ours(text, result, precision="float16"),
