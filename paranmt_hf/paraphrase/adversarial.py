@@ -147,7 +147,7 @@ def find_adversarial(
     judge = find_classifier(classifier)
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
-    identity = as_json({"input": source.identity, "classifier": judge.identity, **stage.identity})
+    identity = as_json({**stage.identity, "classifier": judge.identity, "input": source.identity})
 
     def make(work: Path, path: Path) -> AdversarialRecord:
         counts = _Counts()

@@ -130,7 +130,7 @@ def augment(
         raise InputError(f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it")
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
-    identity = as_json({"input": source.identity, "augment": config, **stage.identity})
+    identity = as_json({**stage.identity, "augment": config, "input": source.identity})
 
     def make(work: Path, path: Path) -> AugmentedFileRecord:
         whole = cut_shards(source.batches(), work / "whole", identity, engine)

@@ -130,7 +130,7 @@ def paraphrase_file(
     stage = ParaphraseStage(
         str(model), config or ParaphraseConfig(), NamedEncoder.of(scorer), engine.threads, control=control
     )
-    identity = as_json({"input": source.identity, **stage.identity})
+    identity = as_json({**stage.identity, "input": source.identity})
 
     def make(work: Path, path: Path) -> ParaphrasedFileRecord:
         if control is not None:
@@ -210,9 +210,10 @@ class ParaphraseStage:
     def identity(self) -> dict[str, Any]:
         """What determines the paraphrases; the model is hashed once, and the stage is sent to workers with it."""
         from paranmt_hf.corpus.translation.translator import resolve_device
+        from paranmt_hf.paraphrase.loading import locate_paraphraser
         from paranmt_hf.paraphrase.paraphraser import torch_dtype
 
-        files, control = locate(self.model), self.control
+        files, control = locate_paraphraser(self.model), self.control
         check_control(files, templates=control is not None)
         dtype = str(torch_dtype(self.config, resolve_device(self.config.device))).removeprefix("torch.")
         return {
