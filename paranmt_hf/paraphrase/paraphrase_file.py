@@ -34,6 +34,7 @@ from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run, work_folder
 from paranmt_hf.util.settings import Advanced, Group
+from paranmt_hf.util.wording import counted
 
 PARAPHRASE_SUFFIXES = (".parquet", ".jsonl", ".tsv")
 # Sentences of a shard; a kill loses no more than the shards in progress.
@@ -81,7 +82,9 @@ class ParaphrasedFile(Result[ParaphrasedFileRecord]):
         """Counts, and reasons of sentences without a paraphrase."""
         record = self.record
         state = "" if self.fresh else " (made before)"
-        lines = [f"{self.folder}: {record.paraphrases:,} paraphrases of {record.lines:,} lines{state}"]
+        lines = [
+            f"{self.folder}: {counted(record.paraphrases, 'paraphrase')} of {counted(record.lines, 'line')}{state}"
+        ]
         return "\n".join([*lines, *without_lines(record.notes)])
 
 

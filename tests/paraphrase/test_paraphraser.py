@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, BartForConditionalGeneration
 
 from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
-from paranmt_hf.cli import find_command, main, run_command
+from paranmt_hf.cli import find_command, run_command
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase import paraphrase_file as files
@@ -124,7 +124,7 @@ def test_pairs_are_chosen_and_both_directions_trained(pairs, tmp_path):
 
 def test_pairs_of_which_none_is_chosen_or_held_out_are_reported(pairs, tmp_path, caplog):
     options = {"config": SMALL, "selection": PairSelection(max_score=-1)}
-    with pytest.raises(InputError, match=r"nothing to train on: of 300 pairs 300 are outside the chosen ranges"):
+    with pytest.raises(InputError, match=r"nothing to train on: of 300 pairs left out: 300 outside the chosen ranges"):
         train_paraphraser(pairs, tmp_path / "out", training=training(max_steps=1), **options)
     settings = training(max_steps=1, held_out=1e-9)
     train_paraphraser(pairs, tmp_path / "one", config=SMALL, training=settings)
