@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -42,19 +40,3 @@ class DivergedError(InputError):
 
 class LostProcessError(InputError):
     """Another process of the same run is lost; the work so far is kept, and the same command continues."""
-
-
-def perhaps(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
-    """Suggest the known name most similar to one that was mistyped, case aside: `; perhaps you meant 'word'`.
-
-    Args:
-        name: What was typed.
-        known: Known names; the values of a mapping are what should be typed.
-
-    Returns:
-        The end of a sentence; empty if no name is similar.
-    """
-    typed = known if isinstance(known, Mapping) else {each: each for each in known}
-    folded = {each.casefold(): what for each, what in typed.items()}
-    near = get_close_matches(name.casefold(), folded, 1)
-    return f"; perhaps you meant {folded[near[0]]!r}" if near else ""

@@ -19,6 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 
 from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_limit, total_memory, visible_cores
+from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
 # A full cache has millions of files, so its size is added up for a limited time.
@@ -187,8 +188,8 @@ def _machine(problems: list[str]) -> Lines:
     if limit is not None and limit < cores:
         usable = max(1, int(limit))
         problems.append(
-            f"{cores} cores are visible, but the control group allows the time of {limit:g}; commands count visible "
-            f"cores: give --engine workers={usable},threads=1, and set OMP_NUM_THREADS={usable}"
+            f"{counted(cores, 'core is', 'cores are')} visible, but the control group allows the time of {limit:g}; "
+            f"commands count visible cores: give --engine workers={usable},threads=1, and set OMP_NUM_THREADS={usable}"
         )
     return {
         "cores": str(cores) + ("" if limit is None else f", limited to the time of {limit:g} by the control group"),
@@ -220,7 +221,8 @@ def _defaults() -> Lines:
     translator, certain = config.preferred_engine()
     device = resolve_device(config.device)
     return {
-        "workers": f"{engine.workers} ({engine.kind}), each with {engine.threads} cores and {engine.gpus} GPUs",
+        "workers": f"{engine.workers} ({engine.kind}), each with {counted(engine.threads, 'core')} and "
+        f"{counted(engine.gpus, 'GPU')}",
         "translator": translator if certain else f"{translator}, or transformers for models that it does not support",
         "translation": f"{device}, {config.resolved_dtype}, batches of {default_batch_tokens(device):,} tokens",
     }

@@ -15,9 +15,10 @@ from typing import Any
 from paranmt_hf.cli.command import Command, as_typed, reworded, with_flags
 from paranmt_hf.cli.result_files import keep_options, options_file, result_files
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
-from paranmt_hf.errors import InputError, OtherSettingsError, perhaps
+from paranmt_hf.errors import InputError, OtherSettingsError
 from paranmt_hf.util.files import write_result
 from paranmt_hf.util.settings import Expands
+from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.yaml_files import OPTIONS_FILE, read_yaml
 from paranmt_hf.version import __version__
 

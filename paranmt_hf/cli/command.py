@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import (
     Advanced,
     Expected,
@@ -27,6 +27,7 @@ from paranmt_hf.util.settings import (
     expected_of,
     parsed,
 )
+from paranmt_hf.util.wording import perhaps
 
 KINDS = (int, float, bool, str, Path, dict)
 

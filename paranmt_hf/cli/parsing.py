@@ -17,6 +17,7 @@ import tyro
 from paranmt_hf.cli.command import Command, Option, as_written, documentation_of, flag_of, with_flags
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import checked, parsed
+from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import read_yaml
 
 
@@ -112,7 +113,7 @@ def _description(command: Command, brief: bool) -> str:
         parts.append(text.long_description)
     hidden = sum(option.advanced for option in command.options)
     if brief and hidden:
-        parts.append(f"--help-all shows {hidden} more {'option' if hidden == 1 else 'options'}.")
+        parts.append(f"--help-all shows {counted(hidden, 'more option')}.")
     parts.append(f"example:\n  {command.example}")
     return with_flags("\n\n".join(parts), command.flags)
 

@@ -34,6 +34,7 @@ from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.parquet import check_unique, open_parquet
 from paranmt_hf.util.settings import Count, Range, Share, check
+from paranmt_hf.util.wording import counted
 
 SIDES = ("reference", "translation")
 # Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
@@ -268,8 +269,9 @@ class Pairs:
     @property
     def left_out(self) -> str:
         """Describe the pairs that the last reading left out."""
-        counts = [f"{count:,} are {reason}" for reason, count in (self._reasons | self.dropped).items() if count]
-        return f"of {self.read + sum(self.dropped.values()):,} pairs {', '.join(counts) or 'none is left out'}"
+        counts = [f"{count:,} {reason}" for reason, count in (self._reasons | self.dropped).items() if count]
+        read = counted(self.read + sum(self.dropped.values()), "pair")
+        return f"of {read} left out: {', '.join(counts) or 'none'}"
 
     @property
     def identity(self) -> dict[str, Any]:

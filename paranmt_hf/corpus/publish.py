@@ -16,6 +16,7 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About, Draft, Kind
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.util.optional import available
+from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import card_header
 
 
@@ -83,7 +84,7 @@ def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Dr
         files,
         card,
         release_card(built, picture=(folder / HISTOGRAMS_PICTURE).exists()),
-        f"Release of {record.statistics.rows:,} pairs",
+        f"Release of {counted(record.statistics.rows, 'pair')}",
         missing=[] if picture else ["the histograms as a picture: pip install 'paranmt-hf[plots]'"],
         checksums={path: checksum for config in record.configs.values() for path, checksum in config.files.items()},
     )

@@ -22,6 +22,7 @@ from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors
 from paranmt_hf.util.machine import refuse_beyond_memory
+from paranmt_hf.util.wording import counted
 
 # A weight of 32 bits and the two moments of Adam.
 BYTES_TO_TRAIN = 12
@@ -143,8 +144,8 @@ def _initial(
     if vectors is not None:
         if vectors.matrix.shape[1] != width:
             raise InputError(
-                f"the vectors have {vectors.matrix.shape[1]} dimensions, the encoder {width}; set `dimension` "
-                f"{vectors.matrix.shape[1]} (or `word_dimension` for an LSTM)"
+                f"the vectors have {counted(vectors.matrix.shape[1], 'dimension')}, the encoder {width}; set "
+                f"`dimension` {vectors.matrix.shape[1]} (or `word_dimension` for an LSTM)"
             )
         spread = float(vectors.matrix.std(dtype=np.float64))
         if not spread > SMALLEST_SPREAD:

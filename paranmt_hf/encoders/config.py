@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from paranmt_hf.encoders.families import ALIASES, FAMILIES, OF_PAIRS, Family, Kind
-from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import Advanced, Count, Group, Range, check
+from paranmt_hf.util.wording import perhaps
 
 # Dimensions of the paper's vectors, and the most that are taken for meant.
 DIMENSION, WIDEST = 300, 100_000

@@ -16,6 +16,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import Count, Group, Range, check
+from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     import torch
@@ -174,4 +175,7 @@ def check_reduction(rows: int, width: int, dimension: int | None, remove: int) -
         advice = (
             "give more text or a smaller `dimension`" if width > most else "give a smaller `dimension` or `remove`"
         )
-        raise InputError(f"{rows} vectors of {width} dimensions cannot be reduced to {wanted}{first}; {advice}")
+        raise InputError(
+            f"{counted(rows, 'vector')} of {counted(width, 'dimension')} cannot be reduced to {wanted}{first}; "
+            f"{advice}"
+        )

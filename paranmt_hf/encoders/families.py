@@ -67,7 +67,7 @@ class Family:
         limits: Text about its limits for the card.
         paper: Citation of its paper.
         trained_by: The command that trains it.
-        exported: Whether other libraries can hold it.
+        not_exported: Why no other library can hold it; empty if one can.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Family:
     limits: str = BAG
     paper: str = PARANMT
     trained_by: str = "train"
-    exported: bool = True
+    not_exported: str = ""
 
 
 # Encoders with weights other than word embeddings: layers over an average, and recurrences over words in order.
@@ -110,7 +110,7 @@ _RECORDS = (
         limits=NGRAMS,
         paper=SENT2VEC,
         trained_by="train-sent2vec",
-        exported=False,
+        not_exported="none hashes word n-grams",
     ),
 )
 FAMILIES = {family.name: family for family in _RECORDS}

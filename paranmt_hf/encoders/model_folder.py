@@ -23,7 +23,7 @@ from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text import definitions
 from paranmt_hf.text.definitions import vocabulary_of
-from paranmt_hf.util.settings import brief
+from paranmt_hf.util.wording import brief
 
 if TYPE_CHECKING:
     from paranmt_hf.hub.repository import Model

@@ -25,6 +25,7 @@ from paranmt_hf.encoders.config import WIDEST
 from paranmt_hf.encoders.modules.paranmt_tables import LONGEST
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.wording import counted
 
 # The second version is that of fastText's own files since 2018; the layout of the settings is the same.
 MAGIC, VERSION, FASTTEXT_VERSION = 793712314, 11, 12
@@ -82,7 +83,7 @@ class BinReader:
         """Read a number of bytes, at most a block."""
         if not self._fill(count):
             raise InputError(
-                f"{self.name} is cut off: expected {count:,} bytes ({what}) at byte {self.position:,}, found "
+                f"{self.name} is cut off: expected {counted(count, 'byte')} ({what}) at byte {self.position:,}, found "
                 f"{len(self._buffer) - self._at:,}; copy it again"
             )
         taken = self._buffer[self._at : self._at + count]

@@ -19,6 +19,7 @@ from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.util.wording import counted
 
 COLUMNS = ("kind", "sentence", "paraphrase", "other")
 # The triples that the package carries.
@@ -69,7 +70,8 @@ def read_triples(path: str | Path | None = None) -> Triples:
         cells = line.split("\t")
         if len(cells) != len(COLUMNS):
             raise InputError(
-                f"{path}, line {number}: expected {', '.join(COLUMNS)} separated by tabs, found {len(cells)} columns"
+                f"{path}, line {number}: expected {', '.join(COLUMNS)} separated by tabs, found "
+                f"{counted(len(cells), 'column')}"
             )
         where = f"{path}, line {number}"
         rows.append(

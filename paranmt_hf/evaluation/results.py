@@ -208,11 +208,14 @@ class Evaluation:
         write_result(Path(path), f"{json.dumps(self.to_json(), indent=2, ensure_ascii=False)}\n")
 
     def summary(self) -> str:
-        """Describe the results of each model, and compare several."""
+        """Describe the results of each model; last comes the comparison of several, or the mean of one."""
         blocks = [f"{each.model}\n\n{each.text()}" for each in self.results] if self.each else []
+        blocks += [table(self.results) for table in self.tables]
         if self.each and len(self.results) > 1:
             blocks.append(compare(self.results))
-        return "\n\n".join([*blocks, *(table(self.results) for table in self.tables)])
+        elif self.each and (mean := self.results[0].mean) is not None:
+            blocks.append(f"{self.results[0].model}: mean {write_figure('mean', mean)}")
+        return "\n\n".join(blocks)
 
     def mean_absolute_differences(self) -> np.ndarray:
         """Compute how much the results of models on STS differ; ParaNMT-50M, Table 10.

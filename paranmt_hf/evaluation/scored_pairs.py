@@ -12,6 +12,7 @@ from paranmt_hf.evaluation.sts_data import COLUMNS, StsSet, collect, development
 from paranmt_hf.hub.client import is_id, perhaps_path
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.util.parquet import check_unique, open_parquet
+from paranmt_hf.util.wording import counted
 
 # Forty pairs of our own, which the package carries.
 SAMPLE = "sample"
@@ -58,7 +59,9 @@ def _read_tsv(path: Path) -> StsSet:
         for number, line in enumerate(read_lines(path)[1:], 2):
             fields = line.split("\t")
             if len(fields) != len(names):
-                raise InputError(f"{path}, line {number}: expected {len(names)} columns, found {len(fields)}")
+                raise InputError(
+                    f"{path}, line {number}: expected {counted(len(names), 'column')}, found {len(fields)}"
+                )
             rows.append(tuple(fields[names.index(column)] for column in COLUMNS))
         return collect(path.stem, rows, (path, path), first=2)
     if len(first) >= 3 and all(names) and not any(map(_is_number, first)):

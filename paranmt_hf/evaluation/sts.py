@@ -20,6 +20,7 @@ from paranmt_hf.evaluation.similarities import PairSimilarity, Similarities, pai
 from paranmt_hf.evaluation.sts_data import StsSet, notes, read_sts
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.wording import counted
 
 # Similarities that lie closer together than float32 can tell apart hold nothing but rounding.
 _NO_SPREAD = 1e-6
@@ -135,14 +136,15 @@ def _counts(rows: Sequence[Row]) -> list[str]:
     whole = [row for row in rows if row.group not in {other.name for other in rows}]
     counts = []
     if skipped := sum(row.details["skipped"] for row in whole):
-        counts.append(f"{skipped:,} pairs without a gold score were skipped.")
+        counts.append(f"{counted(skipped, 'pair')} without a gold score skipped.")
     zeros = sum(row.details["zero_vectors"] for row in whole)
     unknown = sum(row.details["unknown_sentences"] or 0 for row in whole)
     cosine = "zeros; the cosine of their pairs counts as 0"
     # Words that are left out have a weight of 0, such as those of a blacklist.
-    reason = f"{unknown:,} sentences have no word that the model knows and does not leave out"
+    have = counted(unknown, "sentence has", "sentences have")
+    reason = f"{have} no word that the model knows and does not leave out"
     if zeros == unknown:
-        return [*counts, f"{reason}, so their vectors are {cosine}."] if zeros else counts
+        return [*counts, f"{reason}, so a vector of {cosine}."] if zeros else counts
     if zeros:
-        counts.append(f"{zeros:,} sentences have a vector of {cosine}.")
+        counts.append(f"{counted(zeros, 'sentence has', 'sentences have')} a vector of {cosine}.")
     return [*counts, f"{reason}."] if unknown else counts

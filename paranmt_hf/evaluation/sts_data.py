@@ -15,6 +15,7 @@ from paranmt_hf.evaluation.transfer_data import read_relatedness
 from paranmt_hf.hub.client import absent_here
 from paranmt_hf.hub.repository import own_files
 from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.wording import counted
 
 # Pairs with a gold score in each data set of the SemEval tasks 2012-2016; STS 2013 SMT (750 more) is not free.
 COUNTS: Mapping[str, Mapping[str, int]] = {
@@ -144,7 +145,7 @@ def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
     lines, golds = read_lines(file), read_lines(gold_file)
     if len(lines) != len(golds):
         raise InputError(
-            f"expected as many pairs as gold scores, but {file} has {len(lines)} lines and {gold_file} has "
+            f"expected as many pairs as gold scores, but {file} has {counted(len(lines), 'line')} and {gold_file} has "
             f"{len(golds)}: one of them is cut off; get the data again"
         )
     rows = []

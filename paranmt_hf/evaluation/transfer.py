@@ -32,6 +32,7 @@ from paranmt_hf.evaluation.transfer_heads import (
 from paranmt_hf.text.protocols import Encoder, fitted
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
 # Sentences that are encoded between two reports of progress.
@@ -87,7 +88,7 @@ def evaluate_transfer(
     if left_out:
         said.append(f"Left out, because the files are not there: {', '.join(left_out)}.")
     if zeros := sum(row.details["zero_vectors"] for row in rows):
-        said.append(f"{zeros:,} sentences have a vector of zeros.")
+        said.append(f"{counted(zeros, 'sentence has', 'sentences have')} a vector of zeros.")
     means = averages(rows)
     found = {row.name for row in rows}
     for title, parts in AVERAGES.items():

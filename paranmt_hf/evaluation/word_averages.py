@@ -35,6 +35,7 @@ from paranmt_hf.text.word_vectors import WordVectors, read_known, read_vectors, 
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.wording import counted
 
 # What is counted in less time is not worth a line.
 _QUIET_SECONDS = 5.0
@@ -224,7 +225,7 @@ def count_words(corpus: str | Path) -> WordCounts:
     counts = counter.result()["word"]
     if not counts:
         raise InputError(f"{corpus} holds no word, so no word has a frequency; name another text or a list")
-    return WordCounts(counts, f"{rows:,} sentences of {corpus}")
+    return WordCounts(counts, f"{counted(rows, 'sentence')} of {corpus}")
 
 
 def _columns(path: Path, name: str) -> Iterator[pa.Array | pa.ChunkedArray]:

@@ -36,6 +36,7 @@ from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Count, Range, check, values_for
 from paranmt_hf.util.tables import markdown_table, percent
+from paranmt_hf.util.wording import counted
 
 TABLE, FIGURE = "table.md", "figure.png"
 SENTENCES = ["reference", "translation", "reference_length", "translation_length"]
@@ -342,8 +343,8 @@ class SampledPart:
         """Reject a part of fewer than two pairs."""
         if self.sample.seen < 2:
             raise InputError(
-                f"{what} has {self.sample.seen} pairs left of {self.rows:,}, too few to train on; allow a larger "
-                "`max_length`, or leave it out"
+                f"{what} has {counted(self.sample.seen, 'pair')} left of {self.rows:,}, too few to train on; allow a "
+                "larger `max_length`, or leave it out"
             )
 
     def compared(self, group: str, name: str, trials: list[Trial]) -> ComparedSample:

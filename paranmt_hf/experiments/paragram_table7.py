@@ -17,6 +17,7 @@ from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
 from paranmt_hf.experiments.pictures import check_picture, draw_lengths
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.util.settings import PythonOnly, Writes
+from paranmt_hf.util.wording import counted
 
 # Longest sentences of the bins of table 7; the last bin has all longer ones.
 TABLE_7_LENGTHS = (4, 5, 6, 7, 8, 9)
@@ -76,7 +77,9 @@ def pearson_by_length(results: Results, sets: Sequence[StsSet], up_to: Sequence[
         tables={"Longer side": rows},
         data=results.data,
         weights=results.weights,
-        notes=[f"Over the pairs of {len(chosen)} sets together: {', '.join(each.title for each in chosen)}."],
+        notes=[
+            f"Over the pairs of {counted(len(chosen), 'set')} together: {', '.join(each.title for each in chosen)}."
+        ],
     )
 
 

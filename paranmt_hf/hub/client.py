@@ -10,8 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
+from paranmt_hf.util.wording import perhaps
 
 if TYPE_CHECKING:
     from huggingface_hub.errors import HfHubHTTPError

@@ -18,6 +18,7 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import PICKLES, is_inside
 from paranmt_hf.hub.upload import Content, Parcel, Published, Target, stage, upload
 from paranmt_hf.util.records import from_json
+from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import read_yaml
 
 # By the record that makes a folder what it is: its kind, as module and name, which are imported when they are needed.
@@ -88,7 +89,7 @@ class Draft:
 
     Attributes:
         files: Path in the repository and content of each file, all but the card.
-        card: Renders the card for the id and the version, None for a branch without one.
+        card: Renders the card for the id, and the version if `tag` names one.
         own_card: The card that this package wrote into the folder.
         message: Message of the commit.
         missing: What a reader of the card would miss, in sentences.
@@ -162,7 +163,9 @@ class Publication:
         """List the files and what is missing, and show the card if nothing was uploaded."""
         sizes, target = self.parcel.sizes, self.target
         visibility = ", private" if target.private else ""
-        lines = [f"{target.kind} {target.name}{visibility}: {len(sizes)} files, {sum(sizes.values()):,} bytes"]
+        lines = [
+            f"{target.kind} {target.name}{visibility}: {counted(len(sizes), 'file')}, {sum(sizes.values()):,} bytes"
+        ]
         lines += [f"  {size:>15,}  {path}" for path, size in sorted(sizes.items())]
         lines += [f"  {'not sent':>15}  {path}" for path in self.left_here]
         lines += [f"  missing: {sentence}" for sentence in self.missing]
@@ -170,7 +173,7 @@ class Publication:
             return "\n".join([f"{self.card}\n", *lines, "dry run: nothing was sent"])
         version = f", version {self.sent.tag}" if self.sent.tag else ""
         changed = len(self.sent.changed)
-        state = f"{changed:,} files changed" if changed else "unchanged, everything was there already"
+        state = f"{counted(changed, 'file')} changed" if changed else "unchanged, everything was there already"
         revision = self.sent.tag or (None if target.revision == "main" else target.revision)
         where = f", revision={revision!r}" if revision else ""
         lines.append(f"{target.kind} {target.name}: {state}{version}, commit {self.sent.commit[:12]}")
@@ -234,8 +237,7 @@ def publish(
         raise InputError(f"results are shown on cards of models, and {folder} is {kind.title}", option="results")
     refuse_unsafe(folder, kind.code())
     draft = kind.draft(folder, read_about(about, license), given)
-    version = tag or ("v1" if revision == "main" else None)
-    card = draft.card(name, version)
+    card = draft.card(name, tag)
     parcel = Parcel({**draft.files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
     with tempfile.TemporaryDirectory() as staged:
         stage(parcel, Path(staged))

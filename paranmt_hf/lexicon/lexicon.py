@@ -29,6 +29,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, clear, result_folder, run
 from paranmt_hf.util.settings import Cosine, Count, Range, RunOnly, check
+from paranmt_hf.util.wording import counted
 
 GIGABYTE = 10**9
 
@@ -165,7 +166,7 @@ class Lexicon(Result[LexiconRecord]):
 
     def summary(self) -> str:
         """What the lexicon holds, in one line."""
-        counts = f"{self.record.word_pairs // 2:,} pairs of {self.record.words:,} words"
+        counts = f"{counted(self.record.word_pairs // 2, 'pair')} of {counted(self.record.words, 'word')}"
         return f"{shown_path(self.folder)}: {counts}, from {self.record.pairs:,} sentence pairs"
 
     def nearest(
@@ -288,8 +289,8 @@ def write_lexicon(
         # A command with another option starts again.
         clear(work)
         raise InputError(
-            f"no two words were counted {config.min_count:,} times in {sets.words.pairs:,} pairs of sentences; "
-            "lower `min_count`"
+            f"no two words were counted {counted(config.min_count, 'time')} in {counted(sets.words.pairs, 'pair')} of "
+            "sentences; lower `min_count`"
         )
     shutil.copyfile(work / WORDS, folder / WORDS)
     return LexiconRecord(

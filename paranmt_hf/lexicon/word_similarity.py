@@ -17,6 +17,7 @@ from paranmt_hf.evaluation.pair_set import parse_number, read_lines
 from paranmt_hf.lexicon.lexicon import TABLE_COUNT, Lexicon, Pair, WordParaphrase
 from paranmt_hf.util.settings import Count
 from paranmt_hf.util.tables import text_table
+from paranmt_hf.util.wording import counted
 
 # First words of the header of SimLex-999 as it is published, and the columns that are read.
 HEADER, SIMILARITY = ("word1", "word2"), "SimLex999"
@@ -61,7 +62,8 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
             continue
         if len(fields) <= column or not (fields[0].strip() and fields[1].strip()):
             raise InputError(
-                f"{where}: expected word, word and similarity, separated by tabs, found {len(fields)} columns"
+                f"{where}: expected word, word and similarity, separated by tabs, found "
+                f"{counted(len(fields), 'column')}"
             )
         similarity = parse_number(fields[column], where, "a similarity")
         pairs.append(WordPair(fields[0].strip().lower(), fields[1].strip().lower(), similarity))

@@ -39,6 +39,7 @@ from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Advanced, Cosine, Group
+from paranmt_hf.util.wording import counted
 
 # Gives the label of each sentence.
 Function = Callable[[list[str]], Sequence[Any]]
@@ -99,8 +100,8 @@ class Adversarial(Result[AdversarialRecord]):
         total, state = self.record.total, "" if self.fresh else " (made before)"
         return "\n".join(
             [
-                f"{self.folder}: {total('broken'):,} sentences are broken{state}",
-                f"  {total('right'):,} of {total('sentences'):,} sentences are classified right",
+                f"{self.folder}: {counted(total('broken'), 'sentence')} broken{state}",
+                f"  {total('right'):,} of {counted(total('sentences'), 'sentence')} classified right",
                 f"  {total('tried'):,} of these have paraphrases that are close enough",
                 f"  {total('changed'):,} of {total('paraphrases'):,} paraphrases get another label",
                 *(
@@ -147,7 +148,7 @@ def find_adversarial(
     judge = find_classifier(classifier)
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
-    identity = as_json({"input": source.identity, "classifier": judge.identity, **stage.identity})
+    identity = as_json({**stage.identity, "classifier": judge.identity, "input": source.identity})
 
     def make(work: Path, path: Path) -> AdversarialRecord:
         counts = _Counts()

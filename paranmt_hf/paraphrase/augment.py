@@ -39,6 +39,7 @@ from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Advanced, Count, Group, check
+from paranmt_hf.util.wording import counted
 
 PARAPHRASE_COLUMNS = ["index", "paraphrase", "rank", "score"]
 
@@ -86,7 +87,7 @@ class AugmentedFile(Result[AugmentedFileRecord]):
         """Counts for each label, and reasons of sentences without a paraphrase."""
         labels, state = self.record.labels, "" if self.fresh else " (made before)"
         originals, added = (sum(counts[name] for counts in labels.values()) for name in ("originals", "paraphrases"))
-        lines = [f"{self.folder}: {originals:,} sentences and {added:,} paraphrases{state}"]
+        lines = [f"{self.folder}: {counted(originals, 'sentence')} and {counted(added, 'paraphrase')}{state}"]
         for label, counts in labels.items():
             short = f", {counts['short']:,} short: raise n and beams" if counts["short"] else ""
             lines.append(f"  {counts['originals']:>10,} + {counts['paraphrases']:>10,}  {label}{short}")
@@ -130,7 +131,7 @@ def augment(
         raise InputError(f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it")
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
-    identity = as_json({"input": source.identity, "augment": config, **stage.identity})
+    identity = as_json({**stage.identity, "augment": config, "input": source.identity})
 
     def make(work: Path, path: Path) -> AugmentedFileRecord:
         whole = cut_shards(source.batches(), work / "whole", identity, engine)

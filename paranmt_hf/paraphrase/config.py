@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import (
     Advanced,
     Cosine,
@@ -24,6 +24,7 @@ from paranmt_hf.util.settings import (
     is_given,
     read_value,
 )
+from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 
 # Memory and time grow with these, and no paraphrase of a sentence gains from more.

@@ -17,7 +17,7 @@ from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
-from paranmt_hf.hub.repository import Model, locate, plain_name, weights_checksum
+from paranmt_hf.hub.repository import Model, plain_name, weights_checksum
 from paranmt_hf.paraphrase.config import (
     Decoding,
     ParaphraseConfig,
@@ -94,7 +94,7 @@ def evaluate_paraphrases(
     base = replace(asked, keep_copies=True)
     if not models:
         raise InputError("name a paraphraser, or a file that `paranmt paraphrase text` wrote", option="models")
-    located = {str(name): None if is_outputs(name) else locate(name) for name in models}
+    located = {str(name): None if is_outputs(name) else _paraphraser(name) for name in models}
     own = [model for model in located.values() if model is not None]
     if own and not data:
         raise InputError("data is missing: a TSV file with sentences and references, or pairs", option="data")
@@ -250,6 +250,13 @@ def _of_file(
     return known, [Row(name=path.name, items=len(outputs), values=measures(known, outputs))], examples
 
 
+def _paraphraser(name: str | Path) -> Model:
+    """Find a model before data are read."""
+    from paranmt_hf.paraphrase.loading import locate_paraphraser
+
+    return locate_paraphraser(name)
+
+
 def evaluate_canonical(
     models: str | Path | Sequence[str | Path],
     *,
@@ -278,7 +285,7 @@ def evaluate_canonical(
     config = replace(asked, n=1, keep_copies=True)
     if not models:
         raise InputError("name a paraphraser", option="models")
-    located = {str(name): locate(name) for name in models}
+    located = {str(name): _paraphraser(name) for name in models}
     given = ParaphraseData(data, items, selection, asked.seed, list(located.values()))
     noisy, clean, about = _noisy(given, noise)
     command = _command("canonical", models, given, asked)

@@ -20,6 +20,7 @@ from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.paraphrase.tables import read_tables
 from paranmt_hf.util.settings import is_given
+from paranmt_hf.util.wording import counted
 
 TSV_SUFFIXES = (".tsv", ".txt")
 OUTPUT_SUFFIXES = (".parquet", ".jsonl", ".tsv")
@@ -111,7 +112,9 @@ class ParaphraseData:
         for number, line in enumerate(read_lines(path), 1):
             cells, where = line.split("\t"), f"{path}, line {number}"
             if len(cells) != 2:
-                raise InputError(f"{where}: expected two sentences with a tab between, found {len(cells)} columns")
+                raise InputError(
+                    f"{where}: expected two sentences with a tab between, found {counted(len(cells), 'column')}"
+                )
             rows.append([parse_sentence(cell, where, f"column {place}") for place, cell in enumerate(cells, 1)])
         table = pa.table(dict(zip(SIDES, zip(*rows, strict=True), strict=True)))
         table = self._sampled(iter([table]), SIDES[0])

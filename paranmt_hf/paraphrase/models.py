@@ -43,6 +43,7 @@ from paranmt_hf.paraphrase.training_pairs import (
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.util.files import new_folder, write_bytes
 from paranmt_hf.util.records import from_json, made_with, read_json
+from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 PACKAGES = ("torch", "transformers", "tokenizers", "sacrebleu")
@@ -278,7 +279,8 @@ def _cut(setup: TrainingSetup, task: TrainingTask, folder: Path) -> PieceSummary
 
     summary = write_pieces(columns(), folder, cuts, longest=task.longest, held_out=setup.training.held_out)
     logger.info(
-        f"{summary.pairs['train']:,} pairs, {summary.pairs['held-out']:,} held out, {summary.too_long:,} too long"
+        f"{counted(summary.pairs['train'], 'pair')}, {summary.pairs['held-out']:,} held out, {summary.too_long:,} too "
+        "long"
     )
     return summary
 

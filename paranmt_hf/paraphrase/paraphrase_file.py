@@ -34,6 +34,7 @@ from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run, work_folder
 from paranmt_hf.util.settings import Advanced, Group
+from paranmt_hf.util.wording import counted
 
 PARAPHRASE_SUFFIXES = (".parquet", ".jsonl", ".tsv")
 # Sentences of a shard; a kill loses no more than the shards in progress.
@@ -81,7 +82,9 @@ class ParaphrasedFile(Result[ParaphrasedFileRecord]):
         """Counts, and reasons of sentences without a paraphrase."""
         record = self.record
         state = "" if self.fresh else " (made before)"
-        lines = [f"{self.folder}: {record.paraphrases:,} paraphrases of {record.lines:,} lines{state}"]
+        lines = [
+            f"{self.folder}: {counted(record.paraphrases, 'paraphrase')} of {counted(record.lines, 'line')}{state}"
+        ]
         return "\n".join([*lines, *without_lines(record.notes)])
 
 
@@ -130,7 +133,7 @@ def paraphrase_file(
     stage = ParaphraseStage(
         str(model), config or ParaphraseConfig(), NamedEncoder.of(scorer), engine.threads, control=control
     )
-    identity = as_json({"input": source.identity, **stage.identity})
+    identity = as_json({**stage.identity, "input": source.identity})
 
     def make(work: Path, path: Path) -> ParaphrasedFileRecord:
         if control is not None:
@@ -210,9 +213,10 @@ class ParaphraseStage:
     def identity(self) -> dict[str, Any]:
         """What determines the paraphrases; the model is hashed once, and the stage is sent to workers with it."""
         from paranmt_hf.corpus.translation.translator import resolve_device
+        from paranmt_hf.paraphrase.loading import locate_paraphraser
         from paranmt_hf.paraphrase.paraphraser import torch_dtype
 
-        files, control = locate(self.model), self.control
+        files, control = locate_paraphraser(self.model), self.control
         check_control(files, templates=control is not None)
         dtype = str(torch_dtype(self.config, resolve_device(self.config.device))).removeprefix("torch.")
         return {

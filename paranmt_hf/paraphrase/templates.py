@@ -11,11 +11,12 @@ from typing import Any
 
 from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, TreeSource
 from paranmt_hf.corpus.parsing.templates import read_template
-from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.wording import perhaps
 
 logger = logging.getLogger(__name__)
 TEMPLATES_FILE = "templates.json"

@@ -24,6 +24,7 @@ from paranmt_hf.training.inputs import holds_training
 from paranmt_hf.util.files import source_name
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Group
+from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
@@ -44,12 +45,14 @@ class TrainedParaphraser(Result[ParaphraserRecord]):
         """Counts and held-out figures."""
         record, lines = self.record, []
         state = "" if self.fresh else " (trained before)"
-        lines.append(f"{self.folder}: {record.parameters:,} parameters, {record.pieces:,} pieces{state}")
-        lines.append(f"  {record.pairs:,} pairs, {record.held_out:,} held out, {record.too_long:,} too long")
+        lines.append(
+            f"{self.folder}: {counted(record.parameters, 'parameter')}, {counted(record.pieces, 'piece')}{state}"
+        )
+        lines.append(f"  {counted(record.pairs, 'pair')}, {record.held_out:,} held out, {record.too_long:,} too long")
         if (own := record.parses) is not None:
             lines.append(
-                f"  {own.without_tree:,} pairs without a tree, {own.long_trees:,} with a long one; {own.templates:,} "
-                "templates"
+                f"  {counted(own.without_tree, 'pair')} without a tree, {own.long_trees:,} with a long one; "
+                f"{own.templates:,} templates"
             )
             for each in own.course.measured:
                 lines.append(

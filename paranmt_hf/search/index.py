@@ -21,6 +21,7 @@ from paranmt_hf.util.files import checksum
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Advanced, Count, Range
+from paranmt_hf.util.wording import counted
 
 # Up to this many sentences, a query is compared with all of them, which takes a fraction of a second.
 MAX_EXACT_SENTENCES = 1_000_000
@@ -187,7 +188,7 @@ class SentenceIndex(Result[IndexRecord]):
         """Number of sentences, and of dropped ones."""
         record = self.record
         state = "" if self.fresh else " (was indexed already)"
-        lines = [f"{self.folder}: {record.sentences:,} distinct sentences of {record.lines:,}{state}"]
+        lines = [f"{self.folder}: {counted(record.sentences, 'distinct sentence')} of {record.lines:,}{state}"]
         return "\n".join([*lines, *(f"  dropped  {count:>12,} {reason}" for reason, count in record.dropped.items())])
 
     def search(self, queries: Sequence[str], *, top: int = 10, probes: int = PROBES) -> list[list[Hit]]:

@@ -28,6 +28,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run, work_folder
 from paranmt_hf.util.settings import Advanced, Cosine, Count, Group, PythonOnly, Range, check
+from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     # Both import torch, which the help of the command does not need.
@@ -99,7 +100,7 @@ class MinedPairs(Result[MinedRecord]):
 
     def summary(self) -> str:
         """The file, and its number of pairs."""
-        return f"{self.folder}: {self.record.pairs:,} pairs" + ("" if self.fresh else " (was mined already)")
+        return f"{self.folder}: {counted(self.record.pairs, 'pair')}" + ("" if self.fresh else " (was mined already)")
 
 
 def mine_pairs(

@@ -15,6 +15,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, replacing
+from paranmt_hf.util.wording import counted
 
 # What the row for words without one of their own is called: in PARAGRAM's files, and in those of GloVe's program.
 UNKNOWN_WORDS = ("UUUNKKK", "<unk>")
@@ -85,8 +86,8 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
                 _parse(line, path, number, width)
             if promised and number <= promised:
                 raise InputError(
-                    f"{path} is cut off: its first line promises {promised:,} words, {number - 1:,} follow; copy it "
-                    "again"
+                    f"{path} is cut off: its first line promises {counted(promised, 'word')}, {number - 1:,} follow; "
+                    "copy it again"
                 )
     if not rows:
         raise InputError(f"{path} holds no word vectors: expected a word and its numbers on each line")
@@ -180,9 +181,9 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str
         ) from None
     except ValueError:
         numbers = sum(map(_is_number, fields[1:]))
-        expected = f"a word and {width} numbers" if width is not None else "a word and its numbers"
+        expected = f"a word and {counted(width, 'number')}" if width is not None else "a word and its numbers"
         raise InputError(
-            f"{path}, line {number}: expected {expected}, found {_start(line)} ({numbers} numbers)"
+            f"{path}, line {number}: expected {expected}, found {_start(line)} ({counted(numbers, 'number')})"
         ) from None
     if not np.isfinite(vector).all():
         raise InputError(f"{path}, line {number}: the vector of {word!r} has a number that is not finite")

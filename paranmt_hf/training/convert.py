@@ -37,6 +37,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import ByContent, Count, Group, check, option_words
+from paranmt_hf.util.wording import counted
 
 # The program's name for the end of a line, which is not a word of a text.
 END_OF_LINE = "</s>"
@@ -135,12 +136,12 @@ class Converted(Result[ConversionRecord]):
         """Describe the conversion, and how to load the encoder."""
         record, folder, state = self.record, shown_path(self.folder), "" if self.fresh else " (was converted already)"
         title = "WORD" if record.order == 1 and record.settings.config.cut == "words" else "Sent2Vec"
-        of = f"{title} of {record.dimension} dimensions, {record.words:,} words"
+        of = f"{title} of {counted(record.dimension, 'dimension')}, {counted(record.words, 'word')}"
         if record.ngrams:
-            of += f" and {record.ngrams:,} buckets of n-grams of up to {record.order} words"
+            of += f" and {counted(record.ngrams, 'bucket')} of n-grams of up to {counted(record.order, 'word')}"
         lines = [f"{folder}{state}: {of}"]
         if record.unreachable:
-            lines.append(f"{record.unreachable:,} words are never met, because text is cut otherwise; see `cut`")
+            lines.append(f"{counted(record.unreachable, 'word')} never met, because text is cut otherwise; see `cut`")
         return "\n".join([*lines, f"load it: paranmt_hf.load({folder!r})"])
 
 

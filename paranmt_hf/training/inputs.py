@@ -28,6 +28,7 @@ from paranmt_hf.training.record import TrainingSettings
 from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.settings import is_given
+from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -271,9 +272,11 @@ class PairsAndText:
     def left_out(self) -> str:
         """Description of what the last reading left out."""
         of_pairs = [self._pairs.left_out] if self._pairs is not None else []
-        counts = [f"{count:,} were left out, {reason}" for reason, count in self._reasons.items() if count]
+        counts = [f"{count:,} left out, {reason}" for reason, count in self._reasons.items() if count]
         read = self._read + sum(self._dropped.values())
-        return "; ".join([*of_pairs, f"of {read:,} sentences of text {', '.join(counts) or 'none was left out'}"])
+        return "; ".join(
+            [*of_pairs, f"of {counted(read, 'sentence')} of text {', '.join(counts) or 'none was left out'}"]
+        )
 
     @property
     def _reasons(self) -> dict[str, int]:

@@ -38,6 +38,7 @@ from paranmt_hf.training.pair_store import (
 from paranmt_hf.training.pair_views import PairsWithErrors
 from paranmt_hf.training.teacher import TeacherVectors, teach_all
 from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 # In the work folder: the encoder before the first step and its checksum, the pairs as rows, the keys of sentences.
@@ -181,14 +182,16 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
         errors = write_pairs(tokens.tables(), work / ERROR_PAIRS, readers, rows)
         shutil.rmtree(work / ERROR_TOKENS)
     store = PairsWithErrors(work / PAIRS, errors, run.config.error_negatives, run.config.seed)
+    differing = counted(errors.pairs, "pair differs", "pairs differ")
     if not (count := store.count()):
         raise InputError(
-            f"{errors.pairs:,} pairs differ in a number or a negation, but none of the other {store.pairs:,} has the "
-            "reference of one of them; `error_negatives` is for corpora with several translations of a reference, so "
+            f"{differing} in a number or a negation, but none of the other {store.pairs:,} has the reference of "
+            "one of "
+            "them; `error_negatives` is for corpora with several translations of a reference, so "
             "leave it out",
             option="error_negatives",
         )
-    logger.info(f"{errors.pairs:,} pairs differ in a number or a negation; {count:,} others have their references")
+    logger.info(f"{differing} in a number or a negation; others with their references: {count:,}")
     return store
 
 
@@ -206,6 +209,6 @@ def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: Traini
     store = write_pairs(tokens.tables(), folder, *_readers(model))
     unknown = {f"{run.pairs.unit} without a known word on a side": store.left_out} if store.left_out else {}
     for reason, count in (run.pairs.left_out_by | unknown).items():
-        logger.info(f"left out: {count:,} {reason}")
-    logger.info(f"training on {store.pairs:,} {run.pairs.unit}")
+        logger.info(f"left out, {reason}: {count:,}")
+    logger.info(f"training on {counted(store.pairs, run.pairs.unit.removesuffix('s'))}")
     return store

@@ -15,6 +15,7 @@ from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.records import Record, from_json, read_json
 from paranmt_hf.util.run import Result
+from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -250,17 +251,20 @@ class Trained(Result[TrainingRecord]):
         """Size, training time and scores in a few lines."""
         record, history = self.record, self.record.history
         state = "" if self.fresh else " (was trained already)"
-        lines = [f"{shown_path(self.folder)}: {record.dimension} dimensions, {record.parameters:,} parameters{state}"]
+        lines = [
+            f"{shown_path(self.folder)}: {counted(record.dimension, 'dimension')}, "
+            f"{counted(record.parameters, 'parameter')}{state}"
+        ]
         # The pairs of a text are two sentences each.
         of_text = "text" in record.settings.data
-        seen = f"{2 * history.pairs:,} sentences" if of_text else f"{history.pairs:,} pairs"
-        lines.append(f"  {seen} in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.3f}")
+        seen = counted(2 * history.pairs, "sentence") if of_text else counted(history.pairs, "pair")
+        lines.append(f"  {seen} in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.2g}")
         if record.development is not None:
             score = f"{100 * record.development:.1f}"
             lines.append(f"  Pearson {score} on the development set, {record.settings.development}")
             if len(history.scores) > 1:
                 kept = f"step {history.best_step:,} of {history.scores[-1][0]:,}"
-                lines.append(f"  the best of {len(history.scores)} scores; the weights are those of {kept}")
+                lines.append(f"  the best of {counted(len(history.scores), 'score')}; the weights are those of {kept}")
         return "\n".join([*lines, f"load it: paranmt_hf.load({shown_path(self.folder)!r})"])
 
 

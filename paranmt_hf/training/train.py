@@ -6,6 +6,7 @@ Imports of torch are inside functions, so that mistakes in options and data are 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import zlib
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ import numpy as np
 
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
@@ -41,6 +42,7 @@ from paranmt_hf.training.record import (
 from paranmt_hf.util.records import as_json, from_json, made_with
 from paranmt_hf.util.run import clear, is_free, result_folder, run
 from paranmt_hf.util.settings import Expands, Group, values_for
+from paranmt_hf.util.wording import counted, perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -52,6 +54,10 @@ if TYPE_CHECKING:
 RECIPES = ASSETS / "recipes"
 # Settings of the first step that hold for the second too.
 SHARED = ("seed", "device")
+# With fewer steps in an epoch, WORD trained on 475 and on 3,000 pairs agreed less with people: 1 to 3 points at 3 to 5
+# steps, 3 to 7 at one; from 10 steps on, by at most 1.5 points less than with 100.
+FEW_STEPS = 10
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -220,6 +226,8 @@ def _train(inputs: TrainingRun, work: Path, folder: Path, name: str) -> Training
     model, store, teacher = prepare_training(inputs, work, work / "teacher")
     if processes is not None and first:
         processes.broadcast()
+    if first:
+        _warn_of_few_steps(store.pairs, inputs.config)
     together = processes if inputs.in_engine else None
     history = fit_encoder(model, store, inputs.config, work, inputs.development, teacher, together)
     if not history.losses:
@@ -247,6 +255,18 @@ def _train(inputs: TrainingRun, work: Path, folder: Path, name: str) -> Training
         plot_history(history, folder / TRAINING_PICTURE, inputs.encoder.model)
         write_model_card(folder, name, record)
     return record
+
+
+def _warn_of_few_steps(pairs: int, config: TrainConfig) -> None:
+    """Warn if mini-batches are so large that an epoch has only some steps, where smaller ones would help."""
+    from paranmt_hf.training.optimizers import steps_of
+
+    steps, smaller = steps_of(pairs, config), pairs // FEW_STEPS
+    if smaller and steps < FEW_STEPS:
+        logger.warning(
+            f"warning: an epoch of {pairs:,} pairs has only {counted(steps, 'step')} of `batch_size` "
+            f"{config.batch_size:,}; with more steps an encoder learns more, such as with `batch_size` {smaller:,}"
+        )
 
 
 def fit_encoder(

@@ -29,6 +29,7 @@ from paranmt_hf.training.inputs import PairsAndText, sentences_of
 from paranmt_hf.util.files import check_regular, result_file, shown_path
 from paranmt_hf.util.records import FileRecord, made_with
 from paranmt_hf.util.run import Result, run
+from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     import torch
@@ -96,7 +97,8 @@ class DistilledVectors(Result[VectorsRecord]):
 
     def summary(self) -> str:
         """Number of words and dimensions."""
-        return f"{shown_path(self.folder)}: {self.record.words:,} words, {self.record.dimension} dimensions"
+        words, dimensions = counted(self.record.words, "word"), counted(self.record.dimension, "dimension")
+        return f"{shown_path(self.folder)}: {words}, {dimensions}"
 
 
 def distill_vectors(

@@ -21,7 +21,8 @@ from typing import Any, ClassVar, Literal, Self, TypedDict, TypeVar
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, read_text, write_bytes
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import brief, in_words, is_recorded
+from paranmt_hf.util.settings import is_recorded
+from paranmt_hf.util.wording import brief, in_words
 from paranmt_hf.version import __version__
 
 Identity = dict[str, Any]

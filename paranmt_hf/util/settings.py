@@ -27,7 +27,8 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.wording import brief, perhaps
 
 # The largest seed that every random number generator in use accepts.
 LARGEST_SEED = 2**32 - 1
@@ -351,23 +352,6 @@ def _after(range: Range) -> str:
     """Format the range after a noun: `a whole number of at least 1`, but `a whole number above 1`."""
     text = str(range)
     return f" {'of ' if text.startswith('at ') else ''}{text}" if text else ""
-
-
-def brief(value: object) -> str:
-    """Format a value for an error, in plain words of at most 60 characters."""
-    text = in_words(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
-
-
-def in_words(value: object) -> str:
-    """Format a value as a person would write it: `none`, `true`, `[1, 2]`, `a=1,b=2`; text has quotation marks."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Mapping):
-        return ",".join(f"{name}={in_words(part)}" for name, part in value.items()) or "none"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(in_words, value))}]" if value else "none"
-    return repr(value) if isinstance(value, str) else str(value)
 
 
 def is_recorded(kind: type, name: str) -> bool:

@@ -65,7 +65,7 @@ def test_out_may_be_the_current_folder_or_a_link(folder, capsys, monkeypatch):
     assert main(["import", "t.tsv", "--out", "link", "--license", "mit", "--engine", "workers=1"]) == 0
     monkeypatch.chdir(folder / "empty")
     assert main(["score", ".", "--scorer", str(folder / "vectors.txt"), "--engine", "workers=1"]) == 0
-    assert "empty: 1 pairs" in capsys.readouterr().out
+    assert "empty: 1 pair\n" in capsys.readouterr().out
 
 
 def test_lines_that_the_translator_has_no_piece_for(folder, capsys):

@@ -56,7 +56,7 @@ def test_mean_is_over_years_not_sets(tmp_path):
     assert [row.main for row in result.tables["Year"]] == pytest.approx([1, -1, 0])
     assert result.mean == pytest.approx(0)
     assert [row.details["skipped"] for row in result.tables["Set"]] == [0, 0, 1]
-    assert "1 pairs without a gold score were skipped." in result.text()
+    assert "1 pair without a gold score skipped." in result.text()
 
 
 def test_subsets_and_development(tmp_path):

@@ -146,7 +146,7 @@ def test_local_folder_of_a_dataset(tmp_path):
     ("inputs", "golds", "message"),
     [
         (b"a\tb\nc\td\n", b"1\n", r"input\.x\.txt has 2 lines and .*gs\.x\.txt has 1: one of them is cut off"),
-        (b"a\tb\n", b"1\n\n", r"has 1 lines and .*gs\.x\.txt has 2"),
+        (b"a\tb\n", b"1\n\n", r"has 1 line and .*gs\.x\.txt has 2"),
         (b"a\tb\nc d\n", b"1\n2\n", r"input\.x\.txt, line 2: expected two sentences and a tab between, found 'c d'"),
         (b"a\tb\nc\t \n", b"1\n2\n", r"input\.x\.txt, line 2: expected a sentence in the second sentence's column"),
         (b"a\tb\n\td\n", b"1\n2\n", r"input\.x\.txt, line 2: expected a sentence in the first sentence's column"),

@@ -62,7 +62,8 @@ def test_release_is_laid_out(release):
         assert info[name]["download_size"] == sum((release / path).stat().st_size for path in config["files"])
     assert header(plan.card)["license"] == "cc-by-4.0"
     assert header(plan.card)["source_datasets"] == ["extended|other"]
-    assert 'load_dataset("org/corpus", revision="v1")' in plan.card
+    assert "revision" not in plan.card and "revision" not in publish(release, DATASET, revision="b", dry_run=True).card
+    assert 'revision="v3"' in publish(release, DATASET, tag="v3", dry_run=True).card
     assert "&id" not in plan.card and "$" not in plan.card
     assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['paranmt_hf']}." in plan.card
     assert plan.parcel.sizes["build.json"] == (release / "build.json").stat().st_size
@@ -185,7 +186,7 @@ def test_publishing_is_planning_and_sending(release, model, monkeypatch):
     monkeypatch.setattr("paranmt_hf.hub.publish.upload", upload)
     where = {"private": True, "revision": "trial", "tag": "t"}
     said = publish(release, DATASET, **where).summary()
-    assert said.endswith("load it: load_dataset('org/corpus', revision='t')") and "1 files changed, version t" in said
+    assert said.endswith("load it: load_dataset('org/corpus', revision='t')") and "1 file changed, version t" in said
     assert publish(model, MODEL, license="mit", **where).sent.commit == "0123456789abcdef"
     assert [target for _, target in sent] == [
         Target("org/corpus", "dataset", True, "trial", "t"),

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, BartForConditionalGeneration
 
 from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
+from paranmt_hf.cli import find_command, run_command
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.paraphrase import paraphrase_file as files
@@ -122,7 +124,7 @@ def test_pairs_are_chosen_and_both_directions_trained(pairs, tmp_path):
 
 def test_pairs_of_which_none_is_chosen_or_held_out_are_reported(pairs, tmp_path, caplog):
     options = {"config": SMALL, "selection": PairSelection(max_score=-1)}
-    with pytest.raises(InputError, match=r"nothing to train on: of 300 pairs 300 are outside the chosen ranges"):
+    with pytest.raises(InputError, match=r"nothing to train on: of 300 pairs left out: 300 outside the chosen ranges"):
         train_paraphraser(pairs, tmp_path / "out", training=training(max_steps=1), **options)
     settings = training(max_steps=1, held_out=1e-9)
     train_paraphraser(pairs, tmp_path / "one", config=SMALL, training=settings)
@@ -319,6 +321,26 @@ TOKENS = [
     ("forced_bos_token_id", "generation_config.json"),
     ("bad_words_ids", "generation_config.json"),
 ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "paraphrase text damaged.txt.gz --out out.tsv --model encoder",
+        "paraphrase augment damaged.jsonl --out out.tsv --model encoder",
+        "paraphrase evaluate encoder --data damaged.tsv",
+        "paraphrase canonical encoder --data damaged.tsv",
+    ],
+)
+def test_models_are_checked_before_data_are_read(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "damaged.txt.gz").write_bytes(b"\x1f\x8bdamaged")
+    for file in ("damaged.jsonl", "damaged.tsv"):
+        (tmp_path / file).write_text("{")
+    shutil.copytree(ASSETS / "word-trigram-small", "encoder")
+    with pytest.raises(InputError) as refused:
+        run_command(*find_command(line.split()))
+    assert refused.value.path == Path("encoder")
 
 
 def test_models_of_another_kind_are_refused(trained, text, tmp_path):

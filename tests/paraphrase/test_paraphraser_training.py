@@ -139,7 +139,7 @@ def test_sentences_of_test_sets_are_left_out_of_parsed_pairs(pairs, tmp_path, ca
     settings = {"config": TREES, "training": training(max_steps=1, checkpoint_seconds=600)}
     done = train_paraphraser(pairs, tmp_path / "out", exclude=tmp_path / "sets.txt", **settings)
     assert done.record.pairs == wanted
-    assert f"of {len(SENTENCES)} pairs 2 are with an excluded sentence" in caplog.text
+    assert f"of {len(SENTENCES)} pairs left out: 2 with an excluded sentence" in caplog.text
     assert done.record.settings.data["unwanted_sentences"] == 2
     assert "--exclude SETS --out FOLDER" in (done.folder / "README.md").read_text()
     with pytest.raises(InputError, match=r"was made with other settings: .*unwanted_sentences: was 2, now 0"):

@@ -204,7 +204,7 @@ def test_command(model, tmp_path, capsys):
     assert cli.main(words) == 0
     printed = capsys.readouterr().out
     assert "Sent2Vec of 4 dimensions, 10 words and 50 buckets of n-grams of up to 2 words" in printed
-    assert "2 words are never met" in printed and "already" not in printed
+    assert "2 words never met" in printed and "already" not in printed
     assert cli.main(words) == 0
     assert "(was converted already): Sent2Vec of 4 dimensions" in capsys.readouterr().out
     assert cli.main(["publish", str(out), "you/it", "--dry-run"]) == 0

@@ -310,3 +310,13 @@ def test_few_pairs_are_enough(tmp_path, model):
     # 43 pairs: a mega-batch of 40 and one of three.
     odd = write_data(tmp_path / "odd.parquet", synonyms(43))
     assert train(odd, tmp_path / f"{model}-odd", **small(model)).record.history.pairs == 86
+
+
+@pytest.mark.parametrize(("batch_size", "warned"), [(10_000, True), (13, True), (11, False)])
+def test_few_steps_in_an_epoch_are_warned_of(tmp_path, caplog, batch_size, warned):
+    """With 110 pairs, `batch_size` 11 gives ten steps."""
+    data = write_data(tmp_path / "pairs.parquet", random_text(110, seed=3))
+    train(data, tmp_path / "out", **small(batch_size=batch_size, epochs=1))
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert [record.name for record in warnings] == ["paranmt_hf.training.train"] * warned
+    assert all("11" in record.getMessage() for record in warnings)

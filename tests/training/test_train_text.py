@@ -64,8 +64,8 @@ def test_text_stands_by_twos_behind_the_pairs(tmp_path):
         "sentences of text dropped as empty": 1,
     }
     assert text.left_out == (
-        "of 8 sentences of text 1 were left out, dropped as empty, "
-        "2 were left out, with a sentence of the excluded sets, or eight words of one"
+        "of 8 sentences of text 1 left out, dropped as empty, "
+        "2 left out, with a sentence of the excluded sets, or eight words of one"
     )
     pa_table = pa.table({"reference": ["r"], "translation": ["t"]})
     pq.write_table(pa_table, tmp_path / "p.parquet")

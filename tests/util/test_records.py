@@ -231,7 +231,7 @@ def test_identities_as_json():
         ({"a": 1}, {"b": 2}, "a: was 1, now none; b: was none, now 2"),
         ({"a": {"x": 1}}, {"a": None}, "a: was x=1, now none"),
         ({"a": 1}, {"a": None}, "a: was 1, now none"),
-        ({"a": [{"b": 1, "c": True}]}, {"a": [{"b": 1, "c": []}]}, "a.1.c: was true, now none"),
+        ({"a": [{"b": 1, "c": True}]}, {"a": [{"b": 1, "c": []}]}, "a.1.c: was true, now []"),
         ({"a": "x" * 200 + "1"}, {"a": "x" * 200 + "2"}, f"a: not the same '{'x' * 99}..."),
         ({"a": "x" * 200}, {"a": "y"}, f"a: was '{'x' * 99}..., now 'y'"),
         (

@@ -72,7 +72,7 @@ def test_values_inside():
         ({"maybe": "z"}, "maybe must be one of x, y, was 'z'"),
         ({"flag": 1}, "flag must be true or false, was 1"),
         ({"name": 1}, "name must be text, was 1"),
-        ({"sizes": ()}, "sizes must be at least one value, was none"),
+        ({"sizes": ()}, r"sizes must be at least one value, was \[\]"),
         ({"sizes": (1, 0)}, r"sizes must be values that are each at least 1, was \[1, 0\]"),
         ({"sizes": (1.5,)}, r"sizes must be values that are each a whole number of at least 1, was \[1.5\]"),
         ({"sizes": 3}, "sizes must be several values, was 3"),

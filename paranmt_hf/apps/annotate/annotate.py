@@ -36,6 +36,7 @@ from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import from_json
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Writes
+from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -54,7 +55,7 @@ class SampledPairs(Result[AnnotationSample]):
     def summary(self) -> str:
         """Numbers of pairs by range."""
         sample, folder = self.record, shown_path(self.folder)
-        lines = [f"{folder}: {len(sample.items)} pairs" + ("" if self.fresh else " (was made already)")]
+        lines = [f"{folder}: {counted(len(sample.items), 'pair')}" + ("" if self.fresh else " (was made already)")]
         for index, part in enumerate(sample.ranges):
             count = sum(item.range == index for item in sample.items)
             fewer = ", which are all" if count == part.pairs else ""
@@ -184,7 +185,7 @@ class ExportedAnswers:
 
     def summary(self) -> str:
         """The file, and the number of answers."""
-        return f"{shown_path(self.file)}: {self.answers:,} answers"
+        return f"{shown_path(self.file)}: {counted(self.answers, 'answer')}"
 
 
 def export_annotation(folder: str | Path, out: Annotated[str | Path, Writes]) -> ExportedAnswers:

@@ -23,7 +23,8 @@ from paranmt_hf.apps.annotate.sample import AnnotationSample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.records import as_json, from_json, read_json
-from paranmt_hf.util.settings import Range, brief, check
+from paranmt_hf.util.settings import Range, check
+from paranmt_hf.util.wording import brief
 
 ANSWERS_FILE = "answers.json"
 # Time for another program to finish writing.

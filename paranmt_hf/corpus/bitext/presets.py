@@ -15,8 +15,9 @@ import pyarrow.csv
 from paranmt_hf.corpus.bitext.lines import find_fields, opened, read_blocks, split_lines
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.schema import MadeBy
-from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.parquet import read_schema
+from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "presets"

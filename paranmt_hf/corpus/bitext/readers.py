@@ -21,6 +21,7 @@ from paranmt_hf.corpus.bitext.lines import Side, count_fields, file_identity, fi
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 from paranmt_hf.util.parquet import open_parquet
+from paranmt_hf.util.wording import counted
 
 # A row with a longer side is not a pair of sentences.
 MAX_CHARACTERS = 1000
@@ -44,7 +45,7 @@ class Report:
 
     def describe(self) -> str:
         """Describe the counts in one line: `read 4 rows, kept 3, dropped 1 (1 empty)`."""
-        line = f"read {self.read:,} rows, kept {self.kept:,}, dropped {self.read - self.kept:,}"
+        line = f"read {counted(self.read, 'row')}, kept {self.kept:,}, dropped {self.read - self.kept:,}"
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(self.dropped.items()))
         return f"{line} ({reasons})" if reasons else line
 

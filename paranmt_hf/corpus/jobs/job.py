@@ -17,6 +17,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.machine import threads_kept
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.wording import counted
 
 # Counted for each shard; the loss of a node counts as well as a worker that dies of the shard.
 RAY_RETRIES = 10
@@ -78,8 +79,8 @@ def run_on_ray(stage: Stage, tasks: Sequence[Task], config: EngineConfig, done: 
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(node.get("CPU", 0) >= config.threads and node.get("GPU", 0) >= config.gpus for node in nodes):
         raise InputError(
-            f"no node of the Ray cluster has {config.threads} cores and {config.gpus} GPUs for a worker: lower "
-            "`threads` or `gpus`"
+            f"no node of the Ray cluster has {counted(config.threads, 'core')} and {counted(config.gpus, 'GPU')} for "
+            "a worker: lower `threads` or `gpus`"
         )
 
     # A worker process that Ray uses again keeps the loaded stage, so a model is loaded once in each, not per shard.

@@ -18,6 +18,7 @@ from paranmt_hf.corpus.language_models.answers import Answer
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
 from paranmt_hf.corpus.language_models.server import PassingError, Server
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.wording import counted
 
 # Bytes of UTF-8 text for each token, about, whatever the model: four of English, two of most other languages, three of
 # Chinese. And the tokens that a chat template puts around a request.
@@ -41,7 +42,7 @@ class Cost:
     def summary(self) -> str:
         """Describe the cost in one line."""
         line = (
-            f"{self.requests:,} requests, about {self.input_tokens:,} tokens of requests and "
+            f"{counted(self.requests, 'request')}, about {self.input_tokens:,} tokens of requests and "
             f"{self.output_tokens:,} of answers"
         )
         return line if self.price is None else f"{line}, which cost about {money(self.price)}"

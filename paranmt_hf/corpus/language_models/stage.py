@@ -21,6 +21,7 @@ from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelT
 from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, cost_of, money, price
 from paranmt_hf.corpus.language_models.server import Server
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class AskStage:
         if input_tokens + output_tokens:
             paid = price(self.config, input_tokens, output_tokens)
             logger.info(
-                f"{answers:,} answers, {input_tokens:,} tokens of requests and {output_tokens:,} of answers"
+                f"{counted(answers, 'answer')}, {input_tokens:,} tokens of requests and {output_tokens:,} of answers"
                 + ("" if paid is None else f", which cost {money(paid)}")
             )
 

@@ -41,6 +41,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run, work_folder
 from paranmt_hf.util.settings import Group, Seed
+from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 
@@ -104,12 +105,13 @@ class ParsedPairs(Result[ParseRecord]):
     def summary(self) -> str:
         """Numbers of pairs and trees in a few lines."""
         record, state = self.record, "" if self.fresh else " (were parsed already)"
-        lines = [f"{self.folder}: {record.rows:,} pairs, parsed by {record.parser}{state}"]
+        lines = [f"{self.folder}: {counted(record.rows, 'pair')}, parsed by {record.parser}{state}"]
         for side, count in vars(record.trees).items():
             lines.append(f"  with a tree {count:>12,} {100 * count / record.rows:5.1f} % {side}")
         lines += [f"  left out    {count:>12,} {reason}" for reason, count in record.left_out.items()]
         lines.append(
-            f"  {record.templates:,} templates; `paranmt paraphrase templates {self.folder}` shows the most frequent"
+            f"  {counted(record.templates, 'template')}; `paranmt paraphrase templates {self.folder}` shows the most "
+            "frequent"
         )
         return "\n".join(lines)
 
@@ -186,7 +188,7 @@ def _parse(cut: Manifest, folder: Path, stage: ParseStage, engine: EngineConfig)
     shards = [pq.read_table(path, columns=list(PARSES)) for path in done.paths() if path.name not in before]
     sentences = sum(len(distinct_sentences(shard).dictionary) for shard in shards)
     rate = sentences / max(seconds, 1e-9)
-    logger.info(f"{sentences:,} distinct sentences in {seconds:,.0f} s, {rate:,.0f} a second")
+    logger.info(f"{counted(sentences, 'distinct sentence')} in {seconds:,.0f} s, {rate:,.0f} a second")
     return done
 
 
@@ -198,7 +200,7 @@ def _write(
     files = _write_pairs(done, folder, counts, counter)
     if not any(counts.values()):
         asked = "are they the sentences of the file?" if trees.checksum else "are they whole English sentences?"
-        raise InputError(f"{trees.name} has no tree of any sentence of {done.rows:,} pairs; {asked}")
+        raise InputError(f"{trees.name} has no tree of any sentence of {counted(done.rows, 'pair')}; {asked}")
     templates = counter.table()
     write_template_counts(templates, folder / TEMPLATES_FILE)
     return ParseRecord(

@@ -22,7 +22,7 @@ from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import check_regular, checksum, writing
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import brief
+from paranmt_hf.util.wording import brief
 
 NAMED_PARSERS = ("link-grammar", "stanza")
 # The first field of the first line of a file of kept trees; the second is the name of the parser.

@@ -22,6 +22,7 @@ from paranmt_hf.util.files import check_regular, checksum, decode_line, replacin
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.settings import Count
 from paranmt_hf.util.tables import percent, text_table
+from paranmt_hf.util.wording import counted
 
 TEMPLATES_FILE = "templates.tsv"
 TEMPLATE_COLUMNS = pa.schema({"template": pa.string(), "count": pa.int64(), "example": pa.string()})
@@ -191,7 +192,7 @@ class CountedTemplates:
         head = ["template", "count", "share %", "cumulative %"]
         rows = [[each.template, f"{each.count:,}", percent(share), percent(sum)] for each, share, sum in self.shares()]
         examples = ["example", *(each.example for each in self.counts)]
-        lines = [f"{self.different:,} templates of {self.total:,} references, by {self.parser}"]
+        lines = [f"{counted(self.different, 'template')} of {counted(self.total, 'reference')}, by {self.parser}"]
         lines += [f"{line}  {found}" for line, found in zip(text_table(head, rows).split("\n"), examples, strict=True)]
         return "\n".join(lines)
 

@@ -38,6 +38,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run, work_folder, working
 from paranmt_hf.util.settings import RunOnly
+from paranmt_hf.util.wording import counted
 
 COMMAND = "select"
 
@@ -60,14 +61,14 @@ class Selected(Built):
 
     def summary(self) -> str:
         """What each filter dropped, and what is left."""
-        lines = [f"{self.folder}: {self.rows:,} pairs" + ("" if self.fresh else " (was selected already)")]
+        lines = [f"{self.folder}: {counted(self.rows, 'pair')}" + ("" if self.fresh else " (was selected already)")]
         left = self.selection.rows
         lines += [f"  {'dropped':>12} {'left':>12}", f"  {'':>12} {left:>12,}"]
         for one in self.selection.filters:
             left -= one.dropped
             lines.append(f"  {one.dropped:>12,} {left:>12,}  {one.reason}")
         for name, config in self.record.configs.items():
-            lines.append(f"  {name:<9}{config.rows:>12,} pairs {config.file_bytes:>15,} bytes")
+            lines.append(f"  {name:<9}{counted(config.rows, 'pair'):>18} {config.file_bytes:>15,} bytes")
         return "\n".join([*lines, f"load it: load_dataset({self.folder.name!r}) in {self.folder.parent}"])
 
     def to_json(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from paranmt_hf.corpus.translation.translator import TranslatorConfig, default_b
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import UNREADABLE, check_tokens, quiet, read_encoder_decoder
 from paranmt_hf.hub.repository import locate, readable
-from paranmt_hf.util.settings import brief
+from paranmt_hf.util.wording import brief
 
 logger = logging.getLogger(__name__)
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.settings import Advanced, Range, Seed, check
+from paranmt_hf.util.wording import counted
 
 Backend = Literal["auto", "transformers", "ctranslate2"]
 Engine = Literal["ctranslate2", "transformers"]
@@ -132,7 +133,9 @@ def resolve_device(device: str | None) -> str:
         index = int(device.partition(":")[2] or 0)
         if index >= torch.cuda.device_count():
             found = torch.cuda.device_count()
-            raise InputError(f"there is no device {device!r}: torch sees {found} GPUs; use cpu", option="device")
+            raise InputError(
+                f"there is no device {device!r}: torch sees {counted(found, 'GPU')}; use cpu", option="device"
+            )
     return device or ("cuda" if torch.cuda.is_available() else "cpu")
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
-
-import numpy as np
 
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
@@ -18,14 +15,13 @@ from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.composition import Composition
-    from paranmt_hf.encoders.export.formats import Encode, Format
+    from paranmt_hf.encoders.export.formats import Format
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-# How often the sample is encoded to measure the speed.
-TIMES = 3
 # What every export is checked on, in addition to the embedded sample.
 CHECKS = (
     "",
@@ -54,8 +50,6 @@ class ExportRecord(Record):
         dimension: Dimensions of a sentence vector.
         difference: Largest difference from our vectors, or of model2vec from a cosine of 1; None if the package that
             reads the format is not installed, so that nothing was checked.
-        speed: Sentences of the embedded sample per second, as a reader encodes them on this machine; None as above.
-        own_speed: Sentences per second of `encode` here.
     """
 
     FILE: ClassVar[str] = "export.json"
@@ -65,8 +59,6 @@ class ExportRecord(Record):
     encoder: str
     dimension: int
     difference: float | None
-    speed: float | None
-    own_speed: float
 
 
 class Exported(Result[ExportRecord]):
@@ -81,15 +73,14 @@ class Exported(Result[ExportRecord]):
         record, format = self.record, self.record.settings.format
         size = sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file()) / 1e6
         folder = shown_path(self.folder)
-        lines = [f"{folder}: {record.encoder} as {format}, {record.dimension} dimensions, {size:.1f} MB"]
-        if record.difference is None or record.speed is None:
+        lines = [f"{folder}: {record.encoder} as {format}, {counted(record.dimension, 'dimension')}, {size:.1f} MB"]
+        if record.difference is None:
             lines.append("not compared with the encoder, because the package that reads it is not installed")
         else:
             measure = "1 - cosine" if record.settings.format == "model2vec" else "difference"
             lines.append(
                 f"largest {measure} from the encoder's vectors, on the embedded sample: {record.difference:.0e}"
             )
-            lines.append(f"{record.speed:,.0f} sentences per second here; paranmt_hf.load: {record.own_speed:,.0f}")
         return "\n  ".join([*lines, f"how to load it: {folder}/README.md"])
 
 
@@ -142,14 +133,11 @@ def _export(source: Model, format: Format, settings: ExportSettings, folder: Pat
     titles = [part.family.title for part in composition.parts]
     (folder / "README.md").write_text(card(name, format, titles, source), encoding="utf8")
     _make_readable(folder)
-    difference, speed, own_speed = _measure(encoder, folder, format)
     return ExportRecord(
         settings=settings,
         encoder=composition.title,
         dimension=composition.dimension,
-        difference=difference,
-        speed=speed,
-        own_speed=own_speed,
+        difference=_measure(encoder, folder, format),
         **made_with("numpy", "tokenizers", "sentence-transformers", format.package or "torch"),
     )
 
@@ -164,10 +152,11 @@ def _check(encoder: SentenceEncoder, format: Format, name: str) -> Composition:
             f"{name} is not an encoder of this package ({', '.join(family.title for family in FAMILIES.values())} and "
             "combinations), and only these can be exported"
         )
-    if not all(part.family.exported for part in composition.parts):
+    if reasons := [part.family.not_exported for part in composition.parts if part.family.not_exported]:
         raise InputError(
-            f"{name} is {composition.title}, which no other library holds: none hashes word n-grams; load it with "
-            "paranmt_hf.load, or with sentence-transformers and trust_remote_code=True"
+            f"{name} is {composition.title}, which no other library holds: {reasons[0]}; load it with "
+            "paranmt_hf.load, or with sentence-transformers and trust_remote_code=True",
+            option="model",
         )
     if not _fits(composition, format):
         better = next(other.name for other in formats().values() if _fits(composition, other))
@@ -200,31 +189,15 @@ def _make_readable(folder: Path) -> None:
             path.chmod(folder.stat().st_mode & 0o666)
 
 
-def _measure(encoder: SentenceEncoder, folder: Path, format: Format) -> tuple[float | None, float | None, float]:
-    """Encode the embedded sample with the export and with the encoder.
-
-    Returns:
-        The largest difference, and the sentences a second of the export and of `encode`.
-    """
+def _measure(encoder: SentenceEncoder, folder: Path, format: Format) -> float | None:
+    """Encode the embedded sample with the export and with the encoder; returns the largest difference."""
     sample = (ASSETS / "sample" / "sample.en").read_text(encoding="utf8").splitlines()
-    theirs, ours = format.read(folder), encoder.encode
-    own_vectors, own_speed = _timed(ours, sample)
+    theirs = format.read(folder)
     if theirs is None:
-        return None, None, own_speed
-    vectors, speed = _timed(theirs, sample)
-    difference = max(format.distance(vectors, own_vectors), format.distance(theirs(list(CHECKS)), ours(list(CHECKS))))
+        return None
+    difference = max(format.distance(theirs(texts), encoder.encode(texts)) for texts in (sample, list(CHECKS)))
     if not difference <= format.tolerance:
         raise RuntimeError(
             f"the {format.name} export gives other vectors than the encoder, by {difference:.1e}; not written"
         )
-    return difference, speed, own_speed
-
-
-def _timed(encode: Encode, sample: list[str]) -> tuple[np.ndarray, float]:
-    """Encode sentences several times; return the vectors and the highest rate in sentences per second."""
-    seconds = []
-    for _ in range(TIMES):
-        start = time.perf_counter()
-        vectors = encode(sample)
-        seconds.append(time.perf_counter() - start)
-    return vectors, len(sample) / min(seconds)
+    return difference

@@ -12,6 +12,7 @@ import yaml
 
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.util.tables import code, escape, percent, quoted
+from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -53,6 +54,7 @@ def _environment() -> Environment:
         "python": lambda value: Markup(quoted(value)),
         "markdown": lambda value: Markup(str(value).strip()),
         "thousands": lambda value: f"{value:,}",
+        "counted": counted,
         "rounded": _rounded,
         "percent": percent,
         "plain": _plain,

@@ -17,6 +17,7 @@ from paranmt_hf.text.tokens import PerToken, WordTokenizer
 from paranmt_hf.training.checkpoint import read_sealed, seal
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
 from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 # Distinct words that are counted at once; some 150 bytes each.
@@ -137,8 +138,8 @@ class WordCounter:
         if not kept:
             most = int(counts.max(initial=0))
             raise InputError(
-                f"no word occurs {least:,} times in the {lines:,} sentences, the most frequent one {most:,} times; "
-                "lower `min_count`, or give more text"
+                f"no word occurs {counted(least, 'time')} in the {counted(lines, 'sentence')}, the most frequent one "
+                f"{counted(most, 'time')}; lower `min_count`, or give more text"
             )
         numbers = np.array([self._number_of[word] for word in kept])
         rows = np.zeros(self._next, np.int32)
@@ -258,8 +259,8 @@ def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]
             sentences, known = sentences + len(lasting), known + int(lasting.sum())
     if sentences < 2:
         raise InputError(
-            f"of {lines:,} sentences {sentences} have two words that occur often enough; expected many: lower "
-            "`min_count`, or give more text, one sentence on a line"
+            f"of {counted(lines, 'sentence')} only {sentences} with two words that occur often enough; expected many: "
+            "lower `min_count`, or give more text, one sentence on a line"
         )
     return sentences, known
 

@@ -19,6 +19,7 @@ from paranmt_hf.training.sent2vec.kernels import Sampling, Tables, Worker, train
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, from_json
+from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 # Entries of the table of negatives in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`), and the most for
@@ -169,8 +170,8 @@ class Loop:
             # It is of no use, and must not keep a run with another rate from the folder.
             self._checkpoint.unlink(missing_ok=True)
             raise InputError(
-                f"the loss is {loss} after {self.course.words:,} words: the weights grew beyond all bounds; lower "
-                "`learning_rate`"
+                f"the loss is {loss} after {counted(self.course.words, 'word')}: the weights grew beyond all bounds; "
+                "lower `learning_rate`"
             )
         self.course.add(int(bounds[-1]), targets, loss)
         return loss / max(targets, 1)
@@ -199,5 +200,5 @@ class Loop:
         for worker, random, cursor in zip(self._workers, state["random"], state["cursor"], strict=True):
             worker.random[0], worker.cursor[0] = random, cursor
         self.course = from_json(Sent2VecHistory, state["course"], self._checkpoint)
-        logger.info(f"continuing after {self.course.words:,} words")
+        logger.info(f"continuing after {counted(self.course.words, 'word')}")
         return tensors

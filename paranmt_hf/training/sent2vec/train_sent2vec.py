@@ -24,6 +24,7 @@ from paranmt_hf.training.sent2vec.config import (
 from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     import torch
@@ -48,12 +49,15 @@ class TrainedSent2Vec(Result[Sent2VecRecord]):
         """Size, speed and loss in a few lines."""
         record, course, folder = self.record, self.record.course, shown_path(self.folder)
         state = "" if self.fresh else " (was trained already)"
-        rows = f"{record.words:,} words" + (f" and {record.ngrams:,} buckets of n-grams" if record.ngrams else "")
+        rows = counted(record.words, "word")
+        if record.ngrams:
+            rows += f" and {counted(record.ngrams, 'bucket')} of n-grams"
         rate = course.words / max(course.seconds, 1e-9)
         return "\n".join(
             [
-                f"{folder}: {record.dimension} dimensions, {rows}{state}",
-                f"  {course.words:,} words in {course.seconds:,.0f} s ({rate:,.0f} a second), loss {course.mean:.3f}",
+                f"{folder}: {counted(record.dimension, 'dimension')}, {rows}{state}",
+                f"  {counted(course.words, 'word')} in {course.seconds:,.0f} s ({rate:,.0f} a second), loss "
+                f"{course.mean:.3f}",
                 f"load it: paranmt_hf.load({folder!r})",
             ]
         )
@@ -104,8 +108,8 @@ def _train(
     config = settings.sent2vec
     text = read_corpus(work / TEXT) or _read_text(sources, work / TEXT, config)
     logger.info(
-        f"{text.sentences:,} sentences, {text.known:,} known words; rows for {len(text.words.names) - 1:,} words and "
-        f"{len(text.hashes):,} buckets of n-grams"
+        f"{counted(text.sentences, 'sentence')}, {text.known:,} known words; rows for "
+        f"{counted(len(text.words.names) - 1, 'word')} and {counted(len(text.hashes), 'bucket')} of n-grams"
     )
     loop = Loop(text, config, work)
     course = loop.run()

@@ -29,6 +29,7 @@ from paranmt_hf.training.trainer import encoder_features
 from paranmt_hf.util.machine import one_thread
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, from_json
+from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 # Sentences that are encoded at once without gradients.
@@ -279,7 +280,7 @@ class _Fitting:
         self._optimizer.load_state_dict(own)
         self._epochs = from_json(list[Epoch], state["epochs"], self._checkpoint)
         self._losses = state["losses"]
-        logger.info(f"continuing after {self._step:,} steps")
+        logger.info(f"continuing after {counted(self._step, 'step')}")
 
 
 def _optimizer(parameters: list[nn.Parameter], config: SuperviseConfig) -> torch.optim.Optimizer:

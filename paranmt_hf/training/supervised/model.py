@@ -26,7 +26,7 @@ from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.files import share_weights
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.settings import brief
+from paranmt_hf.util.wording import brief
 
 HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
 KIND = "paranmt_hf.training.supervised"

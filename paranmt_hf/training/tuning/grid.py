@@ -12,12 +12,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.errors import InputError, perhaps
+from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import perhaps_path
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import Advanced, Count, PythonOnly, Range, Seed, brief, check, read_value
+from paranmt_hf.util.settings import Advanced, Count, PythonOnly, Range, Seed, check, read_value
+from paranmt_hf.util.wording import brief, perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 
 PAPER_GRIDS = ASSETS / "grids"

@@ -28,6 +28,7 @@ from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import PythonOnly, is_given, values_for
 from paranmt_hf.util.tables import percent, text_table
+from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import as_yaml
 
 logger = logging.getLogger(__name__)
@@ -140,15 +141,15 @@ class TuneResult(Result[TuneRecord]):
             "Spearman x 100 on the development set; train, dev: mean of 2cos(g1,g2) - cos(n1,g1) - cos(n2,g2)"
         )
         seconds = sum(trial.seconds for trial in record.trials)
-        tried = f"{len(record.trials)} of {record.combinations:,} combinations"
-        lines.append(f"{tried}, {record.pairs:,} pairs, {seconds:,.0f} s")
+        tried = f"{len(record.trials)} of {counted(record.combinations, 'combination')}"
+        lines.append(f"{tried}, {counted(record.pairs, 'pair')}, {seconds:,.0f} s")
         if record.refused:
-            lines.append(f"{record.refused} more do not fit together, such as: {record.refusal}")
+            lines.append(f"{record.refused:,} more left out, which do not fit together, such as: {record.refusal}")
         best = f"paranmt train --config {folder}/{OPTIONS} --out FOLDER"
         lines.append(f"the best is trial {record.best.number}: {best}")
         if self.final is not None:
             pairs = self.final.record.history.pairs
-            lines.append(f"{shown_path(self.final.folder)}: trained with it on {pairs:,} pairs")
+            lines.append(f"{shown_path(self.final.folder)}: trained with it on {counted(pairs, 'pair')}")
         return "\n".join(lines)
 
 
@@ -228,7 +229,7 @@ def tune(
     best_encoder, best_config = _best(found.record, encoder, config, tuning)
     trained = None
     if final is not None:
-        logger.info(f"training on all pairs for {best_config.epochs} epochs")
+        logger.info(f"training on all pairs for {counted(best_config.epochs, 'epoch')}")
         trained = train(sources, final, encoder=best_encoder, config=best_config, selection=selection, exclude=exclude)
     return TuneResult(found.folder, found.record, found.fresh, best_encoder, best_config, trained)
 

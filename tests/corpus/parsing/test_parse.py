@@ -141,7 +141,7 @@ def test_the_choice_of_pairs_is_that_of_training(pairs, tmp_path):
     # Trees of an earlier parser give way.
     again = run(sorted((tmp_path / "max_pairs").glob("*.parquet")), tmp_path / "again")
     assert parsed_rows(again.folder).to_pylist() == parsed_rows(tmp_path / "max_pairs").to_pylist()
-    with pytest.raises(InputError, match=r"nothing to parse: of 7 pairs 7 are outside the chosen ranges"):
+    with pytest.raises(InputError, match=r"nothing to parse: of 7 pairs left out: 7 outside the chosen ranges"):
         run(pairs, tmp_path / "none", min_score=0.9)
     assert not (tmp_path / "none.work").exists()
 
@@ -210,12 +210,12 @@ def test_a_parser_that_knows_no_sentence(tmp_path):
     pq.write_table(table, tmp_path / "pairs.parquet")
     (tmp_path / "trees").write_text("a dog .\t(S(NP)(VP))\n")
     with pytest.raises(
-        InputError, match="trees has no tree of any sentence of 1 pairs; are they the sentences of the file"
+        InputError, match="trees has no tree of any sentence of 1 pair; are they the sentences of the file"
     ):
         run(tmp_path / "pairs.parquet", tmp_path / "out", parser=tmp_path / "trees")
     table = pa.table({"reference": ["why ?"], "translation": ["who ?"]})
     pq.write_table(table, tmp_path / "pairs.parquet")
-    with pytest.raises(InputError, match="letters 1 has no tree of any sentence of 1 pairs; are they whole English"):
+    with pytest.raises(InputError, match="letters 1 has no tree of any sentence of 1 pair; are they whole English"):
         run(tmp_path / "pairs.parquet", tmp_path / "other", parser=Letters())
 
 

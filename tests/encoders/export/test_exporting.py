@@ -14,9 +14,9 @@ from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
 
 import paranmt_hf
-from paranmt_hf.encoders.export import export as exporting
 from paranmt_hf.encoders.export import graph
 from paranmt_hf.encoders.export.export import export_encoder, formats
+from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.saving import save
@@ -28,11 +28,6 @@ from tests.toys import bytes_of
 
 needs_onnx = pytest.mark.skipif(not available("onnx") or not available("onnxruntime"), reason="needs paranmt-hf[onnx]")
 needs_model2vec = pytest.mark.skipif(not available("model2vec"), reason="needs paranmt-hf[model2vec]")
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(exporting, "TIMES", 1)
 
 
 @pytest.fixture(scope="module")
@@ -318,3 +313,12 @@ class TestMissingPackages:
         made = export_encoder(sources / "trigram", tmp_path / "out", format="model2vec")
         assert "not compared" in made.summary()
         assert (tmp_path / "out" / "config.json").is_file()
+
+
+def test_a_family_that_no_library_holds_says_why_itself(tmp_path, monkeypatch):
+    monkeypatch.setitem(FAMILIES, "dan", replace(FAMILIES["dan"], not_exported="it is a toy of this test"))
+    save(encoder("dan"), tmp_path / "in")
+    with pytest.raises(InputError) as refused:
+        export_encoder(tmp_path / "in", tmp_path / "out", format="onnx")
+    assert refused.value.option == "model" and FAMILIES["dan"].not_exported in str(refused.value)
+    assert FAMILIES["sent2vec"].not_exported not in str(refused.value)

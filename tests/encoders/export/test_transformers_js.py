@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.export import export as exporting
 from paranmt_hf.encoders.export import graph
 from paranmt_hf.encoders.export.export import export_encoder
 from paranmt_hf.encoders.export.formats import TRANSFORMERS_JS
@@ -39,11 +38,6 @@ HARD = [
     "\U0001d7d8.5 \U00010400a x\U0001f601y",
     "New\nline\ttab  It's 1,000.5; can't",
 ]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(exporting, "TIMES", 1)
 
 
 @pytest.mark.parametrize("name", SOME)

@@ -182,8 +182,8 @@ def test_weights_beyond_all_bounds(tmp_path, text, any_number):
     [
         (None, "no such file"),
         (b"", "expected lines of text, but the file is empty"),
-        (b"one two three\n", "of 1 sentences 1 have two words"),
-        (b"\xe9t\xe9 \xe0 Paris\n" * 3, r"no word occurs 1 times in the 0 sentences.*dropped 3 \(3 undecodable\)"),
+        (b"one two three\n", "of 1 sentence only 1 with two words"),
+        (b"\xe9t\xe9 \xe0 Paris\n" * 3, r"no word occurs 1 time in the 0 sentences.*dropped 3 \(3 undecodable\)"),
     ],
 )
 def test_text_that_is_none(tmp_path, content, message):

@@ -30,7 +30,7 @@ def test_words_and_files_give_values_of_the_settings(tmp_path):
         ({}, "grid", "nothing to search"),
         ({"lambda-x": [0]}, "grid", "'lambda-x', which is not one of"),
         ({"epochs": [1]}, "grid", "'epochs', which is not one of"),
-        ({"lambda-w": []}, "grid", r"must be a list of values, was none"),
+        ({"lambda-w": []}, "grid", r"must be a list of values, was \[\]"),
         ({"lambda-w": "0"}, "grid", "must be a list of values, was '0'"),
         ({"lambda-w": [-1]}, "lambda_w", "was -1"),
         ({"decay": ["yes"]}, "decay", "was 'yes'"),

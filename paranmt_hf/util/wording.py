@@ -1,0 +1,50 @@
+"""Words of messages: values, counts and suggestions in plain English."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """Format a count with its noun: `1 pair`, `2,000 pairs`.
+
+    Args:
+        count: The count.
+        one: The noun, or noun and verb, after 1.
+        several: The same after other counts; else `one` with an `s`.
+    """
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
+
+def brief(value: object) -> str:
+    """Format a value for an error, in plain words of at most 60 characters."""
+    text = in_words(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
+
+
+def in_words(value: object) -> str:
+    """Format a value as a person would write it: `none`, `true`, `[1, 2]`, `a=1,b=2`; text has quotation marks."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={in_words(part)}" for name, part in value.items()) or "none"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(in_words, value))}]"
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def perhaps(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
+    """Suggest the known name most similar to one that was mistyped, case aside: `; perhaps you meant 'word'`.
+
+    Args:
+        name: What was typed.
+        known: Known names; the values of a mapping are what should be typed.
+
+    Returns:
+        The end of a sentence; empty if no name is similar.
+    """
+    typed = known if isinstance(known, Mapping) else {each: each for each in known}
+    folded = {each.casefold(): what for each, what in typed.items()}
+    near = get_close_matches(name.casefold(), folded, 1)
+    return f"; perhaps you meant {folded[near[0]]!r}" if near else ""
