@@ -2,7 +2,6 @@ import gc
 import os
 import shutil
 from collections.abc import Iterator
-from functools import wraps
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -26,26 +25,44 @@ settings.register_profile("quick", deadline=None, max_examples=40)
 settings.load_profile("quick")
 
 
+class Undrawn:
+    """Axes of matplotlib, and all that they have, on which nothing is drawn."""
+
+    def __getattr__(self, name: str) -> "Undrawn":
+        return self
+
+    __call__ = __getitem__ = lambda self, *arguments, **options: self
+
+
+def write_picture(figure: object, path: str | Path | BinaryIO, **options: object) -> None:
+    """Write the first bytes of a PNG."""
+    path.write(b"\x89PNG") if hasattr(path, "write") else Path(path).write_bytes(b"\x89PNG")
+
+
+UNDRAWN = {name: lambda *arguments, **options: Undrawn() for name in ("add_subplot", "legend")}
+
+
 @pytest.fixture(autouse=True, scope="session")
-def _quick() -> Iterator[None]:
+def _quick() -> Iterator[dict[str, object]]:
     """Pictures are written without being drawn, and nothing waits for a disk: both take longer than most tests."""
+    drawn: dict[str, object] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         if find_spec("matplotlib"):
             from matplotlib.figure import Figure
 
-            def write(self: Figure, path: str | Path | BinaryIO, **options: object) -> None:
-                path.write(b"\x89PNG") if hasattr(path, "write") else Path(path).write_bytes(b"\x89PNG")
-
-            patch.setattr(Figure, "savefig", wraps(Figure.savefig)(write))
-        yield
+            for name, undrawn in {**UNDRAWN, "savefig": write_picture}.items():
+                drawn[name] = getattr(Figure, name)
+                patch.setattr(Figure, name, undrawn)
+        yield drawn
 
 
 @pytest.fixture
-def drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+def drawing(monkeypatch: pytest.MonkeyPatch, _quick: dict[str, object]) -> None:
     """Pictures are drawn."""
     figure = pytest.importorskip("matplotlib.figure").Figure
-    monkeypatch.setattr(figure, "savefig", figure.savefig.__wrapped__)
+    for name, original in _quick.items():
+        monkeypatch.setattr(figure, name, original)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -128,7 +128,11 @@ def _with_options(command: Command, values: Mapping[str, Any], error: OtherSetti
     path = options_file(error.path, OPTIONS_FILE)
     if not path.exists():
         return error
-    found = command.values_of(read_yaml(path, "options", as_text=True), str(path))
+    try:
+        found = command.values_of(read_yaml(path, "options", as_text=True), str(path))
+    except InputError:
+        # The result of another command.
+        return error
     pairs = [(option.flag, found.get(option.name), values[option.name]) for option in command.recorded]
     differing = [
         f"{flag} was {as_typed(old)}, now {as_typed(new)}"

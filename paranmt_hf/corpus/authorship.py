@@ -158,9 +158,9 @@ def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig, language: 
     learned, features, blocks = [0] * config.folds, Features(config, language), _drawn(paths, rows, config)
     with Progress("learn", config.epochs * min(rows, config.learn_pairs), unit="pairs") as progress:
         for epoch in range(config.epochs):
-            for block in np.random.default_rng([config.seed, epoch]).permutation(len(blocks)).tolist():
-                _learn_table(models, learned, blocks[block], features)
-                progress.advance_to(progress.rows + blocks[block].num_rows)
+            order = np.random.default_rng([config.seed, epoch]).permutation(len(blocks)).tolist()
+            for block in progress.over(blocks[index] for index in order):
+                _learn_table(models, learned, block, features)
     if min(learned) == 0 or min(map(len, (model.classes_ for model in models))) < 2:
         raise InputError(
             f"human_score needs different references, at least one in each of {config.folds} folds; the "

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -38,6 +39,7 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import usual_score
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Identity, as_json, made_with
 from paranmt_hf.util.run import Holds, Result, run
@@ -55,8 +57,6 @@ MISFIT = 0.4
 NEARLY_ALL, FEW_VALUES, FEW_ROWS, MANY_ROWS = 0.9, 20, 20, 1000
 
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
-# Optional statements about a release.
-STATED = ("title", "description")
 # Parts of an identity about what is done to the input; each stage checks its own.
 STAGES = ("pivot", "translator", "paraphraser", "scorer", "columns")
 # Part of an identity: the files of a release that is scored again, which its record leaves out.
@@ -91,7 +91,7 @@ class ReleaseConfig:
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that determines the release beyond the scored rows."""
-        said = {name: getattr(self, name) for name in STATED}
+        said = {name: getattr(self, name) for name in WORDING}
         license = None if self.license is None else str(License.parse(self.license, listed=False))
         kept = {"license": license, "keep_source": self.keep_source}
         other = {} if self.language == ENGLISH else {"language": self.language}
@@ -200,12 +200,14 @@ def write_rows(
     def extra() -> dict[str, Any]:
         if not report.kept:
             raise InputError(f"the input holds no usable line: {report.describe()}")
+        if report.dropped.get("undecodable", 0) > report.kept:
+            raise InputError(f"most lines are not UTF-8: {report.describe()}; convert the files, such as with `iconv`")
         return {"report": report.as_dict()}
 
     own = {key: value for key, value in identity.items() if key not in STAGES}
     rows = engine.shard_rows or SHARD_ROWS
     manifest = cut_into_shards(batches(report), work / "0-input", own, rows, unit="lines", extra=extra)
-    counts, warnings = (dict(before.dropped), list(before.warnings)) if before else ({}, [])
+    counts, warnings = (Counter(before.dropped), list(before.warnings)) if before else (Counter[str](), [])
     if before is None:
         warnings += check_sentences(manifest)
     manifest, stages = _run_stages(manifest, work, stages, engine, counts, warnings)
@@ -217,9 +219,9 @@ def write_rows(
         name=name,
         schema_version=SCHEMA_VERSION,
         license=settings["release"]["license"],
-        **{stated: settings["release"].get(stated) for stated in STATED},
+        **{stated: settings["release"].get(stated) for stated in WORDING},
         settings=as_json(settings),
-        dropped=counts,
+        dropped=dict(counts),
         columns=written.schema.names,
         configs=written.configs,
         statistics=written.statistics.summary(),
@@ -236,11 +238,11 @@ def _run_stages(
     work: Path,
     stages: Sequence[Stage],
     engine: EngineConfig,
-    counts: dict[str, int],
+    counts: Counter[str],
     warnings: list[str],
 ) -> tuple[Manifest, list[Stage]]:
     """Run the stages, adding to `counts` and `warnings`; returns the last shards and the stages."""
-    _count(counts, manifest.extra["report"]["dropped"])
+    counts.update(manifest.extra["report"]["dropped"])
     check_scorer(manifest, stages)
     ran: list[Stage] = []
     for index, stage in enumerate(stages, 1):
@@ -250,7 +252,7 @@ def _run_stages(
         where = EngineConfig(workers=1) if isinstance(stage, AskStage) else engine
         manifest = run_job(manifest, work / f"{index}-{stage.label}", stage, where)
         ran.append(stage)
-        _count(counts, manifest.dropped)
+        counts.update(manifest.dropped)
         if isinstance(stage, AskStage):
             stage.tell_use()
         if isinstance(stage, TranslateStage) and (warning := misfit(manifest, stage.config)):
@@ -261,30 +263,11 @@ def _run_stages(
     return manifest, ran
 
 
-def _count(total: dict[str, int], more: dict[str, int]) -> None:
-    for reason, count in more.items():
-        total[reason] = total.get(reason, 0) + count
-
-
 def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
-    columns = set()
-    for table in read_tables(manifest.paths()[:1]):
-        columns.update(table.column_names)
-    rows = 0
+    columns = set(read_schema(manifest.paths()[0]).names)
+    optional = [name for name in OPTIONAL & columns if name != "source" or release.keep_source]
     with Progress("release", manifest.rows, unit="pairs") as progress:
-
-        def tables() -> Iterator[pa.Table]:
-            nonlocal rows
-            for table in read_tables(manifest.paths()):
-                yield table
-                rows += table.num_rows
-                progress.advance_to(rows)
-
-        return write_release(
-            tables(),
-            folder,
-            optional=[name for name in OPTIONAL & columns if name != "source" or release.keep_source],
-        )
+        return write_release(progress.over(read_tables(manifest.paths())), folder, optional=optional)
 
 
 def write_card(folder: Path, record: ReleaseRecord) -> None:

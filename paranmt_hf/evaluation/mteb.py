@@ -117,7 +117,9 @@ def _named(name: str, languages: Sequence[str]) -> list[AbsTask]:
             return list(mteb.get_benchmark(name).tasks)
         except KeyError:
             # It names similar tasks.
-            raise InputError(f"mteb has no such task or benchmark: {error.args[0]}", option="tasks") from None
+            raise InputError(
+                f"mteb has no such task or benchmark: {str(error.args[0]).removeprefix('KeyError: ')}", option="tasks"
+            ) from None
     except ValueError:
         task = None
     if task is None or not task.hf_subsets:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForSeq2SeqLM, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
 from transformers import logging as transformers_logging
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, readable
+from paranmt_hf.util.wording import counted
 
 # What transformers, safetensors and the tokenizers raise for folders that are not, or no longer, a model: errors of
 # many classes, and some that have no class of their own.
@@ -34,6 +35,45 @@ def quiet() -> Iterator[None]:
         transformers_logging.set_verbosity(level)
         if bars:
             transformers_logging.enable_progress_bar()
+
+
+@contextlib.contextmanager
+def loadable(files: Model, failed: str) -> Iterator[Path]:
+    """Link the files of a model into a folder for a loader, and describe what it raises.
+
+    Args:
+        files: The located model.
+        failed: What failed, for the error: `has no readable tokenizer`.
+    """
+    with readable(files) as folder:
+        try:
+            with quiet():
+                yield folder
+        except UNREADABLE as error:
+            reason = " ".join(str(error).replace(str(folder), str(files.folder)).split())[:300]
+            raise InputError(f"{str(files.folder)!r} {failed}: {reason}", path=files.folder) from error
+
+
+def read_configuration(files: Model, expected: str) -> tuple[Any, Any]:
+    """Read the configuration and the tokenizer of an encoder-decoder; other models are rejected.
+
+    Args:
+        files: The located model.
+        expected: The end of errors: `expected a translation model`.
+    """
+    if (files.folder / "modules.json").is_file():
+        raise InputError(f"{str(files.folder)!r} holds an encoder of sentences; {expected}", path=files.folder)
+    with loadable(files, f"has no readable configuration and tokenizer, {expected}") as folder:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    if not getattr(config, "is_encoder_decoder", False):
+        raise InputError(
+            f"{str(files.folder)!r} is a {config.model_type} model, not an encoder-decoder; {expected}",
+            path=files.folder,
+        )
+    # "</s>" in a sentence is text.
+    tokenizer.split_special_tokens = True
+    return config, tokenizer
 
 
 def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  # noqa: ANN401 - there is no common type
@@ -58,23 +98,21 @@ def read_sequence_classifier(files: Model, what: str) -> Any:  # noqa: ANN401 - 
 
 
 def _read(kind: Any, files: Model, dtype: torch.dtype, what: str) -> Any:  # noqa: ANN401 - there is no common type
-    try:
-        with quiet(), readable(files) as folder:
-            model, report = kind.from_pretrained(
-                folder,
-                dtype=dtype,
-                use_safetensors=True,
-                trust_remote_code=False,
-                local_files_only=True,
-                output_loading_info=True,
-            )
-    except UNREADABLE as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{str(files.folder)!r} cannot be read as a {what}: {reason}") from error
+    with loadable(files, f"cannot be read as a {what}") as folder:
+        model, report = kind.from_pretrained(
+            folder,
+            dtype=dtype,
+            use_safetensors=True,
+            trust_remote_code=False,
+            local_files_only=True,
+            output_loading_info=True,
+        )
     absent = sorted(report["missing_keys"])
     if absent:
         # transformers would fill these in at random and go on.
-        raise InputError(f"{str(files.folder)!r} lacks {len(absent)} weights of the model, such as {absent[0]!r}")
+        raise InputError(
+            f"{str(files.folder)!r} lacks {counted(len(absent), 'weight')} of the model, such as {absent[0]!r}"
+        )
     broken = next((name for name, weight in model.named_parameters() if not bool(weight.isfinite().all())), None)
     if broken is not None:
         # Its outputs would be empty or arbitrary.

@@ -290,8 +290,7 @@ def _of_transformers(files: Model) -> tuple[Function, list[str]]:
     import torch
     from transformers import AutoTokenizer
 
-    from paranmt_hf.hub.pretrained import UNREADABLE, quiet, read_sequence_classifier
-    from paranmt_hf.hub.repository import readable
+    from paranmt_hf.hub.pretrained import loadable, read_sequence_classifier
 
     kind = kind_of(files.folder)
     if kind is not None or (files.folder / "modules.json").is_file():
@@ -300,11 +299,8 @@ def _of_transformers(files: Model) -> tuple[Function, list[str]]:
             "`paranmt supervise`, or a text classifier of transformers"
         )
     model = read_sequence_classifier(files, "text classifier of transformers or model of `paranmt supervise`")
-    try:
-        with quiet(), readable(files) as folder:
-            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except UNREADABLE as error:
-        raise InputError(f"{files.folder} has no readable tokenizer: {' '.join(str(error).split())[:200]}") from None
+    with loadable(files, "has no readable tokenizer") as folder:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     labels = [str(model.config.id2label[number]) for number in range(model.config.num_labels)]
 
     def predict(sentences: list[str]) -> list[str]:

@@ -13,7 +13,6 @@ import torch
 from transformers import (
     AutoConfig,
     AutoModelForSeq2SeqLM,
-    AutoTokenizer,
     ForcedBOSTokenLogitsProcessor,
     LogitsProcessor,
     NoBadWordsLogitsProcessor,
@@ -28,8 +27,8 @@ from paranmt_hf.corpus.translation.beam import (
     uniforms,
 )
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.pretrained import UNREADABLE, check_tokens, quiet, read_encoder_decoder
-from paranmt_hf.hub.repository import Model, locate, readable
+from paranmt_hf.hub.pretrained import check_tokens, quiet, read_configuration, read_encoder_decoder
+from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
     ParaNMTControlledConfig,
@@ -162,37 +161,15 @@ class EncoderDecoder:
 def locate_paraphraser(name: str | Path) -> Model:
     """Find an encoder-decoder by folder or Hub id, and reject other models before their weights are read."""
     files = locate(name)
-    _read_tokenizer(files)
+    read_configuration(files, EXPECTED)
     return files
-
-
-def _read_tokenizer(files: Model) -> Any:  # noqa: ANN401 - there is no common type
-    """Read the tokenizer of an encoder-decoder; other models are rejected."""
-    if (files.folder / "modules.json").is_file():
-        raise InputError(f"{files.folder} holds an encoder of sentences; {EXPECTED}", path=files.folder)
-    try:
-        with quiet(), readable(files) as folder:
-            kind = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-            tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except UNREADABLE as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(
-            f"{files.folder} has no readable configuration and tokenizer: {reason}; {EXPECTED}", path=files.folder
-        ) from None
-    if not kind.is_encoder_decoder:
-        raise InputError(
-            f"{files.folder} is a {kind.model_type} model, not an encoder-decoder; {EXPECTED}", path=files.folder
-        )
-    # A sentence that contains "</s>" is text all the same.
-    tokenizer.split_special_tokens = True
-    # Otherwise the tokenizer warns of sentences that training accepts.
-    tokenizer.model_max_length = int(1e9)
-    return tokenizer
 
 
 def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDecoder:
     """Read an encoder-decoder with its tokenizer."""
-    tokenizer = _read_tokenizer(files)
+    _, tokenizer = read_configuration(files, EXPECTED)
+    # Otherwise the tokenizer warns of sentences that training accepts.
+    tokenizer.model_max_length = int(1e9)
     model = read_encoder_decoder(files, dtype, "model of paraphrases")
     config, asked = model.config, model.generation_config
     for name in ("decoder_start_token_id", "pad_token_id", "eos_token_id"):

@@ -30,7 +30,7 @@ from paranmt_hf.search.storage import (
     write_sentences,
 )
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.files import sweep, write_bytes
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.settings import Group, Range, check
 
@@ -108,9 +108,7 @@ def store_vectors(
     `copies`, copies of a sentence are items of their own.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob(".*.tmp"):
-        # A kill leaves these while a file is written.
-        path.unlink()
+    sweep(folder)
     if not (folder / COUNTED).exists():
         report = Report()
         counted = write_sentences(source.batches(report), folder, copies=copies)

@@ -25,7 +25,7 @@ from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
 from paranmt_hf.text.word_vectors import read_vectors
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingSettings
-from paranmt_hf.util.files import check_regular, checksum
+from paranmt_hf.util.files import checksum, existing
 from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.wording import counted
@@ -201,10 +201,7 @@ def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
 
 def vectors_file(path: str) -> Path:
     """Find a file of word vectors."""
-    file = Path(path).expanduser()
-    check_regular(file)
-    if not file.is_file():
-        raise InputError(f"`vectors` {path}: no such file; expected a text file of word vectors", path=file)
+    (file,) = existing([Path(path).expanduser()])
     return file
 
 

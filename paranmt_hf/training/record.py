@@ -278,7 +278,7 @@ class DerivedRecord(Record):
     """
 
     FILE: ClassVar[str] = TRAINING_FILE
-    KIND: ClassVar[str] = "an encoder made from others (`paranmt average`, `paranmt rotate`)"
+    KIND: ClassVar[str] = "an encoder made from others (`paranmt encoder average`, `paranmt encoder rotate`)"
 
     values: dict[str, Any]
 

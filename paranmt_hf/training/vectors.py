@@ -294,7 +294,10 @@ def _read_words(path: Path, limit: int) -> list[str]:
                 if len(words) >= limit:
                     break
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the vocabulary {path}: {error}; expected UTF-8 text, a word a line") from None
+        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+        raise InputError(
+            f"cannot read the vocabulary {path}: {reason}; expected UTF-8 text, a word a line", path=path
+        ) from None
     if not words:
         raise InputError(f"the vocabulary {path} is empty; expected a word in front of each line")
     return list(words)

@@ -218,6 +218,12 @@ def existing(files: Iterable[Path]) -> list[Path]:
     return paths
 
 
+def sweep(folder: Path) -> None:
+    """Remove temporary files that a killed command left in a folder."""
+    for path in folder.glob(".*.tmp"):
+        path.unlink(missing_ok=True)
+
+
 def read_text(path: Path) -> str:
     """Read a text file in UTF-8; raises `OSError` and `UnicodeDecodeError`."""
     check_regular(path)

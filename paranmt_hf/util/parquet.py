@@ -30,7 +30,7 @@ def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
         with pq.ParquetFile(path) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).split("\n")[0]
+        reason = str(error).split("\n")[0].rstrip(".")
         raise InputError(f"cannot read {path}: {reason}; expected a Parquet file, get it again", path=path) from None
 
 

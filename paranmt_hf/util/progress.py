@@ -6,8 +6,13 @@ import logging
 import sys
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 # Seconds between two updates of a bar.
 TICK = 1.0
@@ -73,6 +78,12 @@ class Progress:
         if self._shown and self._bar is None and rows > self.initial and time.monotonic() - self._last >= self._every:
             self._last = time.monotonic()
             logger.info(self.describe())
+
+    def over(self, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Pass on tables, and count the rows of each when it has been used."""
+        for table in tables:
+            yield table
+            self.advance_to(self.rows + table.num_rows)
 
     def describe(self) -> str:
         """Describe the progress in one line."""

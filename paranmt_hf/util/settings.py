@@ -223,15 +223,16 @@ def checked(name: str, value: Any, expected: Expected) -> Any:  # noqa: ANN401
         value = _plain(expected.kind, value)
     if reason := _wrong(expected, value):
         raise InputError(f"{name} must be {reason}, was {brief(value)}{_near_choice(expected, value)}", option=name)
+    for part in value if expected.several else ():
+        if reason := _wrong_item(expected, part):
+            near = _near_choice(expected, part)
+            raise InputError(f"each of `{name}` must be {reason}, was {brief(part)}{near}", option=name)
     return value
 
 
 def _near_choice(expected: Expected, value: Any) -> str:  # noqa: ANN401
-    """Suggest a choice similar to the first wrong one; empty for other types."""
-    choices = expected.choices()
-    given = value if isinstance(value, list | tuple) else [value]
-    wrong = next((str(each) for each in given if each not in choices), None)
-    return perhaps(wrong, map(str, choices)) if choices and wrong else ""
+    """Suggest a choice similar to a wrong one; empty for other types."""
+    return perhaps(value, map(str, expected.choices())) if isinstance(value, str) else ""
 
 
 def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
@@ -317,15 +318,14 @@ def _plain(kind: Any, value: Any) -> Any:  # noqa: ANN401
 
 
 def _wrong(expected: Expected, value: Any) -> str | None:  # noqa: ANN401
-    """Describe what a value must be; None if it is valid."""
+    """Describe what a value must be; None if it is valid, apart from the items of several."""
     if not expected.several:
         return _wrong_item(expected, value)
     if not isinstance(value, list | tuple):
         return "a list" if expected.empty else "several values"
     if not value and not expected.empty:
         return "at least one value"
-    reason = next((reason for reason in (_wrong_item(expected, part) for part in value) if reason), None)
-    return reason and f"{'a list of values' if expected.empty else 'values'} that are each {reason}"
+    return None
 
 
 def _wrong_item(expected: Expected, value: Any) -> str | None:  # noqa: ANN401, PLR0911

@@ -45,6 +45,6 @@ def perhaps(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
         The end of a sentence; empty if no name is similar.
     """
     typed = known if isinstance(known, Mapping) else {each: each for each in known}
-    folded = {each.casefold(): what for each, what in typed.items()}
+    folded = {each.casefold(): what for each, what in typed.items() if each != name}
     near = get_close_matches(name.casefold(), folded, 1)
     return f"; perhaps you meant {folded[near[0]]!r}" if near else ""

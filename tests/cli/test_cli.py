@@ -163,7 +163,7 @@ def corpora(folder):
     return folder
 
 
-def test_a_table_json_and_options(corpora, capsys):
+def test_a_table_json_and_options(corpora, capsys, drawing):
     command = ["stats", "news.en", "pairs.parquet", "--columns", "reference=english,para_score=score"]
     assert main([*command, "--sample", "50", "--json", "stats.json"]) == 0
     lines = capsys.readouterr().out.split("\n")

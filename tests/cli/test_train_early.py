@@ -10,11 +10,11 @@ pytestmark = pytest.mark.slow
 
 # Each command of a mistake, and what is said of it.
 MISTAKES = {
-    "--data none.parquet": "cannot read none.parquet: there is no such file",
+    "--data none.parquet": "none.parquet: there is no such file",
     "--data models/wort": "'models/word'",
     "--data pairs.txt --model wort": "model must be one to three different ones of word",
     "--data pairs.txt --batch-size 0": "--batch-size must be from 1 to",
-    "--data pairs.txt --vectors none": "--vectors none: no such file",
+    "--data pairs.txt --vectors none": "none: there is no such file",
     "--data pairs.txt --init-from none": "no model 'none': expected a folder that exists or a Hub id",
     "--data pairs.txt --teacher ./models/wort": "'models/word'",
     "--data none.parquet --teacher models/wort": "'models/word'",
@@ -24,7 +24,7 @@ MISTAKES = {
     "--text none.txt --teacher embedded": "none.txt: there is no such file",
     "--text models/wort --teacher embedded": "'models/word'",
     "--teacher embedded": "there is nothing to train on",
-    "--recipe trigram --data none.parquet --teacher embedded": "cannot read none.parquet: there is no such file",
+    "--recipe trigram --data none.parquet --teacher embedded": "none.parquet: there is no such file",
     "--data pairs.txt --out full": "full holds no training.json",
 }
 PROGRAM = """

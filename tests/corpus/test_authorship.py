@@ -102,7 +102,7 @@ def test_models_that_do_not_fit_into_memory_are_refused():
 
 def test_too_few_references(tmp_path):
     with pytest.raises(InputError, match="human_score needs different references, at least one in each of 5 folds"):
-        learn(write(tmp_path, ["a b"] * 9, ["a c"] * 9), 9, AuthorshipConfig())
+        learn(write(tmp_path, ["a b"] * 9, ["a c"] * 9), 9, AuthorshipConfig(bits=10))
 
 
 def test_how_rows_are_cut_into_files_changes_nothing(texts, tmp_path, monkeypatch):

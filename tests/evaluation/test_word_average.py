@@ -106,7 +106,7 @@ def test_weights_by_hand(monkeypatch):
 def test_settings():
     assert WordWeighting(weighting=("sif",)).needs_counts and not WordWeighting().needs_counts
     for settings, message in (
-        ({"weighting": ("idf",)}, "weighting must be .* one of average, sif, blacklist, inverse-frequency"),
+        ({"weighting": ("idf",)}, "must be one of average, sif, blacklist, inverse-frequency"),
         ({"weighting": ("sif", "sif")}, "names one twice"),
         ({"weighting": ("norms",)}, "must be given together"),
         ({"norms_of": "m"}, "must be given together"),

@@ -61,7 +61,7 @@ def test_by_hand(file, model, tmp_path, monkeypatch):
     assert own.labels["others"] == {"sentences": others, **counts}
     assert own.labels["people"]["right"] == own.labels["people"]["sentences"] == len(right)
     assert own.notes == {"nothing generated": len(right) - len(tried)}
-    assert f"{len(tried)} sentences are broken" in done.summary()
+    assert f"{len(tried)} sentences broken" in done.summary()
     rows = [json.loads(line) for line in done.folder.read_text().splitlines()]
     assert [row["index"] for row in rows] == tried
     for row in rows:

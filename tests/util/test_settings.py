@@ -73,11 +73,11 @@ def test_values_inside():
         ({"flag": 1}, "flag must be true or false, was 1"),
         ({"name": 1}, "name must be text, was 1"),
         ({"sizes": ()}, r"sizes must be at least one value, was \[\]"),
-        ({"sizes": (1, 0)}, r"sizes must be values that are each at least 1, was \[1, 0\]"),
-        ({"sizes": (1.5,)}, r"sizes must be values that are each a whole number of at least 1, was \[1.5\]"),
+        ({"sizes": (1, 0)}, "each of `sizes` must be at least 1, was 0"),
+        ({"sizes": (1.5,)}, "each of `sizes` must be a whole number of at least 1, was 1.5"),
         ({"sizes": 3}, "sizes must be several values, was 3"),
         ({"words": "a"}, "words must be a list, was 'a'"),
-        ({"words": [1]}, r"words must be a list of values that are each text, was \[1\]"),
+        ({"words": [1]}, "each of `words` must be text, was 1"),
     ],
 )
 def test_values_outside(values, message):

@@ -48,6 +48,7 @@ def test_long_values_are_shortened():
         ("bild", {"build": "paranmt build"}, "paranmt build"),
         ("zzz", ["word", "trigram"], None),
         ("word", [], None),
+        ("word", ["word"], None),
     ],
 )
 def test_a_similar_name_is_suggested(name, known, meant):

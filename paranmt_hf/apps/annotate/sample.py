@@ -246,9 +246,8 @@ def _count(files: Sequence[Path], ranges: Sequence[ScoreRange], config: Annotati
     total = sum(pq.read_metadata(path).num_rows for path in files)
     counts = _Counts(ranges, config)
     with Progress("drawing pairs", total, unit="pairs") as progress:
-        for table in read_tables(files, list(dict.fromkeys([*key_columns_of(files), *SCORES]))):
+        for table in progress.over(read_tables(files, list(dict.fromkeys([*key_columns_of(files), *SCORES])))):
             counts.add(table)
-            progress.advance_to(counts.rows)
     return counts
 
 

@@ -6,14 +6,14 @@ The manifest alone says what is done; only the process that started the job writ
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.pool import Pool
-from paranmt_hf.corpus.jobs.shards import Done, Manifest, ShardRecord, Stage, Task, TaskReport, run_shard, sweep
+from paranmt_hf.corpus.jobs.shards import Done, Manifest, ShardRecord, Stage, Task, TaskReport, run_shard
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import sweep
 from paranmt_hf.util.machine import threads_kept
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
@@ -89,7 +89,10 @@ def run_on_ray(stage: Stage, tasks: Sequence[Task], config: EngineConfig, done: 
         return run_shard(stage, task, lambda count: None)
 
     handle = ray.put(stage)
-    for task, result in _completed(ray, [(task, remote.remote(handle, task)) for task in tasks]):
+    running = {remote.remote(handle, task): task for task in tasks}
+    while running:
+        (result,), _ = ray.wait(list(running), num_returns=1)
+        task = running.pop(result)
         try:
             record = ray.get(result)
         except ray.exceptions.RayTaskError as error:
@@ -98,12 +101,3 @@ def run_on_ray(stage: Stage, tasks: Sequence[Task], config: EngineConfig, done: 
                 raise cause from None
             raise RuntimeError(f"{task.source}: {type(cause).__name__}: {cause}") from error
         done(task, record)
-
-
-def _completed(ray: Any, running: list[tuple[Task, Any]]) -> Iterator[tuple[Task, Any]]:  # noqa: ANN401
-    tasks = {result: task for task, result in running}
-    pending = list(tasks)
-    while pending:
-        ready, pending = ray.wait(pending, num_returns=1)
-        for result in ready:
-            yield tasks[result], result

@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +22,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.columns import rebatch
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import checksum, write_bytes
+from paranmt_hf.util.files import checksum, sweep, write_bytes
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, describe_differences, from_json, read_json
 
@@ -87,33 +88,23 @@ Done = Callable[[Task, ShardRecord], None]
 TaskReport = Callable[[Task, int], None]
 
 
-@dataclass(frozen=True)
-class _ManifestFile:
-    """The content of `manifest.json`."""
+@dataclass
+class Manifest:
+    """The inputs of a folder of shards, and its finished shards, in its `manifest.json`.
+
+    Attributes:
+        settings: What determines the content, as JSON values.
+        complete: Whether all shards are there.
+        extra: Anything else worth keeping, such as the report of the reader.
+        shards: The finished shards by the names of their files.
+        folder: The folder, which is not in the file.
+    """
 
     settings: dict[str, Any]
     complete: bool
     extra: dict[str, Any]
     shards: dict[str, ShardRecord]
-
-
-@dataclass
-class Manifest:
-    """The inputs of a folder of shards, and its finished shards.
-
-    Attributes:
-        folder: The folder; the manifest is its `manifest.json`.
-        identity: What determines the content, as JSON values.
-        shards: The finished shards by the names of their files.
-        extra: Anything else worth keeping, such as the report of the reader.
-        complete: Whether all shards are there.
-    """
-
-    folder: Path
-    identity: dict[str, Any]
-    shards: dict[str, ShardRecord]
-    extra: dict[str, Any]
-    complete: bool = False
+    folder: Path = Path()
 
     @classmethod
     def open(cls, folder: Path, identity: Mapping[str, Any], *, restart: bool = False) -> Manifest:
@@ -122,46 +113,25 @@ class Manifest:
         path = folder / "manifest.json"
         if not path.exists():
             folder.mkdir(parents=True, exist_ok=True)
-            return cls(folder, wanted, {}, {})
+            return cls(wanted, False, {}, {}, folder)
         try:
-            file = from_json(_ManifestFile, read_json(path, "a manifest of this program"), path)
+            manifest = replace(from_json(cls, read_json(path, "a manifest of this program"), path), folder=folder)
         except InputError as error:
             raise InputError(f"{error}; delete {folder} to start again") from None
-        manifest = cls(folder, file.settings, file.shards, file.extra, file.complete)
         if restart and not manifest.complete:
-            return cls(folder, wanted, {}, {})
-        if differences := describe_differences(manifest.identity, wanted):
+            return cls(wanted, False, {}, {}, folder)
+        if differences := describe_differences(manifest.settings, wanted):
             raise InputError(
                 f"{folder} was made with other settings: {differences}; "
                 "use the former settings, or another output folder, or delete it"
             )
         return manifest
 
-    @classmethod
-    def of_input(cls, folder: Path, identity: Mapping[str, Any]) -> Manifest:
-        """Open the manifest of a job's input: complete, or empty if the input must still be cut into shards.
-
-        Cutting is quick, so an interrupted cut starts again, also with other settings: a corrected file or a changed
-        column is not rejected.
-        """
-        manifest = cls.open(folder, identity, restart=True)
-        if manifest.complete:
-            manifest.forget_damaged()
-        if not manifest.complete:
-            sweep(folder)
-            manifest.shards.clear()
-            manifest.save()
-        return manifest
-
     def save(self) -> None:
         """Write the manifest atomically."""
-        content = {
-            "settings": self.identity,
-            "complete": self.complete,
-            "extra": self.extra,
-            # Not `asdict`, whose copies would cost more than the writing where shards are many.
-            "shards": {name: vars(shard) for name, shard in sorted(self.shards.items())},
-        }
+        content = {name: value for name, value in vars(self).items() if name != "folder"}
+        # Not `asdict`, whose copies would cost more than the writing where shards are many.
+        content["shards"] = {name: vars(shard) for name, shard in sorted(self.shards.items())}
         write_bytes(self.folder / "manifest.json", (json.dumps(content, indent=1) + "\n").encode())
 
     @property
@@ -172,10 +142,9 @@ class Manifest:
     @property
     def dropped(self) -> dict[str, int]:
         """Rows dropped in all finished shards, by reason."""
-        total: dict[str, int] = {}
+        total = Counter[str]()
         for shard in self.shards.values():
-            for reason, count in shard.dropped.items():
-                total[reason] = total.get(reason, 0) + count
+            total.update(shard.dropped)
         return dict(sorted(total.items()))
 
     @property
@@ -216,7 +185,10 @@ def cut_into_shards(
     unit: str = "pairs",
     extra: Callable[[], dict[str, Any]] = dict,
 ) -> Manifest:
-    """Cut rows into shards, or find them cut; an interrupted cut, which is quick, starts again.
+    """Cut rows into shards, or find them cut.
+
+    Cutting is quick, so an interrupted cut starts again, also with other settings: a corrected file or a changed
+    column is not rejected.
 
     Args:
         tables: The rows, with the same columns everywhere; read only if they are not cut yet.
@@ -229,9 +201,14 @@ def cut_into_shards(
     Returns:
         The manifest; it has no shards if there are no rows.
     """
-    manifest = Manifest.of_input(folder, {**identity, "rows_per_shard": rows})
+    manifest = Manifest.open(folder, {**identity, "rows_per_shard": rows}, restart=True)
+    if manifest.complete:
+        manifest.forget_damaged()
     if manifest.complete:
         return manifest
+    sweep(folder)
+    manifest.shards.clear()
+    manifest.save()
     with Progress("read", unit=unit) as progress:
         batches = (
             batch
@@ -261,9 +238,3 @@ def run_shard(stage: Stage, task: Task, report: Report) -> ShardRecord:
     report(0)
     table, dropped = _loaded[key](pq.read_table(task.source), report)
     return write_shard(table, task.target, dropped)
-
-
-def sweep(folder: Path) -> None:
-    """Remove temporary files that a killed command left in a folder."""
-    for path in folder.glob(".*.tmp"):
-        path.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,8 +20,8 @@ from paranmt_hf.corpus.meaning.columns import DEFINITION, MISMATCHES, MismatchRe
 from paranmt_hf.corpus.schema import ADDED, COLUMNS
 from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.records import describe_differences
 
@@ -102,19 +102,6 @@ class PivotStage:
         return work
 
 
-class Scorer(Protocol):
-    """The settings of a scorer."""
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """Everything that determines the scores, as JSON values."""
-        ...
-
-    def load(self) -> Encoder:
-        """Load the encoder."""
-        ...
-
-
 @dataclass(frozen=True)
 class ScoreStage:
     """Shards of pairs become shards with every column of the schema.
@@ -124,7 +111,7 @@ class ScoreStage:
         language: Language of the pairs, an ISO 639-1 code, which determines the word tokens.
     """
 
-    config: Scorer | None
+    config: NamedEncoder | None
     label: str = "score"
     unit: str = "pairs"
     language: str = ENGLISH
@@ -140,7 +127,7 @@ class ScoreStage:
         encoder = self.config.load() if self.config else None
         tokenizer = word_tokenizer_for(self.language)
         # An encoder of this package has its own definition of a word, which is that of English.
-        shared = self.language == ENGLISH or bool(getattr(self.config, "vectors", None))
+        shared = self.language == ENGLISH or bool(self.config and self.config.vectors)
 
         def scored(window: pa.Table) -> tuple[pa.Table, dict[str, int]]:
             columns = score_pairs(*sides_of(window), encoder, tokenizer, shared=shared)

@@ -217,19 +217,16 @@ def _write(
 
 
 def _write_pairs(done: Manifest, folder: Path, counts: dict[str, int], counter: TemplateCounter) -> list[Path]:
-    shards, rows = done.paths(), 0
+    shards = done.paths()
     each = max(1, FILE_PAIRS // max(shard.rows for shard in done.shards.values()))
     groups = [shards[start : start + each] for start in range(0, len(shards), each)]
     files = [folder / f"pairs-{index:05d}-of-{len(groups):05d}.parquet" for index in range(len(groups))]
     with Progress("write", done.rows, unit="pairs") as progress:
         for path, group in zip(files, groups, strict=True):
             with pq.ParquetWriter(path, pq.read_schema(group[0]), compression="zstd") as writer:
-                for shard in group:
-                    table = pq.read_table(shard)
+                for table in progress.over(map(pq.read_table, group)):
                     writer.write_table(table)
                     _count(table, counts, counter)
-                    rows += table.num_rows
-                    progress.advance_to(rows)
     return files
 
 

@@ -7,7 +7,6 @@ import math
 import re
 
 import torch
-from transformers import AutoConfig, AutoTokenizer
 
 from paranmt_hf.corpus.translation.batching import BatchTranslator
 from paranmt_hf.corpus.translation.beam import (
@@ -21,8 +20,8 @@ from paranmt_hf.corpus.translation.beam import (
 )
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, default_batch_tokens, resolve_device
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.pretrained import UNREADABLE, check_tokens, quiet, read_encoder_decoder
-from paranmt_hf.hub.repository import locate, readable
+from paranmt_hf.hub.pretrained import check_tokens, quiet, read_configuration, read_encoder_decoder
+from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.wording import brief
 
 logger = logging.getLogger(__name__)
@@ -47,19 +46,7 @@ class Checkpoint:
 
     def __init__(self, config: TranslatorConfig) -> None:
         self.files = locate(config.name, config.revision, kind="translator")
-        try:
-            with quiet(), readable(self.files) as folder:
-                self.config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-                self.tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-        except UNREADABLE as error:
-            reason = " ".join(str(error).split())[:200]
-            raise InputError(
-                f"{str(self.files.folder)!r} has no readable configuration and tokenizer: {reason}"
-            ) from error
-        if not getattr(self.config, "is_encoder_decoder", False):
-            raise InputError(f"{config.name!r} is a {self.config.model_type} model, not an encoder-decoder")
-        # "</s>" in a sentence is text.
-        self.tokenizer.split_special_tokens = True
+        self.config, self.tokenizer = read_configuration(self.files, "expected a translation model")
         self.end = self._token("eos_token_id")
         self.pad = self._token("pad_token_id")
         self._prefix = ""

@@ -19,7 +19,7 @@ from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.composition import Composition
-    from paranmt_hf.encoders.export.formats import Format
+    from paranmt_hf.encoders.export.formats import Encode, Format
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 # What every export is checked on, in addition to the embedded sample.

@@ -35,7 +35,7 @@ def test_every_row_once_in_order(tmp_path):
     assert rows == [{"id": n, "text": f"ROW {n}"} for n in range(20) if n % 7 != 6]
     assert manifest.rows == 18
     assert manifest.dropped == {"unwanted": 2}
-    assert Manifest.open(tmp_path / "output", manifest.identity).complete
+    assert Manifest.open(tmp_path / "output", manifest.settings).complete
 
 
 def test_a_job_in_this_process_leaves_its_threads_as_they_were(tmp_path, monkeypatch):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from unittest import mock
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -150,7 +153,9 @@ def serving(answer, **options):
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
-        yield server
+        # Every client reads the certificates of all authorities.
+        with mock.patch("ssl.create_default_context", cache(ssl.create_default_context)):
+            yield server
     finally:
         server.shutdown()
         server.server_close()

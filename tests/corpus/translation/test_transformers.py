@@ -237,7 +237,7 @@ class TestRefusals:
         [
             ("spoil_weights", "cannot be read as a translation model"),
             ("pickle_weights", "pytorch_model.bin.*save_pretrained"),
-            ("drop_weights", "lacks 1 weights of the model, such as 'model.decoder.layers.1.fc1.weight'"),
+            ("drop_weights", "lacks 1 weight of the model, such as 'model.decoder.layers.1.fc1.weight'"),
             ("break_weights", "not finite, such as 'model.decoder.layers.1.fc1.weight'"),
             ("name_no_token", "'decoder_start_token_id' must be a token"),
             ("change_shape", "cannot be read as a translation model"),

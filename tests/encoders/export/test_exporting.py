@@ -270,7 +270,6 @@ class TestOut:
 @pytest.mark.parametrize("format", ["static", pytest.param("onnx", marks=needs_onnx)])
 def test_the_same_command_finds_what_it_made(sources, tmp_path, format):
     made = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
-    assert re.search(r"[\d,]+ sentences per second here; paranmt_hf.load: [\d,]+", made.summary())
     before = bytes_of(tmp_path / "out")
     again = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
     assert bytes_of(tmp_path / "out") == before and made.fresh and not again.fresh and again.record == made.record

@@ -308,8 +308,8 @@ def test_presets_are_table_5():
     [
         (LINES, {"min_count": 5}, "no word occurs 5 times in the 4 sentences, the most frequent one 4 times"),
         (LINES, {"min_target_count": 5}, "no word can be a target: 'b', the most frequent one, occurs 4 times"),
-        (["a b c"], {"min_count": 1}, "of 1 sentences 1 have two words"),
-        (["a", "a", "b", "b"], {}, "of 4 sentences 0 have two words"),
+        (["a b c"], {"min_count": 1}, "of 1 sentence only 1 with two words"),
+        (["a", "a", "b", "b"], {}, "of 4 sentences only 0 with two words"),
     ],
 )
 def test_too_little_text(tmp_path, lines, settings, message):

@@ -241,7 +241,7 @@ def test_bad_input(made, folder, capsys):
     fails(capsys, [*data, *task, "--way", "fixed"], "--way fixed needs an encoder to start from")
     fails(capsys, [*data, *task, *word, "--encoder", "dimension=5"], "word is a model 'word' with its own vocabulary")
     fails(capsys, [*data, *task, "--init-from", "nowhere"], "no model 'nowhere': expected a folder that exists")
-    fails(capsys, [*data, *task, "--encoder", "vectors=none.txt"], "none.txt: no such file")
+    fails(capsys, [*data, *task, "--encoder", "vectors=none.txt"], "none.txt: there is no such file")
     (folder / "foreign.txt").write_text("слово 1 2\n", encoding="utf8")
     fails(capsys, [*data, *task, "--encoder", "vectors=foreign.txt"], "knows none of the", "words of their language")
     save(encoder_of((["слово", "дело"], ["и"]), dimension=4), folder / "foreign")
