@@ -125,6 +125,10 @@ def test_the_table_of_sent2vec(data):
         assert cells[name] == "{:.1f} / {:.1f}".format(*figures)
     means = [sum(each) / 3 for each in zip(news, words, sick, strict=True)]
     assert cells["Mean of 3"] == "{:.1f} / {:.1f}".format(*means)
+    # Of the first version, over the sets of 2014 alone.
+    average = [sum(each) / 2 for each in zip(news, words, strict=True)]
+    assert cells["Average of STS14, 2 of 6 sets (version 1)"] == "{:.1f} / {:.1f}".format(*average)
+    assert list(cells).index("Average of STS14, 2 of 6 sets (version 1)") == 7
     assert cells["Forum"] == cells["Images"] == "missing"
     assert cells["SICK train"] == cells["SICK test"] == "100.0 / 100.0"
     assert text.endswith("Missing in the data: STS14 deft-forum, STS14 tweet-news, STS14 images, STS14 headlines.")

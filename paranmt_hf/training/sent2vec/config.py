@@ -59,7 +59,9 @@ class Sent2VecConfig:
         min_ngram_count: Buckets that occur less often get no vector (not in the paper).
         context: What a target is predicted from: the average of the rest of its sentence (equations 2 and 3; `paper`);
             of these and a trained row in the place of the target (`placeholder`); or, as the authors' program does, of
-            the n-grams over that place too (`program`).
+            the n-grams over that place too (`program`). With `cbow` of words alone, of the words around it: the CBOW
+            that the paper compares with (section 2.3).
+        window: CBOW: the number of words on either side of a target is drawn from 1 to this.
         cut: How text is cut: lower-cased words as WORD reads them, or at blanks alone, for text that is tokenised.
         seed: Seed of the initial weights, targets, negatives and dropped n-grams.
         threads: Number of threads that train at once without locks; with more than one, equal runs differ a little.
@@ -79,7 +81,8 @@ class Sent2VecConfig:
     dropped_ngrams: Annotated[int | None, Range(at_least=0), NGRAMS] = None
     buckets: Annotated[int, Range(at_least=0, at_most=MOST_BUCKETS), NGRAMS] = 2_000_000
     min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), NGRAMS] = 1
-    context: Literal["paper", "placeholder", "program"] = "paper"
+    context: Literal["paper", "placeholder", "program", "cbow"] = "paper"
+    window: Annotated[int, Range(at_least=1, at_most=MOST), STEPS] = 5
     cut: Literal["words", "blanks"] = "words"
     seed: Seed = 1
     threads: Annotated[int, Range(at_least=1, at_most=1024)] = 1
@@ -92,11 +95,24 @@ class Sent2VecConfig:
                 "leave it out, or give 1 for `ngrams`",
                 option="buckets",
             )
+        if self.context == "cbow":
+            self._check_cbow()
+        elif self.window != Sent2VecConfig.window:
+            raise InputError("`window` is for `context` cbow; leave it out, or choose cbow", option="window")
+
+    def _check_cbow(self) -> None:
+        """Reject settings that CBOW has not."""
+        # All words are predicted.
+        for name, usual in (("ngrams", {1}), ("l1", {0.0}), ("min_target_count", {None, 1})):
+            if getattr(self, name) not in usual:
+                raise InputError(f"`context` cbow has no `{name}`; leave it out", option=name)
 
     def resolved(self) -> Sent2VecConfig:
         """Fill in missing settings; without n-grams, their settings become the defaults."""
         values: dict[str, Any] = dict(zip(_NAMES, _TABLE_5[self.preset][self.ngrams > 1], strict=True))
         values = {name: value for name, value in values.items() if getattr(self, name) is None}
+        if self.context == "cbow":
+            values["min_target_count"] = 1
         if self.ngrams == 1:
             usual = Sent2VecConfig()
             values |= {name: getattr(usual, name) for name in OF_NGRAMS} | {"dropped_ngrams": 0}

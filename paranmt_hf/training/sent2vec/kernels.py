@@ -5,6 +5,8 @@ is read or written for each target. What is kept instead is the sum of the conte
 `delta`. While a sentence is trained on, a row with m copies in it has the value `inputs[row] + m * delta`; a gradient
 that did not reach a copy is subtracted from `inputs[row]`. At the end of the sentence the rows get their `m * delta`.
 The result is that of updating every row for every target, to rounding.
+
+The contexts of CBOW differ from target to target, so it updates every row for every target.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ class Tables(NamedTuple):
         row_of_bucket: Row of each bucket [bucket], int32; 0 if none occurs.
         placeholder: Whether the placeholder's row stands for the target in the context.
         placeholder_ngrams: Whether n-grams that hold the placeholder take part.
+        window: CBOW: the largest number of words on either side of a target; 0 for the whole sentence.
     """
 
     inputs: np.ndarray
@@ -41,6 +44,7 @@ class Tables(NamedTuple):
     row_of_bucket: np.ndarray
     placeholder: bool
     placeholder_ngrams: bool
+    window: int = 0
 
 
 class Sampling(NamedTuple):
@@ -350,4 +354,47 @@ def train_sentences(
                 _add(inputs[row], ONE, gradient)
         _settle(own, inputs, copies, delta, shrink)
         _settle(ngrams, inputs, copies, delta, shrink)
+    return loss, targets
+
+
+@compiled(fast=True)
+def train_windows(
+    words: np.ndarray,
+    bounds: np.ndarray,
+    rates: np.ndarray,
+    model: Tables,
+    sampling: Sampling,
+    worker: Worker,
+) -> tuple[float, int]:
+    """Train CBOW on sentences; arguments and result as of `train_sentences`.
+
+    Subsampling takes words out of the sentence before the windows are cut, and a window has as many words on either
+    side as is drawn for its target (Mikolov et al. 2013; arXiv:1703.02507, section 2.3). As in fastText (`update` in
+    its `model.cc`) each row of the window gets the whole gradient of their average.
+    """
+    inputs, random = model.inputs, worker.random
+    hidden, gradient = np.empty(inputs.shape[1], np.float32), np.empty(inputs.shape[1], np.float32)
+    kept = np.empty(np.diff(bounds).max() if len(bounds) > 1 else 0, words.dtype)
+    loss, targets = 0.0, 0
+    for sentence in range(len(bounds) - 1):
+        length = 0
+        for word in words[bounds[sentence] : bounds[sentence + 1]]:
+            if _next_uniform(random) < sampling.keep[word]:
+                kept[length] = word
+                length += 1
+        for at in range(length):
+            reach = 1 + int(_next_uniform(random) * model.window)
+            first, last = max(0, at - reach), min(length, at + reach + 1)
+            if last - first == 1:
+                continue
+            hidden[:] = 0
+            for place in range(first, last):
+                if place != at:
+                    _add(hidden, ONE, inputs[kept[place]])
+            _scale(hidden, ONE / np.float32(last - first - 1))
+            loss += _predict(kept[at], hidden, gradient, model.outputs, sampling, worker.cursor, rates[sentence])
+            targets += 1
+            for place in range(first, last):
+                if place != at:
+                    _add(inputs[kept[place]], ONE, gradient)
     return loss, targets

@@ -15,7 +15,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.sent2vec.config import CHECKPOINT, Sent2VecConfig, Sent2VecHistory
 from paranmt_hf.training.sent2vec.corpus import BLOCK, Block, TextOnDisk
-from paranmt_hf.training.sent2vec.kernels import Sampling, Tables, Worker, train_sentences
+from paranmt_hf.training.sent2vec.kernels import Sampling, Tables, Worker, train_sentences, train_windows
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, from_json
@@ -148,7 +148,8 @@ class Loop:
         row_of = np.zeros(self.config.buckets if self.config.ngrams > 1 else 1, np.int32)
         row_of[hashes] = np.arange(first, first + len(hashes))
         context = self.config.context
-        return Tables(self.inputs, self.outputs, self.config.ngrams, row_of, context != "paper", context == "program")
+        placeholder, window = context in ("placeholder", "program"), self.config.window if context == "cbow" else 0
+        return Tables(self.inputs, self.outputs, self.config.ngrams, row_of, placeholder, context == "program", window)
 
     def _train(self, block: Block, model: Tables, pool: ThreadPoolExecutor, total: int) -> float:
         """Train on a block; returns the mean loss of its targets."""
@@ -158,10 +159,9 @@ class Loop:
         # Each thread gets about as many words.
         cuts = np.searchsorted(bounds, np.arange(1, config.threads) * bounds[-1] // config.threads)
         cuts = np.concatenate([[0], cuts, [len(bounds) - 1]])
+        train = train_windows if model.window else train_sentences
         parts = [
-            pool.submit(
-                train_sentences, block.words, bounds[low : high + 1], rates[low:high], model, self._sampling, worker
-            )
+            pool.submit(train, block.words, bounds[low : high + 1], rates[low:high], model, self._sampling, worker)
             for low, high, worker in zip(cuts[:-1], cuts[1:], self._workers, strict=True)
         ]
         results = [part.result() for part in parts]

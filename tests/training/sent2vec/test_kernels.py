@@ -146,6 +146,69 @@ def test_kernel_is_the_plain_update(order, context, dropped, l1):
         assert bool((model.outputs == 0).any()) == (l1 > 0)
 
 
+def plain_windows(words, bounds, rates, model, sampling, worker):
+    """CBOW as word2vec and fastText have it: subsampled words are gone, each window is as wide as is drawn."""
+    draws, cursor = Draws(int(worker.random[0])), int(worker.cursor[0])
+    inputs, outputs = model.inputs.astype(np.float64), model.outputs.astype(np.float64)
+    loss = targets = 0
+    for first, last, rate in zip(bounds[:-1], bounds[1:], rates, strict=True):
+        own = [word for word in words[first:last].tolist() if draws.uniform() < sampling.keep[word]]
+        for at, target in enumerate(own):
+            reach = 1 + int(draws.uniform() * model.window)
+            context = own[max(0, at - reach) : at] + own[at + 1 : at + reach + 1]
+            if not context:
+                continue
+            hidden = inputs[context].mean(axis=0)
+            gradient = np.zeros_like(hidden)
+            for index in range(sampling.negatives + 1):
+                word = target
+                while index and word == target:
+                    word = int(sampling.table[cursor])
+                    cursor = (cursor + 1) % len(sampling.table)
+                score = hidden @ outputs[word]
+                loss += np.log1p(np.exp(score if index else -score))
+                alpha = rate * ((not index) - 1 / (1 + np.exp(-score)))
+                gradient += alpha * outputs[word]
+                outputs[word] = outputs[word] + alpha * hidden
+            targets += 1
+            for found in context:
+                inputs[found] += gradient
+    return inputs, outputs, loss, targets, draws.state, cursor
+
+
+@pytest.mark.parametrize("window", [1, 2, 20])
+def test_cbow_is_the_plain_update(window):
+    for seed in range(3):
+        words, bounds, rates, model, sampling, worker = random_case(seed, 1, "paper", 0)
+        model = model._replace(window=window)
+        before = model.inputs.copy()
+        # Whole gradients grow faster, and rounding with them.
+        inputs, outputs, loss, targets, *state = plain_windows(words, bounds, rates / 10, model, sampling, worker)
+        found, count = kernels.train_windows(words, bounds, rates / 10, model, sampling, worker)
+        assert count == targets > 50
+        assert found == pytest.approx(loss, rel=1e-4)
+        np.testing.assert_allclose(model.inputs, inputs, atol=2e-4)
+        np.testing.assert_allclose(model.outputs, outputs, atol=2e-4)
+        assert np.abs(model.inputs - before).max() > 0.1
+        assert [int(worker.random[0]), int(worker.cursor[0])] == state
+
+
+@pytest.mark.parametrize(
+    ("settings", "option"),
+    [
+        ({"context": "cbow", "ngrams": 2}, "ngrams"),
+        ({"context": "cbow", "l1": 0.1}, "l1"),
+        ({"context": "cbow", "min_target_count": 5}, "min_target_count"),
+        ({"window": 7}, "window"),
+    ],
+)
+def test_settings_that_cbow_has_not_or_alone_has(settings, option):
+    with pytest.raises(InputError) as error:
+        Sent2VecConfig(**settings)
+    assert error.value.option == option
+    assert Sent2VecConfig(context="cbow", window=7).resolved().min_target_count == 1
+
+
 def test_the_most_negatives_have_a_loss():
     """Of 1,001 scores of zero it is 1001 log 2."""
     words, bounds, _, model, sampling, worker = random_case(1, 1, "program", 0)

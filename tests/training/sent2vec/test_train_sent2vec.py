@@ -3,7 +3,7 @@
 import gzip
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -88,14 +88,15 @@ def test_ngrams_are_averaged_with_their_words(pairs_of_words, lines):
     assert pairs_of_words.record.ngrams == len(module.hashes) > 100
 
 
-def test_words_of_one_context_become_alike(tmp_path):
+@pytest.mark.parametrize(("context", "rate"), [("paper", 0.2), ("cbow", 0.05)])
+def test_words_of_one_context_become_alike(tmp_path, context, rate):
     # Each concept has two words, which never meet but share their neighbours.
     generator = np.random.default_rng(1)
     rows = generator.integers(0, 2, size=(4000, 4)) + 2 * generator.permuted(np.tile(range(4), (4000, 1)), axis=1)
     topics = generator.integers(0, 5, size=4000)
     lines = [" ".join(f"w{topic}x{word}" for word in line) for topic, line in zip(topics, rows.tolist(), strict=True)]
     (tmp_path / "text.txt").write_text("\n".join(lines))
-    settings = config(dimension=16, epochs=8, negatives=5)
+    settings = config(dimension=16, epochs=8, negatives=5, context=context, learning_rate=rate)
     trained = train_sent2vec(tmp_path / "text.txt", tmp_path / "out", config=settings)
     vectors = trained.load().encode([f"w{topic}x{word}" for topic in range(5) for word in range(8)])
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -107,6 +108,17 @@ def test_words_of_one_context_become_alike(tmp_path):
     losses = [loss for _, loss in trained.record.course.losses]
     # Six logistic losses of scores of zero are 6 log 2 = 4.16.
     assert losses[-1] < losses[0] < 4.16
+
+
+def test_cbow_is_a_model_of_words(tmp_path, text):
+    settings = config(context="cbow", window=1)
+    train_sent2vec(text, tmp_path / "out", config=settings)
+    assert type(SentenceTransformer(str(tmp_path / "out"), device="cpu")[0]).__name__ == "StaticEmbedding"
+    assert "--context cbow" in (tmp_path / "out" / "README.md").read_text()
+    train_sent2vec(text, tmp_path / "wide", config=replace(settings, window=5))
+    train_sent2vec(text, tmp_path / "paper", config=config())
+    found = [weights(tmp_path / name)["embedding.weight"] for name in ("out", "wide", "paper")]
+    assert all(np.abs(found[0] - other).max() > 0.01 for other in found[1:])
 
 
 def test_equal_runs_give_equal_bytes(tmp_path, text, pairs_of_words):
