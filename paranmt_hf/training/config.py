@@ -31,6 +31,8 @@ class TrainConfig:
         decay: Lower the rate linearly to zero (not in the papers).
         clip: Largest norm of a step's gradient over all weights; arXiv:1511.08198 clips at 1; no limit if not given.
         freeze_words: Leave word embeddings as they are, and train the other weights (arXiv:1511.08198, section 4.2).
+        word_factors: Train one factor for each word, by which its vector is multiplied, and nothing else; model word
+            (arXiv:1511.08198, footnote 24).
         lambda_w: Weight of the squared distance of embeddings from the initial ones (arXiv:1511.08198, equation 1).
         lambda_c: Weight of the squared norm of compositional parameters (arXiv:1511.08198, equation 1), of an
             identity-RNN of their squared distance from the initial ones (section 3).
@@ -75,6 +77,7 @@ class TrainConfig:
     decay: Annotated[bool, OPTIMIZATION, Advanced] = False
     clip: Annotated[float | None, Range(above=0), OPTIMIZATION, Advanced] = None
     freeze_words: Annotated[bool, OPTIMIZATION, Advanced] = False
+    word_factors: Annotated[bool, OPTIMIZATION, Advanced] = False
     lambda_w: Annotated[Strength, OPTIMIZATION, Advanced] = 0.0
     lambda_c: Annotated[Strength, OPTIMIZATION, Advanced] = 0.0
     scrambling: Annotated[Share, Advanced] = 0.3
@@ -110,6 +113,13 @@ class TrainConfig:
         if self.weigh_similar and self.teacher_loss == "listwise":
             raise InputError("`weigh_similar` is for `teacher_loss` squares", option="weigh_similar")
 
+        if self.word_factors and (self.freeze_words or self.lambda_w or self.lambda_c):
+            raise InputError(
+                "`word_factors` trains neither vectors nor other weights; leave out `freeze_words`, `lambda_w` and "
+                "`lambda_c`",
+                option="word_factors",
+            )
+
     @property
     def margin_weight(self) -> float:
         """Share of the margin loss."""
@@ -122,5 +132,6 @@ class TrainConfig:
 
     @property
     def needs_trainer(self) -> bool:
-        """Whether averaging models too run through the trainer, on a GPU, for what the engine there does not do."""
-        return self.device == "cuda" and (self.precision != "float32" or self.report_to is not None)
+        """Whether averaging models too run through the trainer, for what their engines do not do."""
+        on_gpu = self.device == "cuda" and (self.precision != "float32" or self.report_to is not None)
+        return on_gpu or self.word_factors

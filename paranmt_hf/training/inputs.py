@@ -155,6 +155,8 @@ def _check_given(data: object, text: object, config: TrainConfig, selection: Pai
 def _check_settings(run: TrainingRun) -> None:
     """Reject settings that would be recorded without an effect on the result."""
     config = run.config
+    if config.word_factors and run.encoder.model != "word":
+        raise InputError(f"`word_factors` is for the model word, not for {run.encoder.model}", option="word_factors")
     if config.neighbours and not run.in_engine:
         raise InputError("`neighbours` is for averaging models trained in float32", option="neighbours")
     if config.error_negatives and (not run.in_engine or config.device == "cuda"):

@@ -10,6 +10,7 @@ import logging
 import os
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -302,8 +303,10 @@ def fit_encoder(
     items = DistinctSentences(store) if config.neighbours and not config.margin_weight else store
     if not composition.only_tables or config.needs_trainer:
         from paranmt_hf.training.trainer_run import train_with_trainer
+        from paranmt_hf.training.word_factors import scaled_words
 
-        history = train_with_trainer(model, composition.parts, store, work, config, evaluate, teacher)
+        with scaled_words(model[0]) if config.word_factors else nullcontext():
+            history = train_with_trainer(model, composition.parts, store, work, config, evaluate, teacher)
     elif config.device == "cuda":
         from paranmt_hf.training.device.engine import device_engine
 
