@@ -246,8 +246,12 @@ class Relatedness:
     dev: float
 
 
-def target_distributions(scores: np.ndarray) -> np.ndarray:
-    """Convert each score to a distribution over 1 to 5 with that mean, on at most two neighbouring values.
+def target_distributions(scores: np.ndarray, values: Sequence[int] = range(1, CLASSES + 1)) -> np.ndarray:
+    """Convert each score to a distribution with that mean, on at most two neighbouring values.
+
+    Args:
+        scores: The scores [pair].
+        values: What the classes count as [class], ascending whole numbers.
 
     Returns:
         Distributions [pair, class], float32.
@@ -255,8 +259,7 @@ def target_distributions(scores: np.ndarray) -> np.ndarray:
     >>> target_distributions(np.array([3.6, 5.0])).round(1).tolist()
     [[0.0, 0.0, 0.4000000059604645, 0.6000000238418579, 0.0], [0.0, 0.0, 0.0, 0.0, 1.0]]
     """
-    classes = np.arange(1, CLASSES + 1)
-    return np.maximum(0, 1 - np.abs(scores[:, None] - classes)).astype(np.float32)
+    return np.maximum(0, 1 - np.abs(scores[:, None] - np.array(values))).astype(np.float32)
 
 
 def train_relatedness(

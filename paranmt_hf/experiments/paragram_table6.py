@@ -12,9 +12,9 @@ from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
-from paranmt_hf.evaluation.transfer_data import read_tasks
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.supervised.config import Optimizer, SuperviseConfig, TaskName
+from paranmt_hf.training.supervised.data import read_task
 from paranmt_hf.training.supervised.supervise import Supervised, supervise
 from paranmt_hf.training.train import Trained, train
 from paranmt_hf.util.run import result_folder
@@ -50,7 +50,8 @@ def paragram_table6(
         lambdas: Values of `lambda_s`.
     """
     # Before anything is trained.
-    read_tasks(data, tasks)
+    for task in tasks:
+        read_task(data, task)
     given = values_for([EncoderConfig, TrainConfig, PairSelection], training, "training", without=["model"])
     encoder, config, selection = EncoderConfig(**given[0]), TrainConfig(**given[1]), PairSelection(**given[2])
     folder = result_folder(out)

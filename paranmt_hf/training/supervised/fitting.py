@@ -80,9 +80,12 @@ class TrainedEncoder(VectorSource):
         model: The encoder; `put_back` makes it whole again.
         parts: Its encoders.
         bags: All sentences as rows, for each reader.
+        freeze_words: Whether word embeddings are not trained.
     """
 
-    def __init__(self, model: SentenceEncoder, parts: Sequence[Part], bags: Mapping[str, Bags]) -> None:
+    def __init__(
+        self, model: SentenceEncoder, parts: Sequence[Part], bags: Mapping[str, Bags], *, freeze_words: bool = False
+    ) -> None:
         self._model, self._parts = model, parts
         # Row 0 keeps its place: it is for unknown units, and sequences are padded with it.
         self._used = {name: np.union1d([0], own.rows) for name, own in bags.items()}
@@ -93,9 +96,14 @@ class TrainedEncoder(VectorSource):
         lengths = [np.diff(own.offsets) for own in bags.values()]
         self._lengths = np.max(lengths, axis=0)
         self._whole = [(part, part.table.weight.data) for part in parts]
-        self.tables = [nn.Parameter(weight[torch.from_numpy(self._used[part.reader])]) for part, weight in self._whole]
-        for (part, weight), table in zip(self._whole, self.tables, strict=True):
+        self.tables = []
+        for part, weight in self._whole:
+            table = nn.Parameter(weight[torch.from_numpy(self._used[part.reader])])
             part.table.weight = table
+            if freeze_words and part.family.units == "word":
+                table.requires_grad_(False)
+                continue
+            self.tables.append(table)
             if not bool(weight[0].any()):
                 leave_first_row(table)
         self.dense = [part.weights for part in parts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -18,13 +18,14 @@ from paranmt_hf.encoders.sequences import unpacked_sequences
 from paranmt_hf.encoders.units import UnitCounter, lookup
 from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.transfer_data import JUDGEMENTS, TaskPart, TransferTask, read_tasks
+from paranmt_hf.evaluation.transfer_data import TaskPart, TransferTask
 from paranmt_hf.evaluation.transfer_heads import target_distributions
 from paranmt_hf.hub.repository import plain_name
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
 from paranmt_hf.training.prepare import build_for
 from paranmt_hf.training.supervised.config import CHECKPOINT, SuperviseConfig, SupervisedRecord, SupervisedSettings
+from paranmt_hf.training.supervised.data import CLASSES, VALUES, read_task
 from paranmt_hf.training.supervised.fitting import (
     FixedVectors,
     Items,
@@ -36,15 +37,6 @@ from paranmt_hf.training.supervised.fitting import (
 from paranmt_hf.training.supervised.model import KIND, HeadConfig, SupervisedModel, new_head
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
-
-CLASSES: Mapping[str, Sequence[str]] = {
-    "SICK-R": ("1", "2", "3", "4", "5"),
-    "SICK-E": JUDGEMENTS,
-    "SST2": ("negative", "positive"),
-    "SST5": ("very negative", "negative", "neutral", "positive", "very positive"),
-}
-# What the classes of the similarity task count as; its score is their expectation.
-VALUES: Mapping[str, Sequence[float]] = {"SICK-R": (1, 2, 3, 4, 5)}
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,7 @@ class TaskSetup:
 def resolve_task(data: str | Path, config: SuperviseConfig, encoder: EncoderConfig) -> TaskSetup:
     """Read the items of a task, and find the initial encoder."""
     config = config.resolved(start=encoder.init_from is not None)
-    (task,), _ = read_tasks(data, [config.task])
+    task = read_task(data, config.task)
     _check_labels(task)
     encoder, start, vectors = resolve_encoder(encoder)
     return TaskSetup(config, task, encoder, start, vectors)
@@ -103,15 +95,15 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
     texts = list(dict.fromkeys(text for part in task.parts.values() for side in part.sides for text in side))
     row_of = {text: row for row, text in enumerate(texts)}
     items = {name: _items(task.name, part, row_of) for name, part in task.parts.items()}
-    encoder = setup.start or _new_encoder(setup)
+    encoder = setup.start or new_encoder(setup)
     bags = _cut(encoder, texts)
     unknown = _unknown_share(bags, items["train"], setup)
-    head = new_head(_head_config(config, encoder), config.seed)
+    head = new_head(_head_config(config, encoder, len(task.parts["train"].sides)), config.seed)
     source: VectorSource
     if config.way == "fixed":
         source = FixedVectors(_encode(encoder, texts, task.name))
     else:
-        source = TrainedEncoder(encoder, take_apart(list(encoder)).parts, bags)
+        source = TrainedEncoder(encoder, take_apart(list(encoder)).parts, bags, freeze_words=config.freeze_words)
     trained = sum(weights.numel() for weights in chain(source.tables, *source.dense, head.parameters()))
 
     try:
@@ -156,13 +148,13 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
 def _items(task: str, part: TaskPart, row_of: Mapping[str, int]) -> Items:
     sentences = np.array([[row_of[text] for text in side] for side in part.sides], np.int64)
     if task in VALUES:
-        targets = target_distributions(part.labels)
+        targets = target_distributions(part.labels, VALUES[task])
     else:
         targets = np.eye(len(CLASSES[task]), dtype=np.float32)[part.labels]
     return Items(sentences, torch.from_numpy(targets))
 
 
-def _new_encoder(setup: TaskSetup) -> SentenceEncoder:
+def new_encoder(setup: TaskSetup) -> SentenceEncoder:
     """Build an encoder with the vocabulary of the training items, and of the word vectors if there are any."""
     counter = UnitCounter(setup.encoder.kinds)
     for side in setup.task.parts["train"].sides:
@@ -190,13 +182,13 @@ def _unknown_share(bags: Mapping[str, Bags], train: Items, setup: TaskSetup) -> 
     return 1 - known / units
 
 
-def _head_config(config: SuperviseConfig, encoder: SentenceEncoder) -> HeadConfig:
+def _head_config(config: SuperviseConfig, encoder: SentenceEncoder, sides: int) -> HeadConfig:
     assert config.hidden is not None
     return HeadConfig(
         task=config.task,
         classes=list(CLASSES[config.task]),
         values=list(map(float, VALUES[config.task])) if config.task in VALUES else None,
-        sides=2 if config.task.startswith("SICK") else 1,
+        sides=sides,
         dimension=encoder.get_embedding_dimension() or 0,
         projection=config.projection,
         hidden=config.hidden,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -16,24 +16,24 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import perhaps_path
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import Advanced, Count, PythonOnly, Range, Seed, check, read_value
+from paranmt_hf.util.settings import Count, PythonOnly, Range, Seed, check, read_value
 from paranmt_hf.util.wording import brief, perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 
-PAPER_GRIDS = ASSETS / "grids"
+# The settings that a search varies: those of `paranmt train`, or of `paranmt supervise`.
+Kinds = tuple[type, type]
+TRAIN: Kinds = (EncoderConfig, TrainConfig)
+SUPERVISE: Kinds = (EncoderConfig, SuperviseConfig)
+PAPER_GRIDS: Mapping[Kinds, Path] = {TRAIN: ASSETS / "grids", SUPERVISE: ASSETS / "grids" / "supervised"}
+Config = TypeVar("Config", TrainConfig, SuperviseConfig)
 EXAMPLE = "a setting and its values, such as lambda-w=0,1e-5,1e-4"
 # Settings that the search decides itself, those about its course, and those that name files or the machine.
 NOT_SEARCHED = set(
-    "epochs patience evaluations vectors init_from teacher second_teacher device report_to mine_over error_negatives "
-    "teacher_cache mining_precision".split()
+    "task epochs patience evaluations vectors init_from teacher second_teacher device report_to mine_over "
+    "error_negatives teacher_cache mining_precision".split()
 )
-KIND_OF: dict[str, type] = {
-    entry.name: kind
-    for kind in (EncoderConfig, TrainConfig)
-    for entry in fields(kind)
-    if entry.name not in NOT_SEARCHED
-}
 # Every combination has a place in the order in which they are tried, which is kept in memory.
 MAX_COMBINATIONS = 1_000_000
 
@@ -43,16 +43,18 @@ class Grid:
     """Values of settings, tried in all combinations.
 
     Attributes:
-        values: The values of each setting of `EncoderConfig` or `TrainConfig`, by name. Names with commas are settings
-            that change together, and each of their values is a list of one for each.
+        values: The values of each setting, by name. Names with commas are settings that change together, and each of
+            their values is a list of one for each.
+        kinds: The classes of the settings.
     """
 
     values: Mapping[str, Sequence[Any]]
+    kinds: Kinds = TRAIN
 
     def __post_init__(self) -> None:
         if not self.values:
             raise InputError(f"there is nothing to search: give {EXAMPLE}", option="grid")
-        checked = dict(_axis(given, values) for given, values in self.values.items())
+        checked = dict(_axis(given, values, self.kinds) for given, values in self.values.items())
         object.__setattr__(self, "values", checked)
         if len(set(self.names)) < len(self.names):
             raise InputError(f"`grid` names a setting twice: {', '.join(self.names)}", option="grid")
@@ -97,24 +99,25 @@ class Grid:
         return index
 
 
-def _axis(given: str, values: Any) -> tuple[str, tuple[Any, ...]]:  # noqa: ANN401 - what a file may hold
+def _axis(given: str, values: Any, kinds: Kinds) -> tuple[str, tuple[Any, ...]]:  # noqa: ANN401 - what a file may hold
     """Check a setting of a grid, or settings that change together, and their values."""
+    kind_of = {entry.name: kind for kind in kinds for entry in fields(kind) if entry.name not in NOT_SEARCHED}
     names = [name.strip().replace("-", "_") for name in str(given).split(",")]
     for name in names:
-        if name not in KIND_OF:
-            typed, known = name.replace("_", "-"), sorted(option.replace("_", "-") for option in KIND_OF)
+        if name not in kind_of:
+            typed, known = name.replace("_", "-"), sorted(option.replace("_", "-") for option in kind_of)
             raise InputError(
                 f"`grid` names {typed!r}, which is not one of {', '.join(known)}{perhaps(typed, known)}", option="grid"
             )
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
         raise InputError(f"{given} of `grid` must be a list of values, was {brief(values)}", option="grid")
     if len(names) == 1:
-        checked = tuple(read_value(KIND_OF[names[0]], names[0], value) for value in values)
+        checked = tuple(read_value(kind_of[names[0]], names[0], value) for value in values)
     else:
         if any(not isinstance(row, list | tuple) or len(row) != len(names) for row in values):
             raise InputError(f"{given} of `grid` must be a list of lists of {len(names)} values", option="grid")
         checked = tuple(
-            tuple(read_value(KIND_OF[name], name, value) for name, value in zip(names, row, strict=True))
+            tuple(read_value(kind_of[name], name, value) for name, value in zip(names, row, strict=True))
             for row in values
         )
     if len(set(checked)) < len(values):
@@ -130,36 +133,37 @@ def written(value: object) -> str:
     return str(value).lower() if isinstance(value, bool | None) else str(value)
 
 
-def apply(
-    combination: Mapping[str, Any], encoder: EncoderConfig, config: TrainConfig
-) -> tuple[EncoderConfig, TrainConfig]:
+def apply(combination: Mapping[str, Any], encoder: EncoderConfig, config: Config) -> tuple[EncoderConfig, Config]:
     """Apply a combination to the settings of a run."""
-    parts: dict[type, dict[str, Any]] = {EncoderConfig: {}, TrainConfig: {}}
-    for name, value in combination.items():
-        parts[KIND_OF[name]][name] = value
-    return replace(encoder, **parts[EncoderConfig]), replace(config, **parts[TrainConfig])
+    of_encoder = {entry.name for entry in fields(EncoderConfig)} & combination.keys()
+    of_config = combination.keys() - of_encoder
+    return (
+        replace(encoder, **{name: combination[name] for name in of_encoder}),
+        replace(config, **{name: combination[name] for name in of_config}),
+    )
 
 
-def paper_grids() -> list[str]:
+def paper_grids(kinds: Kinds = TRAIN) -> list[str]:
     """Names of the grids of the paper."""
-    return sorted(path.stem for path in PAPER_GRIDS.glob("*.yaml"))
+    return sorted(path.stem for path in PAPER_GRIDS[kinds].glob("*.yaml"))
 
 
-def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str]) -> tuple[dict[str, Any], Grid]:
+def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str], kinds: Kinds = TRAIN) -> tuple[dict[str, Any], Grid]:
     """Read a grid; later values of a setting replace earlier ones.
 
     Args:
         given: Settings and their values; or words: names of grids of the paper, YAML files with settings and lists of
             their values, and settings with their values, such as `lambda-w=0,1e-5`.
+        kinds: The classes of the settings.
 
     Returns:
         The settings that the paper fixes for its grids, and the grid.
     """
     if isinstance(given, Mapping):
-        return {}, Grid(given)
+        return {}, Grid(given, kinds)
     fixed: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    named = set()
+    named, papers = set(), paper_grids(kinds)
     for word in given:
         name, equals, listed = word.partition("=")
         if equals and name and all(listed.split(",")):
@@ -167,22 +171,22 @@ def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str]) -> tuple[dict[
                 raise InputError(f"`grid` names {name} twice; put all its values behind one name", option="grid")
             named.add(name)
             found: dict[str, Any] = {name: listed.split(",")}
-        elif word in paper_grids():
-            preset = read_yaml(PAPER_GRIDS / f"{word}.yaml", "a grid of the paper")
+        elif word in papers:
+            preset = read_yaml(PAPER_GRIDS[kinds] / f"{word}.yaml", "a grid of the paper")
             fixed |= preset["settings"]
             found = preset["grid"]
         elif not equals and Path(word).expanduser().exists():
             found = read_yaml(Path(word).expanduser(), "a grid, names of settings and a list of values for each")
         else:
-            expected = f"{EXAMPLE}, a YAML file, or a grid of the paper ({', '.join(paper_grids())})"
-            near = perhaps_path(word, *paper_grids())
+            expected = f"{EXAMPLE}, a YAML file, or a grid of the paper ({', '.join(papers)})"
+            near = perhaps_path(word, *papers)
             raise InputError(f"`grid` {word}: expected {expected}{near}", option="grid")
         own = {key.replace("_", "-"): value for key, value in found.items()}
         replaced = {name for key in own for name in key.split(",")}
         for key in [key for key in values if key not in own and not replaced.isdisjoint(key.split(","))]:
             del values[key]
         values |= own
-    return fixed, Grid(values)
+    return fixed, Grid(values, kinds)
 
 
 @dataclass(frozen=True)
@@ -202,7 +206,7 @@ class TuneConfig:
     trials: Count = 20
     tune_pairs: Annotated[int, Range(at_least=2)] = 100_000
     search_seed: Annotated[Seed, PythonOnly] = 1
-    final_epochs: Annotated[Count, Advanced] = 10
+    final_epochs: Annotated[Count, PythonOnly] = 10
 
     def __post_init__(self) -> None:
         check(self)
@@ -215,8 +219,10 @@ class TuneTrial:
     Attributes:
         number: When, from 1.
         settings: The settings of the grid, by name.
-        spearman: Spearman's rho on the development set, in [-1, 1]; None if training failed.
-        train_margin: Mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over training pairs, in [-4, 4] (section 5).
+        score: Spearman's rho on the development set, of a task its main figure on the development items; None if
+            training failed.
+        train_margin: Mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over training pairs, in [-4, 4] (section
+            5); None for a task.
         development_margin: The same over the pairs of the development set.
         loss: Loss at the end.
         seconds: Time spent on it.
@@ -225,7 +231,7 @@ class TuneTrial:
 
     number: int
     settings: dict[str, Any]
-    spearman: float | None = None
+    score: float | None = None
     train_margin: float | None = None
     development_margin: float | None = None
     loss: float | None = None

@@ -1,42 +1,46 @@
 """Search for settings: combinations of a grid are trained on a sample, and evaluated on scored pairs of phrases.
 
 arXiv:1511.08198, section 4.2: every model is trained for 5 epochs on 100,000 pairs; the settings of the highest
-Spearman's rho on similarities of phrases are then trained on all pairs for 10 epochs.
+Spearman's rho on similarities of phrases are then trained on all pairs for 10 epochs. Section 4.4: of a supervised
+task the settings that are best on its development items.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import TrainingRun, resolve_inputs
 from paranmt_hf.training.record import TrainingRecord
-from paranmt_hf.training.train import Trained, train
-from paranmt_hf.training.tuning.grid import Order, TuneConfig, TuneTrial, apply, read_grid, written
+from paranmt_hf.training.supervised.config import SuperviseConfig, SupervisedRecord, TaskName
+from paranmt_hf.training.supervised.supervise import Supervised
+from paranmt_hf.training.train import Trained
+from paranmt_hf.training.tuning.grid import SUPERVISE, TRAIN, Order, TuneConfig, TuneTrial, read_grid, written
+from paranmt_hf.training.tuning.searches import OPTIONS, PairSearch, TaskSearch
 from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import PythonOnly, is_given, values_for
+from paranmt_hf.util.settings import PythonOnly, is_given
 from paranmt_hf.util.tables import percent, text_table
 from paranmt_hf.util.wording import counted
-from paranmt_hf.util.yaml_files import as_yaml
 
-logger = logging.getLogger(__name__)
-TABLE, OPTIONS = "trials.tsv", "best.yaml"
+TABLE = "trials.tsv"
 # Rows that a terminal shows.
 SHOWN_TRIALS = 20
-# Passes over the pairs of a trial (section 4.2).
-TRIAL_EPOCHS = 5
+NOTES = {
+    "train": "{} x 100 on the development set; train, dev: mean of 2cos(g1,g2) - cos(n1,g1) - cos(n2,g2)",
+    "supervise": "{} x 100 on the development items",
+}
+# Figures of a trial on pairs, and their columns.
+MARGINS = {"train_margin": "train", "development_margin": "dev"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +48,9 @@ class TuneRecord(Record):
     """The content of `tune.json`.
 
     Attributes:
-        pairs: Pairs that each trial learned from.
+        command: The command that trains with the best settings.
+        measure: Name of the trials' score.
+        items: Number of pairs, or of items of a task, that each trial learned from.
         combinations: Size of the grid.
         refused: Number of skipped combinations, whose settings are incompatible.
         refusal: Why the last of these was skipped.
@@ -54,7 +60,9 @@ class TuneRecord(Record):
     FILE: ClassVar[str] = "tune.json"
     KIND: ClassVar[str] = "a search for settings (`paranmt tune`)"
 
-    pairs: int
+    command: Literal["train", "supervise"]
+    measure: str
+    items: int
     combinations: int
     refused: int
     refusal: str | None
@@ -62,34 +70,36 @@ class TuneRecord(Record):
 
     @property
     def best(self) -> TuneTrial:
-        """The trial with the highest Spearman's rho, the first of equals."""
-        done = [trial for trial in self.trials if trial.spearman is not None]
+        """The trial with the highest score, the first of equals."""
+        done = [trial for trial in self.trials if trial.score is not None]
         if not done:
             raise InputError(f"all {len(self.trials)} trials failed; the last one: {self.trials[-1].reason}")
-        return max(done, key=lambda trial: trial.spearman or 0.0)
+        return max(done, key=lambda trial: trial.score or 0.0)
 
     @property
     def ranked(self) -> list[TuneTrial]:
         """The trials, the best first and those that failed last."""
-        return sorted(self.trials, key=lambda trial: (trial.spearman is None, -(trial.spearman or 0.0), trial.number))
-
-
-def _cells(trial: TuneTrial, names: Sequence[str]) -> list[str]:
-    margins = [trial.train_margin, trial.development_margin]
-    return [
-        str(trial.number),
-        *(written(trial.settings[name]) for name in names),
-        "failed" if trial.spearman is None else percent(trial.spearman),
-        *("" if margin is None else f"{margin:.3f}" for margin in margins),
-        "" if trial.loss is None else f"{trial.loss:.4f}",
-    ]
+        return sorted(self.trials, key=lambda trial: (trial.score is None, -(trial.score or 0.0), trial.number))
 
 
 def table_of(record: TuneRecord) -> str:
     """Write the trials as a table, the best first."""
     names = list(record.trials[0].settings)
-    header = ["trial", *(name.replace("_", "-") for name in names), "Spearman", "train", "dev", "loss"]
-    return text_table(header, [_cells(trial, names) for trial in record.ranked[:SHOWN_TRIALS]])
+    # A task has no margins.
+    margins = MARGINS if record.command == "train" else {}
+    header = ["trial", *(name.replace("_", "-") for name in names), record.measure, *margins.values(), "loss"]
+
+    def cells(trial: TuneTrial) -> list[str]:
+        measured = [getattr(trial, name) for name in margins]
+        return [
+            str(trial.number),
+            *(written(trial.settings[name]) for name in names),
+            "failed" if trial.score is None else percent(trial.score),
+            *("" if margin is None else f"{margin:.3f}" for margin in measured),
+            "" if trial.loss is None else f"{trial.loss:.4f}",
+        ]
+
+    return text_table(header, [cells(trial) for trial in record.ranked[:SHOWN_TRIALS]])
 
 
 def as_tsv(record: TuneRecord) -> str:
@@ -106,17 +116,6 @@ def as_tsv(record: TuneRecord) -> str:
     return text.getvalue()
 
 
-def as_options(encoder: EncoderConfig, config: TrainConfig, others: Mapping[str, Any]) -> str:
-    """Write settings, and other options by name, as a file for `paranmt train --config`."""
-    values: dict[str, Any] = {}
-    for settings in (encoder, config):
-        for entry in fields(settings):
-            if entry.name == "model" or is_given(settings, entry.name):
-                values[entry.name] = getattr(settings, entry.name)
-    options = {name.replace("_", "-"): value for name, value in {**others, **values}.items()}
-    return f"# paranmt train --config {OPTIONS} --out FOLDER\n{as_yaml(options)}"
-
-
 @dataclass(frozen=True, repr=False)
 class TuneResult(Result[TuneRecord]):
     """The outcome of a search.
@@ -124,12 +123,12 @@ class TuneResult(Result[TuneRecord]):
     Attributes:
         encoder: The best encoder settings.
         config: The best training settings, with the final number of epochs.
-        final: The encoder that was trained with them, if that was asked for.
+        final: What was trained with them, if that was asked for.
     """
 
     encoder: EncoderConfig = EncoderConfig()
-    config: TrainConfig = TrainConfig()
-    final: Trained | None = None
+    config: TrainConfig | SuperviseConfig = TrainConfig()
+    final: Trained | Supervised | None = None
 
     def summary(self) -> str:
         """The best trials."""
@@ -137,19 +136,20 @@ class TuneResult(Result[TuneRecord]):
         lines = [table_of(record)]
         if len(record.trials) > SHOWN_TRIALS:
             lines.append(f"... and {len(record.trials) - SHOWN_TRIALS} more in {folder}/{TABLE}")
-        lines.append(
-            "Spearman x 100 on the development set; train, dev: mean of 2cos(g1,g2) - cos(n1,g1) - cos(n2,g2)"
-        )
+        lines.append(NOTES[record.command].format(record.measure))
         seconds = sum(trial.seconds for trial in record.trials)
         tried = f"{len(record.trials)} of {counted(record.combinations, 'combination')}"
-        lines.append(f"{tried}, {counted(record.pairs, 'pair')}, {seconds:,.0f} s")
+        unit = "pair" if record.command == "train" else "item"
+        lines.append(f"{tried}, {counted(record.items, unit)}, {seconds:,.0f} s")
         if record.refused:
             lines.append(f"{record.refused:,} more left out, which do not fit together, such as: {record.refusal}")
-        best = f"paranmt train --config {folder}/{OPTIONS} --out FOLDER"
+        best = f"paranmt {record.command} --config {folder}/{OPTIONS} --out FOLDER"
         lines.append(f"the best is trial {record.best.number}: {best}")
-        if self.final is not None:
+        if isinstance(self.final, Trained):
             pairs = self.final.record.history.pairs
             lines.append(f"{shown_path(self.final.folder)}: trained with it on {counted(pairs, 'pair')}")
+        elif self.final is not None:
+            lines.append(self.final.summary())
         return "\n".join(lines)
 
 
@@ -157,8 +157,9 @@ def tune(
     data: str | Path | Sequence[str | Path],
     out: str | Path,
     *,
-    development: str | Path,
+    development: str | Path | None = None,
     grid: Mapping[str, Sequence[Any]] | Sequence[str],
+    task: TaskName | None = None,
     training: Mapping[str, Any] | None = None,
     tuning: TuneConfig | None = None,
     selection: Annotated[PairSelection | None, PythonOnly] = None,
@@ -167,91 +168,79 @@ def tune(
 ) -> TuneResult:
     """Search for the settings of an encoder: train each on a sample, keep the best (arXiv:1511.08198, section 4.2).
 
-    After an interruption the same command continues with the trial that was running.
+    With `task`, search for those of a supervised task (section 4.4). After an interruption the same command continues
+    with the trial that was running.
 
     Args:
-        data: Pairs, as in `paranmt train`.
-        out: Folder of the outcome: `tune.json`, a table, and `best.yaml` for `paranmt train --config`.
+        data: Pairs, as in `paranmt train`; with `task` the folder of the task, as in `paranmt supervise`.
+        out: Folder of the outcome: `tune.json`, a table, and `best.yaml` for `--config` of the command that trains.
         development: Scored pairs of phrases whose similarities decide, by Spearman's rho: a TSV or Parquet file with
-            sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs).
+            sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs). The development items
+            of a `task` decide without it.
         grid: Settings and their values, lambda-w=0,1e-5 batch-size=25,50; YAML files with a setting and a list of its
             values on each line; grids of arXiv:1511.08198 for a kind of encoder: word, projection, dan, rnn, irnn,
-            plstm. Later values of a setting replace earlier ones.
+            plstm; for a task these train from scratch, and regularised, regularised-word and fixed start from an
+            encoder. Later values of a setting replace earlier ones.
+        task: A supervised task, as in `paranmt supervise`.
         training: Other options of `paranmt train`, such as `model=lstm,dimension=100`; by default 5 `epochs`
-            (section 4.2).
+            (section 4.2). With `task` those of `paranmt supervise`, such as `init-from=models/word`.
         tuning: Settings of the search.
         selection: Which pairs there are; trials get a sample of them.
         exclude: Folder with STS sets: leave out pairs with their sentences.
-        final: Folder of an encoder that is trained with the best settings on all pairs.
+        final: Folder of an encoder that is trained with the best settings on all pairs, or of a model for the task.
     """
-    fixed, searched = read_grid(grid)
-    kinds = (EncoderConfig, TrainConfig)
-    given = values_for(kinds, {"epochs": TRIAL_EPOCHS, **fixed, **(training or {})}, "training")
-    encoder, config = EncoderConfig(**given[0]), TrainConfig(**given[1])
-    selection, tuning, out = selection or PairSelection(), tuning or TuneConfig(), result_folder(out, TuneRecord)
-    if final is not None and result_folder(final, TrainingRecord, option="final") == out:
+    tuning, out = tuning or TuneConfig(), result_folder(out, TuneRecord)
+    kind = TrainingRecord if task is None else SupervisedRecord
+    if final is not None and result_folder(final, kind, option="final") == out:
         raise InputError(f"{final} is the folder of the outcome; choose another path", option="final")
-    if config.patience is not None:
-        raise InputError("patience counts evaluations on a development set, and a search makes none; leave it out")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a search runs as one process; start it without accelerate launch or torchrun")
+    fixed, searched = read_grid(grid, TRAIN if task is None else SUPERVISE)
+    search: PairSearch | TaskSearch
+    if task is None:
+        search = PairSearch(data, fixed, training, tuning, selection or PairSelection(), development, exclude)
+    else:
+        search = TaskSearch(data, task, searched, fixed, training)
+        _refuse_options_of_pairs(tuning, {"development": development, "selection": selection, "exclude": exclude})
     order = Order(searched, tuning)
-    sources = [data] if isinstance(data, str | Path) else list(data)
-    whole = resolve_inputs(
-        sources, encoder, config, _sample_of(selection, tuning), development=development, exclude=exclude
-    )
-    identity = _identity(whole, order)
+    identity = _identity(search.identity, order)
     # Imports torch.
-    from paranmt_hf.training.tuning.trials import Trials, holds_trials
+    from paranmt_hf.training.tuning.trials import holds_trials
 
     def make(work: Path, folder: Path) -> TuneRecord:
-        trials = Trials(whole, encoder, order, work)
+        trials = search.trials(order, work)
         trials.run()
         record = TuneRecord(
             settings=identity,
-            pairs=trials.pairs,
+            command=search.command,
+            measure=trials.measure,
+            items=trials.items,
             combinations=len(order.grid),
             refused=trials.refused,
             refusal=trials.refusal,
             trials=trials.done,
             **made_with("torch"),
         )
-        chosen = {entry.name: getattr(selection, entry.name) for entry in fields(selection)}
-        others: dict[str, Any] = {"data": [os.fspath(source) for source in sources]}
-        others |= {name: value for name, value in chosen.items() if is_given(selection, name)}
-        others |= {"exclude": os.fspath(exclude)} if exclude is not None else {}
-        best = as_options(*_best(record, encoder, config, tuning), others)
-        write_bytes(folder / OPTIONS, best.encode())
+        write_bytes(folder / OPTIONS, search.options(record.best.settings).encode())
         write_bytes(folder / TABLE, as_tsv(record).encode())
         return record
 
     found = run(out, identity, TuneRecord, make, result=Result, command="tune", holds=holds_trials)
-    best_encoder, best_config = _best(found.record, encoder, config, tuning)
-    trained = None
-    if final is not None:
-        logger.info(f"training on all pairs for {counted(best_config.epochs, 'epoch')}")
-        trained = train(sources, final, encoder=best_encoder, config=best_config, selection=selection, exclude=exclude)
-    return TuneResult(found.folder, found.record, found.fresh, best_encoder, best_config, trained)
+    chosen = found.record.best.settings
+    trained = None if final is None else search.train(chosen, final)
+    encoder, config = search.best(chosen)
+    return TuneResult(found.folder, found.record, found.fresh, encoder, config, trained)
 
 
-def _sample_of(selection: PairSelection, tuning: TuneConfig) -> PairSelection:
-    """Select a sample of the chosen pairs: the first ones if `first_pairs` is given, otherwise random ones."""
-    most = tuning.tune_pairs
-    if selection.first_pairs is not None:
-        return replace(selection, first_pairs=min(most, selection.first_pairs))
-    return replace(selection, max_pairs=min(most, selection.max_pairs or most))
+def _refuse_options_of_pairs(tuning: TuneConfig, given: Mapping[str, Any]) -> None:
+    """Reject options that have no effect on the search for a task."""
+    given = {**given, **{name: is_given(tuning, name) or None for name in ("tune_pairs", "final_epochs")}}
+    if wrong := [name for name, value in given.items() if value is not None]:
+        raise InputError(f"`{wrong[0]}` is for pairs; leave it out, or `task`", option=wrong[0])
 
 
-def _best(
-    record: TuneRecord, encoder: EncoderConfig, config: TrainConfig, tuning: TuneConfig
-) -> tuple[EncoderConfig, TrainConfig]:
-    """The best settings, with the final number of epochs."""
-    best_encoder, best_config = apply(record.best.settings, encoder, config)
-    return best_encoder, replace(best_config, epochs=tuning.final_epochs)
-
-
-def _identity(whole: TrainingRun, order: Order) -> dict[str, Any]:
+def _identity(whole: Mapping[str, Any], order: Order) -> dict[str, Any]:
     searched = {name: list(values) for name, values in order.grid.values.items()}
     # In another order of the names other combinations come first.
     search = {**asdict(order.config), "names": order.grid.names}
-    return as_json({**whole.identity, "grid": searched, "search": search})
+    return as_json({**whole, "grid": searched, "search": search})

@@ -19,6 +19,8 @@ def test_defaults_are_those_of_the_authors_program():
     assert (entailment.optimizer, entailment.learning_rate, entailment.lambda_w) == ("adagrad", 0.05, 1e-5)
     sentiment = SuperviseConfig("SST2", way="initialised").resolved(start=True)
     assert (sentiment.hidden, sentiment.optimizer, sentiment.lambda_w) == (300, "adam", 0.0)
+    benchmark = SuperviseConfig("STSB-captions").resolved(start=False)
+    assert (benchmark.hidden, benchmark.optimizer, benchmark.lambda_w) == (50, "adam", 1e-5)
     fixed = SuperviseConfig("SST5", way="fixed", projection=1200).resolved(start=True)
     assert (fixed.epochs, fixed.projection, fixed.lambda_w) == (20, 1200, 0.0)
 
@@ -30,6 +32,7 @@ def test_defaults_are_those_of_the_authors_program():
         (False, {"way": "fixed"}, "way"),
         (False, {"way": "regularised"}, "way"),
         (True, {"projection": 1200}, "projection"),
+        (True, {"way": "fixed", "freeze_words": True}, "freeze_words"),
     ],
 )
 def test_what_does_not_go_together(start, settings, option):

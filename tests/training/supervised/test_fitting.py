@@ -24,8 +24,8 @@ def settings(way="regularised", optimizer="adam", **changes):
     return replace(config.resolved(start=True), **{**LAMBDAS, **changes})
 
 
-def source_of(model):
-    return TrainedEncoder(model, take_apart(list(model)).parts, cut(model))
+def source_of(model, **options):
+    return TrainedEncoder(model, take_apart(list(model)).parts, cut(model), **options)
 
 
 def flat(weights):
@@ -35,10 +35,12 @@ def flat(weights):
 def plain(model, head, items, config):
     """The algorithm as the paper describes it: whole tables, and penalties that are part of the loss."""
     composition = take_apart(list(model))
+    words = {id(part.table.weight) for part in composition.parts if part.reader == "word"}
     tables = {id(part.table.weight) for part in composition.parts}
     # An identity-RNN is always pulled to where it began.
     to_start = config.way == "regularised" or composition.name == "irnn"
-    parameters = [*model.parameters(), *head.parameters()]
+    trained = [own for own in model.parameters() if not (config.freeze_words and id(own) in words)]
+    parameters = [*trained, *head.parameters()]
     start = {id(own): own.detach().clone() for own in model.parameters()}
     if config.optimizer == "adam":
         steps = torch.optim.Adam(parameters, lr=config.learning_rate)
@@ -66,7 +68,8 @@ def plain(model, head, items, config):
             steps.zero_grad()
             loss.backward()
             for part in composition.parts:
-                part.table.weight.grad[0] = 0
+                if part.table.weight.grad is not None:
+                    part.table.weight.grad[0] = 0
             steps.step()
 
 
@@ -95,6 +98,23 @@ def test_equal_to_whole_tables_and_autograd(tmp_path, model, way, optimizer):
     torch.testing.assert_close(flat(own.parameters()), flat(other.parameters()), atol=2e-6, rtol=1e-4)
     torch.testing.assert_close(flat(head.parameters()), flat(head2.parameters()), atol=2e-6, rtol=1e-4)
     assert (flat(own.parameters()) - before).abs().max() > 1e-3, "something was learned"
+
+
+@pytest.mark.parametrize(("model", "moves"), [("word", False), ("word,trigram", True), ("projection", True)])
+def test_words_that_are_not_updated(tmp_path, model, moves):
+    """Footnote 16: the words stay as they are to the bit, and all else is trained as without them."""
+    own, other = encoder(model), encoder(model)
+    head, head2, items = head_of(**width(own)), head_of(**width(own)), items_of()
+    config = settings("initialised", freeze_words=True)
+    before, words = flat(own.parameters()), take_apart(list(own)).parts[0].table.weight.detach().clone()
+    source = source_of(own, freeze_words=True)
+    fit_head(source, head, items, items, config, rising(), tmp_path)
+    source.put_back()
+    plain(other, head2, items, config)
+    assert torch.equal(take_apart(list(own)).parts[0].table.weight, words)
+    torch.testing.assert_close(flat(own.parameters()), flat(other.parameters()), atol=2e-6, rtol=1e-4)
+    torch.testing.assert_close(flat(head.parameters()), flat(head2.parameters()), atol=2e-6, rtol=1e-4)
+    assert bool((flat(own.parameters()) != before).any()) == moves
 
 
 def width(model):

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.tuning.grid import Grid, Order, TuneConfig, apply, paper_grids, read_grid
+from paranmt_hf.training.supervised.config import SuperviseConfig
+from paranmt_hf.training.tuning.grid import SUPERVISE, Grid, Order, TuneConfig, apply, paper_grids, read_grid
 from paranmt_hf.util import optional
 
 
@@ -156,6 +157,36 @@ def test_the_grids_are_those_of_the_encoders_of_the_paper():
     averaged = {"word": 4 * others, "projection": 20 * others, "irnn": 20 * others}
     assert sizes == averaged | {"rnn": 40 * others, "plstm": 40 * others, "dan": 80 * others}
     assert sizes["word"] == 864
+
+
+@pytest.mark.parametrize("name", paper_grids(SUPERVISE))
+def test_grids_of_the_supervised_tasks(name):
+    """Section 4.4 and footnotes 16 and 17 of arXiv:1511.08198."""
+    fixed, grid = read_grid([name], SUPERVISE)
+    heads, composition = (1e-3, 1e-4, 1e-5, 1e-6), (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+    words = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
+    wanted = {"batch_size": {25, 50, 100}, "hidden": {50, 150, 300}, "optimizer": {"adam", "adagrad"}}
+    if name == "fixed":
+        wanted = {"lambda_s": {*heads}, "optimizer": {"adam", "adagrad"}}
+    elif name in ("word", "regularised-word", "regularised"):
+        wanted |= {"lambda_s": {*heads}, "lambda_w": {*words}}
+        wanted |= {"lambda_c": {*composition}} if name == "regularised" else {}
+    else:
+        wanted["lambda_s,lambda_c"] = {(weight, weight) for weight in heads}
+        wanted["lambda_w,freeze_words"] = {*((weight, False) for weight in words), (0.0, True)}
+    wanted |= {"activation": {"tanh", "relu"}} if name in ("rnn", "dan") else {}
+    wanted |= {"layers": {1, 2}} if name == "dan" else {}
+    assert {names: set(values) for names, values in grid.values.items()} == wanted
+    start = name in ("fixed", "regularised", "regularised-word")
+    assert fixed == ({"way": name.removesuffix("-word")} if start else {"model": name})
+    for index in range(0, len(grid), 29):
+        _, config = apply(grid.combination(index), EncoderConfig(), SuperviseConfig("SICK-R"))
+        rate = {"adam": 0.001, "adagrad": 0.05}[config.optimizer]
+        assert config.resolved(start=start).learning_rate == rate
+
+
+def test_the_grids_of_tasks_are_those_of_the_paper():
+    assert set(paper_grids(SUPERVISE)) == {*paper_grids(), "fixed", "regularised", "regularised-word"}
 
 
 def test_settings_that_change_together():
