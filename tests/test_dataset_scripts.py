@@ -3,6 +3,7 @@
 import ast
 import gzip
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -32,7 +33,8 @@ def run(script, *arguments, folder):
 def test_czeng(tmp_path):
     lines = [f"id{n}\t0.5\t0.6\t0.7\t{cs}\t{en}\n" for n, (cs, en) in enumerate(zip(*SAMPLE, strict=True))]
     (tmp_path / "czeng.gz").write_bytes(gzip.compress("".join(lines).encode()))
-    run("paranmt50m_czeng.py", "czeng.gz", "--translator", "embedded", "--workers", 1, folder=tmp_path)
+    shutil.copytree(ASSETS / "captions-cs-en", tmp_path / "translator")
+    run("paranmt50m_czeng.py", "czeng.gz", "--translator", "translator", "--workers", 1, folder=tmp_path)
     table = pq.read_table(tmp_path / "paranmt50m" / "data")
     assert table["reference"].to_pylist() == SAMPLE[1]
     assert "source" not in table.column_names
@@ -52,7 +54,8 @@ def test_open(tmp_path):
     pairs = [{"cs": cs, "en": en} for cs, en in zip(*SAMPLE, strict=True)]
     (tmp_path / "tatoeba").mkdir()
     pq.write_table(pa.table({"translation": pairs}), tmp_path / "tatoeba" / "train.parquet")
-    arguments = ["--dataset", "tatoeba", "--translator", "embedded", "--keep-source", "--workers", 1]
+    shutil.copytree(ASSETS / "captions-cs-en", tmp_path / "translator")
+    arguments = ["--dataset", "tatoeba", "--translator", "translator", "--keep-source", "--workers", 1]
     run("paranmt50m_open.py", "tatoeba", "--out", "open", *arguments, folder=tmp_path)
     table = pq.read_table(tmp_path / "open" / "data")
     assert table["source"].to_pylist() == SAMPLE[0]

@@ -13,6 +13,7 @@ from paranmt_hf.corpus.release_run import Built, ReleaseConfig
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import CARRIED_TERMS
 from paranmt_hf.hub.repository import ASSETS, EMBEDDED
 from paranmt_hf.text.protocols import Encoder
 
@@ -55,8 +56,7 @@ def _build(folder: Path) -> Iterator[str]:
         folder,
         # The engine that every install has, so that an extra installed later does not make this another corpus.
         translator=TranslatorConfig(name="embedded", backend="transformers"),
-        # The sample and its translations are the project's own: MIT.
-        release=ReleaseConfig(license="mit", keep_source=True),
+        release=ReleaseConfig(license=CARRIED_TERMS, keep_source=True),
         engine=EngineConfig(shard_rows=250),
     )
     assert isinstance(built, Built)

@@ -20,6 +20,7 @@ from paranmt_hf.corpus.schema import AddedColumn
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import check_terms
 from paranmt_hf.util.run import result_folder
 from paranmt_hf.util.settings import Count, Group, RunOnly
 from paranmt_hf.util.yaml_files import settings_of
@@ -84,6 +85,8 @@ def build(
     if estimate and asked is not None:
         return cost_of(asked, task, opened.batches(Report()))
     release.check_license()
+    for model in (translating, pivot):
+        check_terms(model.name if isinstance(model, TranslatorConfig) else model, release.license)
     engine = (engine or EngineConfig()).resolved()
     encoder.check_language(release.language)
     # A missing package and a scorer that cannot be read are reported before the translation, which takes long.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import CARRIED, folder_of
 
 # When the table below was last compared with https://huggingface.co/docs/hub/repositories-licenses.
 AS_OF = "August 2026"
@@ -28,6 +29,8 @@ IDS = frozenset(
 OTHER = "other"
 ID = re.compile(r"[a-z0-9][a-z0-9.+-]*")
 LINK = re.compile(r"https?://[^\s<>()\"'`|\\]+")
+# Of the text that the translator of the package was trained on (Multi30k), and so of what it writes.
+CARRIED_TERMS = "cc-by-nc-sa-4.0"
 EXPECTED = "for other terms give a name with a link, such as `My Terms <https://example.org/terms>`"
 
 
@@ -93,3 +96,15 @@ class License:
         """The entries of a card's header."""
         entries = {"license": self.id, "license_name": self.name, "license_link": self.link}
         return {key: value for key, value in entries.items() if value}
+
+
+def check_terms(translator: str | None, license: str | None) -> None:
+    """Reject a licence for what the translator of the package wrote that its own terms do not permit."""
+    if translator is None or folder_of(translator, "translator").name != CARRIED["translator"]:
+        return
+    if str(License.parse(license)) != CARRIED_TERMS:
+        raise InputError(
+            f"`license` must be {CARRIED_TERMS}, was {license!r}: the translator that the package carries was trained "
+            "on text under these terms, which hold for what it writes too; name another `translator` for another one",
+            option="license",
+        )

@@ -113,7 +113,7 @@ def world(tmp_path_factory):
 
 
 IMPORT = "--out out --license mit --engine workers=1"
-BUILD = "--translator embedded --out out --license mit"
+BUILD = "--translator embedded --out out --license cc-by-nc-sa-4.0"
 TRAIN = f"train {' '.join(SMALL)}"
 STS = "evaluate sts"
 PIPE = "is a pipe, a socket or a device; expected a file"
@@ -121,7 +121,7 @@ ROOT = "is the root of the file system; choose another path"
 CASES = {
     # Places where no result can be.
     "import pairs.txt --license mit --out /": ROOT,
-    "build --source file --reference file --translator embedded --license mit --out file/x/y": "is below the file",
+    "build --source file --reference file --translator embedded --license cc0-1.0 --out file/x/y": "is below the file",
     "encoder export embedded --format onnx --out .": "is the current folder of this process",
     "score /": "/ is the root of the file system",
     "quickstart --out file": "file is a file; the quickstart makes a folder",
@@ -260,7 +260,7 @@ def test_a_gpu_that_is_not_there(world, capsys, monkeypatch):
     if torch.cuda.is_available():
         pytest.skip("there is one")
     Path("cuda.yaml").write_text("name: embedded\ndevice: cuda\n")
-    build = "build --source file --reference file --translator cuda.yaml --out out --license mit"
+    build = "build --source file --reference file --translator cuda.yaml --out out --license cc-by-nc-sa-4.0"
     fails(capsys, build.split(), "torch sees 0 GPUs")
     fails(capsys, f"{TRAIN} --data pairs.parquet --out m --device cuda".split(), "no GPU that torch can use")
 

@@ -292,7 +292,8 @@ SAMPLE = ASSETS / "sample"
 
 def command(out, workers):
     arguments = ["--source", SAMPLE / "sample.cs", "--reference", SAMPLE / "sample.en", "--translator", "embedded"]
-    arguments += ["--license", "mit", "--out", out, "--engine", f"workers={workers},threads=1,shard_rows=40"]
+    arguments += ["--license", "cc-by-nc-sa-4.0", "--out", out]
+    arguments += ["--engine", f"workers={workers},threads=1,shard_rows=40"]
     return [sys.executable, "-m", "paranmt_hf.cli", "build", *map(str, arguments)]
 
 

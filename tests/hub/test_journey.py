@@ -71,8 +71,8 @@ def corpus(hub, tmp_path_factory):
     """A corpus, built and published."""
     folder = tmp_path_factory.mktemp("corpus")
     source, reference = lines(folder, 120)
-    command = ("build", "--source", source, "--reference", reference, "--translator", "embedded")
-    succeeds(hub.paranmt(*command, "--out", folder / "corpus", "--license", "mit", "--engine", "workers=1"))
+    command = ("build", "--source", source, "--reference", reference, "--translator", "embedded", "--engine")
+    succeeds(hub.paranmt(*command, "workers=1", "--out", folder / "corpus", "--license", "cc-by-nc-sa-4.0"))
     name = hub.name("corpus")
     assert "version v1" in succeeds(hub.paranmt("publish", folder / "corpus", name))
     return folder / "corpus", name
@@ -103,7 +103,7 @@ def test_unchanged_corpus_makes_no_commit_and_another_one_a_version(hub, corpus,
 
     source, reference = lines(tmp_path, 30)
     command = ("build", "--source", source, "--reference", reference, "--translator", "embedded", "--out")
-    succeeds(hub.paranmt(*command, tmp_path / "other", "--license", "mit", "--engine", "workers=1"))
+    succeeds(hub.paranmt(*command, tmp_path / "other", "--license", "cc-by-nc-sa-4.0", "--engine", "workers=1"))
     assert "version v2" in succeeds(hub.paranmt("publish", tmp_path / "other", name))
     clash = hub.paranmt("publish", tmp_path / "other", name, "--tag", "v1")
     assert clash.returncode == 1 and "has a version 'v1' already, with other files" in clash.stderr

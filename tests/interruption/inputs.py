@@ -7,7 +7,7 @@ from pathlib import Path
 from paranmt_hf.hub.repository import ASSETS
 
 SAMPLE = ASSETS / "sample"
-SETTLED = ["--license", "mit"]
+SETTLED = ["--license", "cc-by-nc-sa-4.0"]
 ONE = ["--engine", "workers=1,threads=1"]
 TWO_ROWS, TEN_ROWS = (["--engine", f"workers=1,threads=1,shard_rows={rows}"] for rows in (2, 10))
 
