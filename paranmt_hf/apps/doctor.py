@@ -36,15 +36,10 @@ State = Literal["present", "missing", "too old", "broken"]
 
 @dataclass
 class Diagnosis:
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        sections: Names and values under each heading.
-        problems: What is wrong, and what to do.
-    """
-
-    sections: dict[str, Lines] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    sections: dict[str, Lines] = field(default_factory=dict)  # Names and values under each heading
+    problems: list[str] = field(default_factory=list)  # What is wrong, and what to do
 
     def to_json(self) -> dict[str, Any]:
         """Return the diagnosis as JSON values."""
@@ -132,11 +127,7 @@ def _with_extra(requirement: Requirement) -> tuple[Requirement, str | None]:
 def package_state(
     requirement: Requirement, extra: str | None, *, importing: bool = False
 ) -> tuple[str | None, State, str | None]:
-    """Check whether an installed package meets a requirement; `importing` imports it in a separate process.
-
-    Returns:
-        Its version, its state, and if it is not present what is wrong and what to do.
-    """
+    """Return the version of a required package, its state, and if it is not present what is wrong and what to do."""
     name, needed = requirement.name, str(requirement.specifier)
     install = f"pip install '{NAME}[{extra}]'" if extra else f"pip install '{name}{needed}'"
     try:

@@ -28,9 +28,6 @@ def quickstart(out: str | Path) -> Iterator[str]:
 
     Args:
         out: Folder for everything that is made.
-
-    Yields:
-        What was done, line by line.
     """
     folder = Path(out).expanduser() / "paranmt50m"
     _check_free(Path(out))

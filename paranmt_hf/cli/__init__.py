@@ -27,11 +27,7 @@ PRINTED = Path("-")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command.
-
-    Returns:
-        0; 1 after an error, which is described in one sentence; 2 after a mistyped command; 130 after Ctrl-C.
-    """
+    """Run a command; returns 0, 1 after an error, 2 after a mistyped command, 130 after Ctrl-C."""
     words = list(sys.argv[1:] if argv is None else argv)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("paranmt_hf").setLevel(logging.INFO if is_rank_0() else logging.WARNING)
@@ -52,11 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def find_command(words: Sequence[str]) -> tuple[Command | None, list[str]]:
-    """Find the command that the first words name.
-
-    Returns:
-        The command, and the other words.
-    """
+    """Find the command that the first words name, and return it with the other words."""
     for count in (2, 1):
         if (name := " ".join(words[:count])) in COMMANDS:
             return COMMANDS[name], list(words[count:])

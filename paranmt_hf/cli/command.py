@@ -34,27 +34,16 @@ KINDS = (int, float, bool, str, Path, dict)
 
 @dataclass(frozen=True)
 class Option:
-    """An option or positional argument of a command.
+    """An option or positional argument of a command."""
 
-    Attributes:
-        name: Its Python name, unique in the command; `batch_size` is `--batch-size`.
-        field: Name of the field or parameter that it sets.
-        parameter: Parameter of the function that it sets or is a part of.
-        expected: The values that it takes.
-        default: Its default; `MISSING` if it must be given.
-        help: What it does.
-        positional: Whether it is given without its name.
-        group: The option that it is given in, with other settings.
-    """
-
-    name: str
-    field: str
-    parameter: str
-    expected: Expected
-    default: Any
-    help: str
-    positional: bool = False
-    group: Group | None = None
+    name: str  # Its Python name, unique in the command; `batch_size` is `--batch-size`
+    field: str  # Name of the field or parameter that it sets
+    parameter: str  # Parameter of the function that it sets or is a part of
+    expected: Expected  # The values that it takes
+    default: Any  # Its default; `MISSING` if it must be given
+    help: str  # What it does
+    positional: bool = False  # Whether it is given without its name
+    group: Group | None = None  # The option that it is given in, with other settings
 
     @property
     def flag(self) -> str:
@@ -76,21 +65,14 @@ def flag_of(name: str) -> str:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the table.
+    """A command of the table."""
 
-    Attributes:
-        name: What is typed after `paranmt`: `train`, `lexicon build`.
-        target: Module and function: `paranmt_hf.training.train:train`.
-        summary: What it does, in one line, for the list of commands.
-        example: A command line.
-        kept: Name of the file with its options in the folder of its result, if it changes a folder; a command with
-            `--out` writes `paranmt.yaml`.
-    """
-
-    name: str
-    target: str
-    summary: str
-    example: str
+    name: str  # What is typed after `paranmt`: `train`, `lexicon build`
+    target: str  # Module and function: `paranmt_hf.training.train:train`
+    summary: str  # What it does, in one line, for the list of commands
+    example: str  # A command line
+    # Name of the file with its options in the folder of its result, if it changes a folder; a command with `--out`
+    # writes `paranmt.yaml`
     kept: str | None = None
 
     @cached_property
@@ -174,11 +156,7 @@ class Command:
         return found
 
     def typed(self, *, advanced: bool = True) -> list[str]:
-        """Names that can be typed: groups, and options outside groups.
-
-        Args:
-            advanced: Whether to include those that only `--help-all` shows.
-        """
+        """Names of groups, and of options outside groups; without `advanced` only those that `--help` shows."""
         shown = [option for option in self.options if advanced or not option.advanced]
         return list(dict.fromkeys(option.group.name if option.group else option.name for option in shown))
 
@@ -196,11 +174,9 @@ class Command:
         return names | {group: flag_of(group) for group in self.groups}
 
     def values_of(self, given: Mapping[Any, Any], where: str) -> dict[str, Any]:
-        """Convert the values of a file, by the names of options, as the command line converts its words.
+        """Convert the values of the file `where`, by the names of options, as the command line converts its words.
 
-        Args:
-            given: Names, with `-` or `_`, and values; null is the same as nothing.
-            where: The file, for errors.
+        Names may have `-` or `_`; null is the same as nothing.
         """
         known = {option.name: option for option in self.options}
         found: dict[str, Any] = {}

@@ -22,15 +22,9 @@ from paranmt_hf.util.yaml_files import read_yaml
 
 
 def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str, Any]) -> dict[str, Any]:
-    """Parse a command line.
+    """Parse what follows the name of a command into the value of each option, and of `json`, `config` and `debug`.
 
-    Args:
-        command: The command.
-        given_words: What follows the name of the command.
-        file_values: Values that replace defaults, from a file or the name of a recipe.
-
-    Returns:
-        The value of each option, by its name, and of `json`, `config` and `debug`.
+    Values from a file or the name of a recipe replace defaults.
     """
     _refuse_settings_of_groups(command, given_words)
     words = ["--help" if word == "--help-all" else word for word in given_words]

@@ -71,21 +71,13 @@ class AuthorshipConfig:
 
 @dataclass(frozen=True)
 class Authorship:
-    """The classifiers of all folds.
+    """The classifiers of all folds."""
 
-    Attributes:
-        weights: [fold, bucket], float32.
-        intercepts: [fold], float32.
-        config: How they learned.
-        held_out: How well they do.
-        language: ISO 639-1 code, which determines the word tokens.
-    """
-
-    weights: np.ndarray
-    intercepts: np.ndarray
-    config: AuthorshipConfig
-    held_out: HeldOut
-    language: str = ENGLISH
+    weights: np.ndarray  # [fold, bucket], float32
+    intercepts: np.ndarray  # [fold], float32
+    config: AuthorshipConfig  # How they learned
+    held_out: HeldOut  # How well they do
+    language: str = ENGLISH  # ISO 639-1 code, which determines the word tokens
 
     def save(self, path: Path) -> None:
         """Write everything into one safetensors file."""

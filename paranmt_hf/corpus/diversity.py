@@ -40,58 +40,33 @@ class Spread:
 
 @dataclass(frozen=True)
 class ParseFigures:
-    """How diverse the trees of a sample are.
+    """How diverse the trees of a sample are."""
 
-    Attributes:
-        parser: Name of the parser.
-        reading: Which levels of a tree count; see `trees.READINGS`.
-        sentences: Number of sentences given to the parser.
-        parsed: Number of sentences with a tree.
-        entropy: Entropy of the top levels of the trees in nats; None without trees.
-        distinct: Number of distinct top levels.
-        frequent: The most frequent ones, with their numbers of sentences.
-    """
-
-    parser: str
-    reading: Reading
-    sentences: int
-    parsed: int
-    entropy: float | None
-    distinct: int
-    frequent: dict[str, int]
+    parser: str  # Name of the parser
+    reading: Reading  # Which levels of a tree count; see `trees.READINGS`
+    sentences: int  # Number of sentences given to the parser
+    parsed: int  # Number of sentences with a tree
+    entropy: float | None  # Entropy of the top levels of the trees in nats; None without trees
+    distinct: int  # Number of distinct top levels
+    frequent: dict[str, int]  # The most frequent ones, with their numbers of sentences
 
 
 @dataclass(frozen=True)
 class CorpusFigures:
-    """The figures of a corpus or of one of its origins, a row of table 1.
+    """The figures of a corpus or of one of its origins, a row of table 1."""
 
-    Attributes:
-        name: Name in the table.
-        size: Number of sentences (of pairs: one side of each).
-        measured: Number of sentences in the sample.
-        distinct: Number of distinct sentences in the sample.
-        tokens: Number of word tokens in the sample.
-        types: Number of distinct tokens.
-        length: Word tokens of a sentence.
-        idf: Mean inverse document frequency of a sentence's tokens; None without tokens.
-        para_score: Paraphrase score of the pairs; None without scores.
-        vocabulary_entropy: Entropy of the tokens in nats; None without tokens.
-        parses: Figures of the trees; None without a parser.
-        dropped: Number of unusable rows, by reason.
-    """
-
-    name: str
-    size: int
-    measured: int
-    distinct: int
-    tokens: int
-    types: int
-    length: Spread
-    idf: Spread | None
-    para_score: Spread | None
-    vocabulary_entropy: float | None
-    parses: ParseFigures | None = None
-    dropped: dict[str, int] = field(default_factory=dict)
+    name: str  # Name in the table
+    size: int  # Number of sentences (of pairs: one side of each)
+    measured: int  # Number of sentences in the sample
+    distinct: int  # Number of distinct sentences in the sample
+    tokens: int  # Number of word tokens in the sample
+    types: int  # Number of distinct tokens
+    length: Spread  # Word tokens of a sentence
+    idf: Spread | None  # Mean inverse document frequency of a sentence's tokens; None without tokens
+    para_score: Spread | None  # Paraphrase score of the pairs; None without scores
+    vocabulary_entropy: float | None  # Entropy of the tokens in nats; None without tokens
+    parses: ParseFigures | None = None  # Figures of the trees; None without a parser
+    dropped: dict[str, int] = field(default_factory=dict)  # Number of unusable rows, by reason
 
 
 def entropy(counts: np.ndarray | Sequence[int]) -> float | None:

@@ -129,15 +129,9 @@ def sample_ids(ids: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 def text_numbers(column: pa.ChunkedArray, *, size: int = 8, salt: str = "") -> np.ndarray:
-    """Map each text to a pseudo-random number by its hash.
+    """Map each text [row], none null, to a pseudo-random number [row] below 256**size, uint64, by its hash.
 
-    Args:
-        column: Strings [row], without nulls; each distinct one is hashed once.
-        size: Bytes of a number, at most 8.
-        salt: Another salt, at most 16 bytes, another draw.
-
-    Returns:
-        Evenly distributed numbers [row] below 256**size, uint64.
+    Another salt, of at most 16 bytes, gives another draw; `size` is at most 8.
     """
     encoded = column.combine_chunks().dictionary_encode()
     numbers = [

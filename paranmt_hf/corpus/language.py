@@ -38,21 +38,14 @@ LANGUAGES = (
 
 @dataclass(frozen=True)
 class LanguageConfig:
-    """What counts as a sentence of the wanted language.
+    """What counts as a sentence of the wanted language."""
 
-    Attributes:
-        language: ISO 639-1 code.
-        detector: Package that identifies languages.
-        candidates: Codes of the languages to choose from; the wanted one is always among them.
-        probability: A sentence is of another language if the wanted one has less than this probability.
-        letters: A sentence of fewer letters is too short to identify, and counts as in the wanted language.
-    """
-
-    language: str = "en"
-    detector: Detector = "langid"
+    language: str = "en"  # ISO 639-1 code
+    detector: Detector = "langid"  # Package that identifies languages
+    # Codes of the languages to choose from; the wanted one is always among them
     candidates: tuple[str, ...] = LANGUAGES
-    probability: float = 0.02
-    letters: int = 20
+    probability: float = 0.02  # A sentence is of another language if the wanted one has less than this probability
+    letters: int = 20  # A sentence of fewer letters is too short to identify, and counts as in the wanted language
 
 
 class LanguageModel(Protocol):
@@ -70,12 +63,9 @@ def build_model(config: LanguageConfig) -> LanguageModel:
 
 
 def in_language(sentences: pa.Array, model: LanguageModel, config: LanguageConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Find the sentences [sentence] (no nulls) in the wanted language, or too short to decide.
+    """Mark the sentences [sentence], none null, of the language or too short, with its probability [sentence].
 
-    Each distinct sentence is looked at once.
-
-    Returns:
-        Booleans [sentence], and the probability of the language [sentence], NaN for short sentences.
+    Each distinct sentence is looked at once; the probability of a short one is NaN.
     """
     encoded = sentences.dictionary_encode()
     distinct = encoded.dictionary
@@ -116,12 +106,7 @@ class InLanguage(Filter):
 
 
 class Langid:
-    """The model of `py3langid` over columns.
-
-    Args:
-        language: The language whose probability is wanted.
-        candidates: The languages to choose from; empty for all that the model knows.
-    """
+    """The model of `py3langid` over columns, which chooses between all languages that it knows, or `candidates`."""
 
     def __init__(self, language: str, candidates: Sequence[str] = ()) -> None:
         model = _langid()

@@ -330,11 +330,7 @@ class Pairs:
         return draw_bound(self._total, self._selection.max_pairs, self._seed)
 
     def _chosen(self, *, errors: bool = False) -> Iterator[pa.Table]:
-        """Read the pairs inside all ranges and without excluded sentences, and count the others.
-
-        Args:
-            errors: Read only the pairs with errors.
-        """
+        """Read the pairs inside all ranges and without excluded sentences, or those with errors; count the others."""
         self._forget_counts()
         for table, labelled in self._tables():
             self.read += table.num_rows

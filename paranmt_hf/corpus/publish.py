@@ -21,11 +21,7 @@ from paranmt_hf.util.yaml_files import card_header
 
 
 def check_release(folder: Path, license: str | None = None) -> ReleaseRecord:
-    """Check that the files of a release are those of its record, and its licence.
-
-    Returns:
-        The record, under `license` if one is given.
-    """
+    """Check a release's files against its record, and its licence; returns the record, under `license` if given."""
     record = read_record(folder)
     if license is not None:
         record = record.with_license(str(License.parse(license)))

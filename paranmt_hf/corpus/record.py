@@ -19,20 +19,14 @@ WORDING = ("title", "description")
 
 @dataclass
 class ConfigFiles:
-    """The files of one config.
+    """The files of one config."""
 
-    Attributes:
-        files: Path relative to the release and SHA-256 of each file, in order.
-        rows: Number of rows.
-        bytes: Size of the rows in memory.
-        file_bytes: Size of the files.
-        selection: What chose the rows, if anything did: ranges of columns, or the seed of a sample.
-    """
-
+    # Path relative to the release and SHA-256 of each file, in order
     files: dict[str, str] = field(default_factory=dict)
-    rows: int = 0
-    bytes: int = 0
-    file_bytes: int = 0
+    rows: int = 0  # Number of rows
+    bytes: int = 0  # Size of the rows in memory
+    file_bytes: int = 0  # Size of the files
+    # What chose the rows, if anything did: ranges of columns, or the seed of a sample
     selection: dict[str, int | list[int | float | None]] = field(default_factory=dict)
 
 
@@ -58,119 +52,74 @@ class RangeRecord:
 
 @dataclass(frozen=True)
 class StatisticsRecord:
-    """Statistics of the config `default`.
+    """Statistics of the config `default`."""
 
-    Attributes:
-        rows: Number of pairs.
-        mean_reference_length: In word tokens.
-        mean_translation_length: In word tokens.
-        mean_translation_score: Natural logarithm per target token (<= 0); None for imported pairs.
-        ranges: By paraphrase score, ascending.
-        histogram: Counts [bin] of the paraphrase score, bins of equal width from -1 to 1.
-        histograms: Counts [bin] of the other columns; a release of an earlier version has none.
-        mismatches: Number of pairs with a mismatch, by column, for those columns that the release has.
-        mean_human_score: Mean of `human_score`; None without this column.
-        sentences: Number of distinct ids; None without a column `rank`, when it equals that of the rows.
-    """
-
-    rows: int
-    mean_reference_length: float
-    mean_translation_length: float
-    mean_translation_score: float | None
-    ranges: list[RangeRecord]
-    histogram: list[int]
+    rows: int  # Number of pairs
+    mean_reference_length: float  # In word tokens
+    mean_translation_length: float  # In word tokens
+    mean_translation_score: float | None  # Natural logarithm per target token (<= 0); None for imported pairs
+    ranges: list[RangeRecord]  # By paraphrase score, ascending
+    histogram: list[int]  # Counts [bin] of the paraphrase score, bins of equal width from -1 to 1
+    # Counts [bin] of the other columns; a release of an earlier version has none
     histograms: dict[str, list[int]] = field(default_factory=dict)
+    # Number of pairs with a mismatch, by column, for those columns that the release has
     mismatches: dict[str, int] = field(default_factory=dict)
-    mean_human_score: float | None = None
+    mean_human_score: float | None = None  # Mean of `human_score`; None without this column
+    # Number of distinct ids; None without a column `rank`, when it equals that of the rows
     sentences: int | None = None
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How well a classifier separates held-out references from translations.
+    """How well a classifier separates held-out references from translations."""
 
-    Attributes:
-        pairs: Pairs that were looked at.
-        accuracy: Share of their sentences that were classified correctly.
-        ordered: Share of pairs whose reference got the higher score.
-    """
-
-    pairs: int
-    accuracy: float
-    ordered: float
+    pairs: int  # Pairs that were looked at
+    accuracy: float  # Share of their sentences that were classified correctly
+    ordered: float  # Share of pairs whose reference got the higher score
 
 
 @dataclass(frozen=True)
 class FilterRecord:
-    """Number of rows that a filter dropped.
+    """Number of rows that a filter dropped."""
 
-    Attributes:
-        reason: Why.
-        settings: What determines its verdicts.
-        dropped: Number of dropped pairs.
-    """
-
-    reason: str
-    settings: dict[str, Any]
-    dropped: int
+    reason: str  # Why
+    settings: dict[str, Any]  # What determines its verdicts
+    dropped: int  # Number of dropped pairs
 
 
 @dataclass(frozen=True)
 class SelectionRecord:
-    """How a release was selected from another one; the entry `selection` of its settings.
+    """How a release was selected from another one; the entry `selection` of its settings."""
 
-    Attributes:
-        release: Name of the other release.
-        files: Path and SHA-256 of each of its files.
-        rows: Number of its pairs.
-        scorer: The scorer of its paraphrase scores.
-        filters: In the order in which they decided.
-        before: How the other release was selected, if it was.
-    """
-
-    release: str
-    files: dict[str, str]
-    rows: int
-    scorer: dict[str, Any]
-    filters: list[FilterRecord]
-    before: SelectionRecord | None = None
+    release: str  # Name of the other release
+    files: dict[str, str]  # Path and SHA-256 of each of its files
+    rows: int  # Number of its pairs
+    scorer: dict[str, Any]  # The scorer of its paraphrase scores
+    filters: list[FilterRecord]  # In the order in which they decided
+    before: SelectionRecord | None = None  # How the other release was selected, if it was
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRecord(Record):
-    """The content of `build.json`.
-
-    Attributes:
-        name: Name of the corpus.
-        schema_version: Version of the columns.
-        license: Licence: an id that the Hub lists, or `NAME <LINK>`.
-        title: What the card is headed with, if not the name.
-        description: Description of the corpus on its card, in the words of its maker.
-        settings: What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `columns`,
-            `release`, and `selection` where it was selected from another one.
-        dropped: Lines of the input that are not in it, by reason.
-        columns: Names of its columns in order.
-        configs: What was written for each config.
-        statistics: What is in the config `default`.
-        warnings: Notes for the readers of the card.
-        held_out: Accuracy of the classifier behind `human_score`; None without this column.
-    """
+    """The content of `build.json`."""
 
     FILE: ClassVar[str] = RELEASE_RECORD
     KIND: ClassVar[str] = "a release (`paranmt build`, `paranmt import`)"
 
-    name: str
-    schema_version: str
-    license: str
-    title: str | None = None
-    description: str | None = None
+    name: str  # Name of the corpus
+    schema_version: str  # Version of the columns
+    license: str  # Licence: an id that the Hub lists, or `NAME <LINK>`
+    title: str | None = None  # What the card is headed with, if not the name
+    description: str | None = None  # Description of the corpus on its card, in the words of its maker
+    # What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `columns`, `release`, and
+    # `selection` where it was selected from another one
     settings: dict[str, dict[str, Any]]
-    dropped: dict[str, int]
-    columns: list[str]
-    configs: dict[str, ConfigFiles]
-    statistics: StatisticsRecord
-    warnings: list[str] = field(default_factory=list)
-    held_out: HeldOut | None = None
+    dropped: dict[str, int]  # Lines of the input that are not in it, by reason
+    columns: list[str]  # Names of its columns in order
+    configs: dict[str, ConfigFiles]  # What was written for each config
+    statistics: StatisticsRecord  # What is in the config `default`
+    warnings: list[str] = field(default_factory=list)  # Notes for the readers of the card
+    held_out: HeldOut | None = None  # Accuracy of the classifier behind `human_score`; None without this column
 
     @classmethod
     def read(cls, folder: str | Path, name: str = "") -> Self:

@@ -158,11 +158,8 @@ def write_release(
 ) -> Release:
     """Write the Parquet files of a release: configs `default`, `filtered` and `sample`.
 
-    Args:
-        tables: The rows in order of their ids, with the columns of the schema.
-        folder: Where to; the caller renames it when all is there.
-        optional: Which optional columns of the schema to keep; the tables have them.
-        max_shard_bytes: Size that no file exceeds.
+    The tables have the columns of the schema and the `optional` ones that are kept, in the order of their ids. The
+    caller renames the folder when all is there.
     """
     schema = arrow_schema(optional)
     statistics = Statistics()
@@ -287,10 +284,8 @@ def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
 def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:
     """Fetch one config of a release from the Hub, and check its files against the record.
 
-    An interrupted download continues; what is in the client's cache is not fetched again.
-
-    Returns:
-        Its Parquet files in order, and the commit; None if the dataset is not a release of this package.
+    Returns its Parquet files in order, and the commit; None if the dataset is not a release of this package. An
+    interrupted download continues; what is in the client's cache is not fetched again.
     """
     from huggingface_hub import HfApi, snapshot_download
 
@@ -334,13 +329,10 @@ def read_tables(
     skip: int = 0,
     checked: Sequence[str] | None = None,
 ) -> Iterator[pa.Table]:
-    """Read Parquet files one row group at a time.
+    """Read Parquet files one row group at a time; all columns if none are named.
 
-    Args:
-        files: The files in order.
-        columns: Which columns; all of them if left out.
-        skip: Number of rows before the first one that is read; row groups are read or skipped as a whole.
-        checked: Columns that must be as the schema says; all that are read if left out.
+    Row groups are read or skipped as a whole, so `skip` rows end where one does. Columns that are `checked`, by
+    default all that are read, must be as the schema says.
     """
     for path in files:
         with open_parquet(path) as file:

@@ -32,12 +32,8 @@ def release_card(
 ) -> str:
     """Render the card of a release: YAML header and Markdown text.
 
-    Args:
-        record: Its record.
-        picture: Whether the picture of the histograms is next to the card.
-        repository: Id on the Hub; None for the card of a local folder.
-        version: Name of a version on the Hub, for the example.
-        notes: A section by the publisher, in Markdown.
+    `picture` says whether the histograms are next to the card. Without a `repository`, an id on the Hub, it is the
+    card of a local folder; `version` is named in the example, and `notes` are a section by the publisher, in Markdown.
     """
     settings, columns = record.settings, described_columns(record)
     configs = {

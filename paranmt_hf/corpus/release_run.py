@@ -136,15 +136,9 @@ def make_release(
 ) -> Built:
     """Send rows through stages and release them, or find the finished release.
 
-    Args:
-        batches: Reads the input, counting in the report that it is given.
-        out: Folder of the release; its name is that of the corpus. Work in progress lies in `<out>.work`.
-        identity: What determines the rows: the input, the translator, the scorer.
-        stages: What is done to the rows, in order.
-        release: Licence and form of the release.
-        engine: The engine for the stages.
-        command: Name of the command, to which the work folder belongs.
-        holds: Says whether a work folder holds expensive work; if left out, whether it holds shards.
+    The name of the folder is that of the corpus. `batches` reads the input, counting in the report that it is given,
+    and `identity` determines the rows: the input, the translator, the scorer. `holds` says whether a work folder holds
+    expensive work; if left out, whether it holds shards.
     """
     own = (engine or EngineConfig()).resolved()
     wanted = {**identity, "release": release.identity}

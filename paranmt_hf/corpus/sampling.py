@@ -30,21 +30,13 @@ SLACK = 10_000
 
 @dataclass
 class Corpus:
-    """A corpus whose sentences can be read: a release, Parquet files, or text with a sentence on each line.
+    """A corpus whose sentences can be read: a release, Parquet files, or text with a sentence on each line."""
 
-    Attributes:
-        path: As it was given.
-        columns: Which of `EXTRAS` it has.
-        text: The file, where it is one of lines.
-        report: What was read and dropped, by the last reading.
-        language: ISO 639-1 code, where a release names it.
-    """
-
-    path: Path
-    columns: tuple[str, ...]
-    text: Path | None = None
-    report: Report = field(default_factory=Report)
-    language: str | None = None
+    path: Path  # As it was given
+    columns: tuple[str, ...]  # Which of `EXTRAS` it has
+    text: Path | None = None  # The file, where it is one of lines
+    report: Report = field(default_factory=Report)  # What was read and dropped, by the last reading
+    language: str | None = None  # ISO 639-1 code, where a release names it
     _reader: LineFiles | ParquetFiles | None = None
     _files: tuple[Path, ...] = ()
     _side: str = "reference"
@@ -79,12 +71,9 @@ def open_corpus(
 ) -> Corpus:
     """Detect the kind of a corpus and open it.
 
-    Args:
-        path: A release; the folder of one of its configs, or another folder of Parquet files, or one such file; or a
-            text file with a sentence on each line, plain, .gz, .xz or .zst.
-        side: Which sentences of pairs, `reference` or `translation`; a text file has only one side.
-        columns: Columns of Parquet files, by the names of the schema, if they have other names.
-        by_origin: Whether to read the origin of rows, if there is one.
+    It is a release; the folder of one of its configs, or another folder of Parquet files, or one such file, whose
+    `columns` may have other names than in the schema; or a text file with a sentence on each line, plain, .gz, .xz or
+    .zst, which has no `side`.
     """
     path = Path(path).expanduser()
     wanted = EXTRAS if by_origin else EXTRAS[:1]
@@ -174,15 +163,8 @@ def draw(
 ) -> dict[str | None, Sample]:
     """Sample `count` rows of a corpus, and of each of its origins if these are read; the corpus is read once.
 
-    Args:
-        corpus: The corpus.
-        count: Rows of each sample.
-        seed: Seed of the samples.
-        limit: Maximum number of rows in all samples together.
-        progress: Called with the number of rows read so far.
-
-    Returns:
-        The sample of the corpus under None, then those of its origins by name; rows without an origin are under "".
+    The sample of the corpus is under None, those of its origins follow by name, and rows without an origin are under
+    "". All samples together hold at most `limit` rows; `progress` is called with the number of rows read so far.
     """
     whole, origins = Sample(count, seed), dict[str, Sample]()
     for rows in corpus.batches():

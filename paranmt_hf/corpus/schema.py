@@ -23,25 +23,15 @@ COSINES, SHARES, ANY = Range(at_least=-1, at_most=1), Range(at_least=0, at_most=
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the corpus.
+    """One column of the corpus."""
 
-    Attributes:
-        name: Name in the Parquet file.
-        type: Arrow type.
-        meaning: One sentence for the card: unit, range, and when it is null.
-        nullable: Whether a row may lack the value.
-        optional: Whether a release may lack the whole column.
-        command: The command that makes it, for who lacks it; RELEASE is the folder.
-        range: The values of a number.
-    """
-
-    name: str
-    type: pa.DataType
-    meaning: str
-    nullable: bool = False
-    optional: bool = False
-    command: str = "paranmt build"
-    range: Range = ANY
+    name: str  # Name in the Parquet file
+    type: pa.DataType  # Arrow type
+    meaning: str  # One sentence for the card: unit, range, and when it is null
+    nullable: bool = False  # Whether a row may lack the value
+    optional: bool = False  # Whether a release may lack the whole column
+    command: str = "paranmt build"  # The command that makes it, for who lacks it; RELEASE is the folder
+    range: Range = ANY  # The values of a number
 
 
 def _added(name: str, type: pa.DataType, meaning: str, range: Range = ANY) -> Column:
@@ -226,10 +216,8 @@ def describe_missing(where: object, missing: Collection[str]) -> str:
 def meanings(made_by: MadeBy | None, source: Mapping[str, Any], language: str = "English") -> dict[str, str]:
     """Explain each column of a release in a sentence.
 
-    Args:
-        made_by: Who wrote the second sentences of imported pairs; None if this package translated.
-        source: Identity of the input; its `columns` say what became which column.
-        language: Name of the language of the pairs.
+    `made_by` wrote the second sentences of imported pairs; None if this package translated. The `source` is the
+    identity of the input; its `columns` say what became which column.
     """
     found = {column.name: column.meaning for column in COLUMNS}
     found["reference"] = found["reference"].replace("English", language)

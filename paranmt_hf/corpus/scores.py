@@ -91,14 +91,10 @@ def score_pairs(
     *,
     shared: bool = True,
 ) -> dict[str, pa.Array]:
-    """Compute every score column of pairs: `trigram_overlap`, the two lengths and, with an encoder, `para_score`.
+    """Compute every score column of pairs [pair]: `trigram_overlap`, the lengths and, with an encoder, `para_score`.
 
-    Args:
-        references: Strings [pair].
-        translations: Strings [pair].
-        encoder: The scorer; None if the paraphrase score is there already.
-        tokenizer: Splits the text; keep one for all batches.
-        shared: Whether the encoder may start from these tokens, because they are the words that it knows.
+    Keep one tokenizer for all batches. The encoder may start from its tokens if they are the words that it knows:
+    `shared`.
     """
     tables = tokenizer.tables(references, translations)
     columns = {

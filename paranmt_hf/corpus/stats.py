@@ -101,31 +101,18 @@ class ParsingConfig:
 
 @dataclass(frozen=True)
 class CorpusStatistics:
-    """Figures of corpora side by side.
+    """Figures of corpora side by side."""
 
-    Attributes:
-        version: Version of this package.
-        side: Which sentences of pairs.
-        sample: Maximum number of sentences of each corpus.
-        seed: Seed of the sample.
-        tokens: Definition of a token.
-        idf: Formula of the inverse document frequency.
-        idf_text: The text of the document frequencies; None: each sample has its own.
-        idf_sentences: Number of its sentences.
-        parse_levels: Levels of a tree that count; None without a parser.
-        corpora: Figures of each corpus and origin, in order.
-    """
-
-    version: str
-    side: str
-    sample: int
-    seed: int
-    tokens: str
-    idf: str
-    idf_text: str | None
-    idf_sentences: int | None
-    parse_levels: str | None
-    corpora: list[CorpusFigures]
+    version: str  # Version of this package
+    side: str  # Which sentences of pairs
+    sample: int  # Maximum number of sentences of each corpus
+    seed: int  # Seed of the sample
+    tokens: str  # Definition of a token
+    idf: str  # Formula of the inverse document frequency
+    idf_text: str | None  # The text of the document frequencies; None: each sample has its own
+    idf_sentences: int | None  # Number of its sentences
+    parse_levels: str | None  # Levels of a tree that count; None without a parser
+    corpora: list[CorpusFigures]  # Figures of each corpus and origin, in order
 
     def to_json(self) -> dict[str, Any]:
         """The figures as JSON values."""

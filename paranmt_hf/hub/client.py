@@ -64,17 +64,10 @@ def explain_absence(error: BaseException, name: str, kind: str, revision: str | 
 
 
 def explain(error: BaseException, name: str, kind: str, revision: str | None = None, *, writing: bool = False) -> str:
-    """Explain an error of the Hub.
+    """Explain what the client raised in one sentence: what happened, and what to do; a token is never part of it.
 
-    Args:
-        error: What the client raised, or an error that it caused.
-        name: Id of the repository.
-        kind: `model` or `dataset`.
-        revision: Branch, tag or commit.
-        writing: Whether something was to be changed.
-
-    Returns:
-        One sentence: what happened, and what to do; a token is never part of it.
+    `name` and `revision` are those of the repository, and `kind` is `model` or `dataset`; when `writing`, something
+    was to be changed.
     """
     from huggingface_hub import constants, errors
 

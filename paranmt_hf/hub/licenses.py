@@ -36,25 +36,17 @@ EXPECTED = "for other terms give a name with a link, such as `My Terms <https://
 
 @dataclass(frozen=True)
 class License:
-    """A licence, as the header of a card states it.
+    """A licence, as the header of a card states it."""
 
-    Attributes:
-        id: Identifier that the Hub lists, such as `cc-by-4.0`; `other` for a licence that it does not list.
-        name: Name of such a licence, in lower case with hyphens: `czeng-2.0`.
-        link: Address of its text.
-    """
-
-    id: str
-    name: str | None = None
-    link: str | None = None
+    id: str  # Identifier that the Hub lists, such as `cc-by-4.0`; `other` for a licence that it does not list
+    name: str | None = None  # Name of such a licence, in lower case with hyphens: `czeng-2.0`
+    link: str | None = None  # Address of its text
 
     @classmethod
     def parse(cls, text: str | None, *, listed: bool = True) -> License:
-        """Read a licence: `cc-by-4.0`, or `My Terms <https://example.org/terms>`.
+        """Read a licence: `cc-by-4.0`, or `My Terms <https://example.org/terms>`; None is rejected as a missing one.
 
-        Args:
-            text: The licence; None is rejected as a missing one.
-            listed: Whether the Hub must list an identifier (a record may be newer than the list).
+        If not `listed`, the Hub need not list the identifier, because a record may be newer than the list.
         """
         name, bracket, rest = (text or "").partition("<")
         if bracket:

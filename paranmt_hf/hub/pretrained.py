@@ -39,12 +39,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def loadable(files: Model, failed: str) -> Iterator[Path]:
-    """Link the files of a model into a folder for a loader, and describe what it raises.
-
-    Args:
-        files: The located model.
-        failed: What failed, for the error: `has no readable tokenizer`.
-    """
+    """Link the files of a model into a folder for a loader, and describe its errors: `has no readable tokenizer`."""
     with readable(files) as folder:
         try:
             with quiet():
@@ -55,12 +50,7 @@ def loadable(files: Model, failed: str) -> Iterator[Path]:
 
 
 def read_configuration(files: Model, expected: str) -> tuple[Any, Any]:
-    """Read the configuration and the tokenizer of an encoder-decoder; other models are rejected.
-
-    Args:
-        files: The located model.
-        expected: The end of errors: `expected a translation model`.
-    """
+    """Read configuration and tokenizer of an encoder-decoder; errors about other models end with `expected`."""
     if (files.folder / "modules.json").is_file():
         raise InputError(f"{str(files.folder)!r} holds an encoder of sentences; {expected}", path=files.folder)
     with loadable(files, f"has no readable configuration and tokenizer, {expected}") as folder:
@@ -77,23 +67,12 @@ def read_configuration(files: Model, expected: str) -> tuple[Any, Any]:
 
 
 def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  # noqa: ANN401 - there is no common type
-    """Read the weights of an encoder-decoder in the given number format, whatever that of the folder.
-
-    Args:
-        files: The located model.
-        dtype: The number format.
-        what: Kind of the model, for the error: `translation model`.
-    """
+    """Read the weights of an encoder-decoder in a number format, whatever that of the folder; errors name `what`."""
     return _read(AutoModelForSeq2SeqLM, files, dtype, what)
 
 
 def read_sequence_classifier(files: Model, what: str) -> Any:  # noqa: ANN401 - there is no common type
-    """Read a text classifier in float32.
-
-    Args:
-        files: Where it is.
-        what: Kind of the model, for the error: `text classifier`.
-    """
+    """Read a text classifier in float32; errors name `what` it is."""
     return _read(AutoModelForSequenceClassification, files, torch.float32, what)
 
 
@@ -124,13 +103,9 @@ def _read(kind: Any, files: Model, dtype: torch.dtype, what: str) -> Any:  # noq
 
 
 def check_tokens(config: Any, name: str, path: Path, value: Any = None) -> None:  # noqa: ANN401 - transformers'
-    """Reject special tokens that are not ids of the vocabulary of targets.
+    """Reject special tokens, an entry of `config` or a `value` from another file, that are not ids of its vocabulary.
 
-    Args:
-        config: Configuration of an encoder-decoder.
-        name: Name of its entry, such as `eos_token_id`: an id or several.
-        path: The file of the entry, for the error.
-        value: The entry, if it is of another file.
+    The entry `name`, such as `eos_token_id`, is an id or several; `path` is its file, for the error.
     """
     value = getattr(config, name, None) if value is None else value
     ids = value if isinstance(value, list | tuple) else [value]

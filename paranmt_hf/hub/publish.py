@@ -34,25 +34,17 @@ KINDS = {
 
 @dataclass(frozen=True)
 class About:
-    """Information about a published folder that its record cannot have.
+    """Information about a published folder that its record cannot have."""
 
-    Attributes:
-        license: Licence of the model, or another licence for a release; that of the record if left out.
-        notes: A section of your own for the card, in Markdown.
-        license_text: Why this licence, in a sentence.
-        summary: What the model is, in a sentence; made from its settings if left out.
-        data: What it was trained on; made from its settings if left out.
-        commands: The commands that made it; the last one, made from its settings, if left out.
-        datasets: Ids of datasets on the Hub that it was trained on.
-    """
-
+    # Licence of the model, or another licence for a release; that of the record if left out
     license: str | None = None
-    notes: str | None = None
-    license_text: str | None = None
-    summary: str | None = None
-    data: str | None = None
+    notes: str | None = None  # A section of your own for the card, in Markdown
+    license_text: str | None = None  # Why this licence, in a sentence
+    summary: str | None = None  # What the model is, in a sentence; made from its settings if left out
+    data: str | None = None  # What it was trained on; made from its settings if left out
+    # The commands that made it; the last one, made from its settings, if left out
     commands: list[str] = field(default_factory=list)
-    datasets: list[str] = field(default_factory=list)
+    datasets: list[str] = field(default_factory=list)  # Ids of datasets on the Hub that it was trained on
 
     def __post_init__(self) -> None:
         if self.license is not None:
@@ -85,75 +77,48 @@ def read_about(about: Mapping[str, Any] | str | Path | None, license: str | None
 
 @dataclass(frozen=True)
 class Draft:
-    """The files and card that are published of a folder.
+    """The files and card that are published of a folder."""
 
-    Attributes:
-        files: Path in the repository and content of each file, all but the card.
-        card: Renders the card for the id, and the version if `tag` names one.
-        own_card: The card that this package wrote into the folder.
-        message: Message of the commit.
-        missing: What a reader of the card would miss, in sentences.
-        checksums: SHA-256 of files, where it is known.
-        verify: Compares a folder with exactly the published files with the original one; may refuse it.
-        values: Values that the card is rendered from, for the id; None for releases, whose record holds them.
-    """
-
-    files: Mapping[str, Content]
-    card: Callable[[str, str | None], str]
-    own_card: str
-    message: str
-    missing: list[str] = field(default_factory=list)
-    checksums: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, Content]  # Path in the repository and content of each file, all but the card
+    card: Callable[[str, str | None], str]  # Renders the card for the id, and the version if `tag` names one
+    own_card: str  # The card that this package wrote into the folder
+    message: str  # Message of the commit
+    missing: list[str] = field(default_factory=list)  # What a reader of the card would miss, in sentences
+    checksums: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of files, where it is known
+    # Compares a folder with exactly the published files with the original one; may refuse it
     verify: Callable[[Path], None] = lambda staged: None
+    # Values that the card is rendered from, for the id; None for releases, whose record holds them
     values: Callable[[str], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of folder that can be published.
+    """A kind of folder that can be published."""
 
-    Attributes:
-        title: Its name in sentences: `a release`.
-        repository: Kind of the repository.
-        loader: Name of the function that loads it.
-        owns: Whether a file of a repository can belong to this kind; such files that are not published are removed.
-        draft: Checks a folder against its record and says what is published.
-        takes_results: Whether its card shows results of an evaluation.
-        code: Paths of code files that are this package's own; any other code is rejected.
-    """
-
-    title: str
-    repository: Literal["dataset", "model"]
-    loader: str
+    title: str  # Its name in sentences: `a release`
+    repository: Literal["dataset", "model"]  # Kind of the repository
+    loader: str  # Name of the function that loads it
+    # Whether a file of a repository can belong to this kind; such files that are not published are removed
     owns: Callable[[str], bool]
+    # Checks a folder against its record and says what is published
     draft: Callable[[Path, About, Sequence[Any]], Draft]
-    takes_results: bool = False
+    takes_results: bool = False  # Whether its card shows results of an evaluation
+    # Paths of code files that are this package's own; any other code is rejected
     code: Callable[[], Collection[str]] = tuple
 
 
 @dataclass(frozen=True)
 class Publication:
-    """A published version, or a dry run of one.
+    """A published version, or a dry run of one."""
 
-    Attributes:
-        target: Repository, branch and version.
-        parcel: The files.
-        card: The card.
-        values: JSON values that the card of a model is rendered from; None for a release.
-        missing: What a reader of the card would miss, in sentences.
-        left_here: Files of the folder that are not published.
-        loader: Name of the function that loads it.
-        sent: What is on the Hub now; None if nothing was sent.
-    """
-
-    target: Target
-    parcel: Parcel
-    card: str
-    values: Mapping[str, Any] | None
-    missing: list[str]
-    left_here: list[str]
-    loader: str
-    sent: Published | None = None
+    target: Target  # Repository, branch and version
+    parcel: Parcel  # The files
+    card: str  # The card
+    values: Mapping[str, Any] | None  # JSON values that the card of a model is rendered from; None for a release
+    missing: list[str]  # What a reader of the card would miss, in sentences
+    left_here: list[str]  # Files of the folder that are not published
+    loader: str  # Name of the function that loads it
+    sent: Published | None = None  # What is on the Hub now; None if nothing was sent
 
     def send(self) -> Publication:
         """Upload the version; called again it uploads what is missing, if anything."""

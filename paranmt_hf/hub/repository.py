@@ -31,17 +31,11 @@ LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "ke
 
 @dataclass(frozen=True)
 class Model:
-    """A located model.
+    """A located model."""
 
-    Attributes:
-        name: Hub id, or name of the folder.
-        folder: Where its files are.
-        revision: Commit hash on the Hub, or `sha256:` and the checksum of the folder's files.
-    """
-
-    name: str
-    folder: Path
-    revision: str
+    name: str  # Hub id, or name of the folder
+    folder: Path  # Where its files are
+    revision: str  # Commit hash on the Hub, or `sha256:` and the checksum of the folder's files
 
 
 def folder_of(name: str, kind: Kind) -> Path:
@@ -52,12 +46,9 @@ def folder_of(name: str, kind: Kind) -> Path:
 def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind = "encoder") -> Model:
     """Find a model by folder or Hub id, downloading it if necessary, and compute its checksum.
 
-    Args:
-        model: Folder, or Hub id such as `Helsinki-NLP/opus-mt-cs-en`, which `@` and a revision may follow, or
-            `embedded`, the small model of that kind that the package carries. A model that was located already is
-            returned as it is, so that its files are read once.
-        revision: Branch, tag or commit on the Hub.
-        kind: What the model does.
+    A Hub id such as `Helsinki-NLP/opus-mt-cs-en` may be followed by `@` and a revision; `embedded` is the small model
+    of the kind that the package carries. A model that was located already is returned as it is, so that its files are
+    read once.
     """
     if isinstance(model, Model):
         if revision is not None and revision != model.revision:

@@ -30,21 +30,13 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 
 @dataclass(frozen=True)
 class Target:
-    """A branch of a repository as the target of an upload.
+    """A branch of a repository as the target of an upload."""
 
-    Attributes:
-        name: Id of the repository, `organisation/name`.
-        kind: What the repository holds.
-        private: Make a new repository private; an existing one is not changed.
-        revision: The branch that gets the files.
-        tag: Name of the version. None on the main branch is the next of `v1`, `v2`, ...
-    """
-
-    name: str
-    kind: Kind
-    private: bool = False
-    revision: str = "main"
-    tag: str | None = None
+    name: str  # Id of the repository, `organisation/name`
+    kind: Kind  # What the repository holds
+    private: bool = False  # Make a new repository private; an existing one is not changed
+    revision: str = "main"  # The branch that gets the files
+    tag: str | None = None  # Name of the version. None on the main branch is the next of `v1`, `v2`, ...
 
     def __post_init__(self) -> None:
         if not is_id(self.name):
@@ -60,19 +52,14 @@ class Target:
 
 @dataclass(frozen=True)
 class Parcel:
-    """Files to upload.
+    """Files to upload."""
 
-    Attributes:
-        files: Path in the repository and content of each file.
-        owns: Whether a path in the repository belongs to such parcels: files there that this one lacks are removed,
-            all others are left alone.
-        message: Message of the commit.
-        known: SHA-256 of files that is known already; that of others is computed once.
-    """
-
-    files: Mapping[str, Content]
+    files: Mapping[str, Content]  # Path in the repository and content of each file
+    # Whether a path in the repository belongs to such parcels: files there that this one lacks are removed, all others
+    # are left alone
     owns: Callable[[str], bool] = lambda path: False
-    message: str = "Upload"
+    message: str = "Upload"  # Message of the commit
+    # SHA-256 of files that is known already; that of others is computed once
     known: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -108,18 +95,12 @@ class Parcel:
 
 @dataclass(frozen=True)
 class Published:
-    """An uploaded version.
+    """An uploaded version."""
 
-    Attributes:
-        target: Repository and branch.
-        commit: Hash of the commit.
-        tag: Name of the version, if it has one.
-        changed: Paths that this call added, changed or removed; none if all was there already.
-    """
-
-    target: Target
-    commit: str
-    tag: str | None
+    target: Target  # Repository and branch
+    commit: str  # Hash of the commit
+    tag: str | None  # Name of the version, if it has one
+    # Paths that this call added, changed or removed; none if all was there already
     changed: list[str] = field(default_factory=list)
 
 

@@ -58,41 +58,26 @@ class LexiconConfig:
 
 @dataclass(frozen=True)
 class LexiconSettings:
-    """Everything that determines a lexicon.
+    """Everything that determines a lexicon."""
 
-    Attributes:
-        pairs: The identity of the pairs of sentences, with checksums.
-        words: Maximum number of words.
-        min_count: Least count of a pair of words.
-        language: ISO 639-1 code of the language.
-    """
-
-    pairs: dict[str, Any]
-    words: int
-    min_count: int
-    language: str = ENGLISH
+    pairs: dict[str, Any]  # The identity of the pairs of sentences, with checksums
+    words: int  # Maximum number of words
+    min_count: int  # Least count of a pair of words
+    language: str = ENGLISH  # ISO 639-1 code of the language
 
 
 @dataclass(frozen=True, kw_only=True)
 class LexiconRecord(Record):
-    """The content of `lexicon.json`.
-
-    Attributes:
-        settings: What determines the lexicon.
-        pairs: Number of pairs of sentences that were counted.
-        words: Number of words.
-        word_pairs: Number of rows, two for each pair of words, one in each order.
-        files: SHA-256 of each file.
-    """
+    """The content of `lexicon.json`."""
 
     FILE: ClassVar[str] = "lexicon.json"
     KIND: ClassVar[str] = "a lexicon (`paranmt lexicon build`)"
 
-    settings: LexiconSettings
-    pairs: int
-    words: int
-    word_pairs: int
-    files: dict[str, str]
+    settings: LexiconSettings  # What determines the lexicon
+    pairs: int  # Number of pairs of sentences that were counted
+    words: int  # Number of words
+    word_pairs: int  # Number of rows, two for each pair of words, one in each order
+    files: dict[str, str]  # SHA-256 of each file
 
 
 Score = Literal["adjusted_pmi", "pmi"]

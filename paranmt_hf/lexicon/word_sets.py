@@ -28,19 +28,12 @@ ENTRIES, SIZES, NUMBERS, DONE = "entries.int32", "sizes.int32", "rows.int32", "s
 
 @dataclass(frozen=True)
 class LexiconWords:
-    """The words of a lexicon, and their document frequencies; a word's row is its index.
+    """The words of a lexicon, and their document frequencies; a word's row is its index."""
 
-    Attributes:
-        words: The words, in the order of their characters.
-        references: References with the word [word], int64.
-        translations: Translations with the word [word], int64.
-        pairs: Pairs of sentences that were counted.
-    """
-
-    words: list[str]
-    references: np.ndarray
-    translations: np.ndarray
-    pairs: int
+    words: list[str]  # The words, in the order of their characters
+    references: np.ndarray  # References with the word [word], int64
+    translations: np.ndarray  # Translations with the word [word], int64
+    pairs: int  # Pairs of sentences that were counted
 
     def __len__(self) -> int:
         return len(self.words)

@@ -34,19 +34,12 @@ class WordPair:
 
 @dataclass(frozen=True)
 class WordSimilarity:
-    """Agreement of word pair scores with people's judgements.
+    """Agreement of word pair scores with people's judgements."""
 
-    Attributes:
-        name: Name of the scores.
-        pairs: Number of word pairs.
-        seen: Word pairs that have a score, in one order at least; that of the others is 0.
-        spearman: Spearman's rho with the judgements, in [-1, 1].
-    """
-
-    name: str
-    pairs: int
-    seen: int
-    spearman: float
+    name: str  # Name of the scores
+    pairs: int  # Number of word pairs
+    seen: int  # Word pairs that have a score, in one order at least; that of the others is 0
+    spearman: float  # Spearman's rho with the judgements, in [-1, 1]
 
 
 def read_word_pairs(path: str | Path) -> list[WordPair]:
@@ -94,17 +87,11 @@ def evaluate_word_scores(pairs: Sequence[WordPair], scores: Mapping[Pair, float]
 
 @dataclass(frozen=True)
 class NearestWords:
-    """Paraphrases of words.
+    """Paraphrases of words."""
 
-    Attributes:
-        by_adjusted_pmi: Paraphrases of each word, the best first.
-        by_pmi: The same by PMI.
-        min_count: How often each was counted at least.
-    """
-
-    by_adjusted_pmi: dict[str, list[WordParaphrase]]
-    by_pmi: dict[str, list[WordParaphrase]]
-    min_count: int
+    by_adjusted_pmi: dict[str, list[WordParaphrase]]  # Paraphrases of each word, the best first
+    by_pmi: dict[str, list[WordParaphrase]]  # The same by PMI
+    min_count: int  # How often each was counted at least
 
     def to_json(self) -> dict[str, Any]:
         """The paraphrases as JSON values."""
@@ -147,13 +134,9 @@ def nearest_words(
 
 @dataclass(frozen=True)
 class LexiconEvaluation:
-    """Correlations of a lexicon's scores with word similarities.
+    """Correlations of a lexicon's scores with word similarities."""
 
-    Attributes:
-        results: Of PPDB, if it was given, of PMI, and of adjusted PMI.
-    """
-
-    results: list[WordSimilarity]
+    results: list[WordSimilarity]  # Of PPDB, if it was given, of PMI, and of adjusted PMI
 
     def to_json(self) -> list[dict[str, Any]]:
         """The results as JSON values."""

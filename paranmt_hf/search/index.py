@@ -46,25 +46,18 @@ class IndexSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class IndexRecord(Record):
-    """The content of `index.json`.
-
-    Attributes:
-        settings: What determines the index.
-        load: How to find the encoder again.
-        sentences: Number of distinct sentences.
-        lines: Number of sentences, copies included.
-        dropped: Number of lines of the corpus that are not in it, by reason.
-        files: Size in bytes and SHA-256 of each of its files, by name.
-    """
+    """The content of `index.json`."""
 
     FILE: ClassVar[str] = "index.json"
     KIND: ClassVar[str] = "an index (`paranmt search index`)"
 
-    settings: IndexSettings
-    load: NamedEncoder
-    sentences: int
-    lines: int
+    settings: IndexSettings  # What determines the index
+    load: NamedEncoder  # How to find the encoder again
+    sentences: int  # Number of distinct sentences
+    lines: int  # Number of sentences, copies included
+    # Number of lines of the corpus that are not in it, by reason
     dropped: dict[str, int] = field(default_factory=dict)
+    # Size in bytes and SHA-256 of each of its files, by name
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
 
 

@@ -33,20 +33,10 @@ NO_ACCESS = "check the path and its permissions, or choose another path"
 def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bool = True) -> Iterator[Path]:
     """Write a file atomically in a `with` block; the former file stays until the block ends.
 
-    Each call writes in a place of its own, so that processes that write one file at once do not mix; the last one to
-    finish wins.
-
-    Args:
-        path: The file.
-        doing: The action, for the error: `cannot save PATH: ...`.
-        advice: What to do if there is no room.
-        sweep: Whether what killed processes left of this file is deleted, which lists the folder.
-
-    Yields:
-        Where to write: a hidden file in the same folder whose name ends in `.tmp`.
-
-    Raises:
-        WriteError: It cannot be written; the hidden file is removed.
+    Each call writes in a place of its own, a hidden file in the same folder whose name ends in `.tmp`, so that
+    processes that write one file at once do not mix; the last one to finish wins. `doing` is the action, for the
+    `WriteError`: `cannot save PATH: ...`, and `advice` what to do if there is no room. `sweep` deletes what killed
+    processes left of this file, which lists the folder.
     """
     if sweep:
         sweep_killed(path)
@@ -85,12 +75,9 @@ def new_folder(path: Path, *, advice: str = AGAIN) -> Iterator[Path]:
 
 
 def make_once(folder: Path, make: Callable[[Path], None], *, advice: str = AGAIN) -> Path:
-    """Find or create a folder of a cache: one process creates it, others wait and find it.
+    """Find or create a folder of a cache, which `make` fills: one process creates it, others wait and find it.
 
-    Args:
-        folder: The folder, which appears under its name when it is complete.
-        make: Fills an empty folder.
-        advice: What to do if there is no room.
+    It appears under its name when it is complete; `advice` is what to do if there is no room.
     """
     if not folder.is_dir():
         with writing(folder, advice=advice):
@@ -295,11 +282,8 @@ def result_file(
 ) -> Path:
     """Resolve the path of a result before the work, and reject one that cannot be written.
 
-    Args:
-        out: The file.
-        suffixes: How its name may end, such as `.parquet`, empty for any.
-        sources: Folders that the result is made from, which it would change if it were inside.
-        option: Name of the parameter, for errors.
+    Its name ends in one of `suffixes`, if there are any. `sources` are folders that the result is made from, which it
+    would change if it were inside; `option` is the name of the parameter, for errors.
     """
 
     def refusal(reason: str) -> InputError:

@@ -51,12 +51,9 @@ def check_unique(schema: pa.Schema, columns: Iterable[str], path: Path) -> None:
 def database(
     *, memory: int = MEMORY_BYTES, spill: Path | None = None, extra: str = "select"
 ) -> Iterator[DuckDBPyConnection]:
-    """Open a database in memory that spills to disk, and downloads nothing.
+    """Open a database in memory that spills to disk, into a temporary folder or `spill`, and downloads nothing.
 
-    Args:
-        memory: Bytes that DuckDB may take; its buffers for reading come on top.
-        spill: Folder for what does not fit; a temporary one if left out.
-        extra: The extra that installs DuckDB, for the error.
+    DuckDB may take `memory` bytes; its buffers for reading come on top. `extra` installs DuckDB, for the error.
     """
     duckdb = require("duckdb", extra)
     with tempfile.TemporaryDirectory(prefix="paranmt-", dir=spill) as folder:

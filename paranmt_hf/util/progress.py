@@ -24,16 +24,9 @@ logger = logging.getLogger(__name__)
 class Progress:
     """Counts rows and shows the rate, the finished share, and the remaining time.
 
-    The rate counts from the last report of zero rows, because processes start and models load before.
-
-    Args:
-        label: What is being done.
-        total: Number of rows, if known.
-        done: Number of rows that an earlier run has done; they do not count for the rate.
-        every: Seconds between two lines in the log.
-        unit: What a row is.
-        least: Seconds below which no line is logged at the end.
-        shown: Whether to show progress (only one of several processes does).
+    The rate counts from the last report of zero rows, because processes start and models load before; nor do rows
+    count for it that an earlier run has `done`. A line is logged after `every` seconds, and at the end unless all took
+    less than `least` seconds. Only one of several processes shows progress.
     """
 
     def __init__(

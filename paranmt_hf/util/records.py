@@ -214,8 +214,7 @@ def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is t
 def from_json(kind: type[T], values: Any, where: Path | str) -> T:  # noqa: ANN401
     """Build a dataclass from parsed JSON; unknown keys are ignored, and `where` is the file, for errors.
 
-    Raises:
-        InputError: A value is missing or of another type: `FILE is damaged: expected text under 'name', found 3`.
+    An error names a missing value or one of another type: `FILE is damaged: expected text under 'name', found 3`.
     """
     found: T = _read(kind, values, "", where)
     return found

@@ -68,11 +68,8 @@ def result_folder(
 ) -> Path:
     """Resolve the folder of a result before the work, and reject one that cannot be written.
 
-    Args:
-        out: The folder: new, empty, or with a result.
-        kind: Record of the result; anything else in the folder is rejected.
-        sources: Files and folders that the result is made from, which it would change if it were inside.
-        option: Name of the parameter, for errors.
+    It is new, empty, or with a result whose record is of the `kind`. `sources` are files and folders that the result
+    is made from, which it would change if it were inside; `option` is the name of the parameter, for errors.
     """
 
     def refusal(reason: str) -> InputError:
@@ -267,11 +264,7 @@ def _read(out: Path, read: Callable[[Path], R], option: str = "out") -> R:
 def locked(work: Path, command: str, identity: Identity, holds: Holds | None) -> Iterator[None]:
     """Lock a work folder, created if missing, for one process; the lock of a killed process is released.
 
-    Args:
-        work: The folder.
-        command: See `run`.
-        identity: What work in progress must agree with.
-        holds: See `run`.
+    Work in progress must agree with `identity`; for the other arguments see `run`.
     """
     if work.exists() and not (work / STATE).exists() and not _is_unused(work):
         raise InputError(f"{work} is needed for work in progress and holds something else; move it away", path=work)

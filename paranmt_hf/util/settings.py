@@ -130,23 +130,15 @@ Cosine = Annotated[float, Range(at_least=-1, at_most=1)]
 
 @dataclass(frozen=True)
 class Expected:
-    """The values that a field or parameter accepts, from its annotation.
+    """The values that a field or parameter accepts, from its annotation."""
 
-    Attributes:
-        kind: Type of a value: `int`, `float`, `bool`, `str`, `Path`, a `Literal`, `dict`; of several values, of each.
-        several: Whether it is a sequence.
-        optional: Whether None is allowed.
-        empty: Whether a sequence may be empty: `Sequence[X]` may, `tuple[X, ...]` may not.
-        range: Range of a number.
-        markers: Other metadata of `Annotated`.
-    """
-
+    # Type of a value: `int`, `float`, `bool`, `str`, `Path`, a `Literal`, `dict`; of several values, of each
     kind: Any
-    several: bool = False
-    optional: bool = False
-    empty: bool = False
-    range: Range = Range()
-    markers: tuple[Any, ...] = ()
+    several: bool = False  # Whether it is a sequence
+    optional: bool = False  # Whether None is allowed
+    empty: bool = False  # Whether a sequence may be empty: `Sequence[X]` may, `tuple[X, ...]` may not
+    range: Range = Range()  # Range of a number
+    markers: tuple[Any, ...] = ()  # Other metadata of `Annotated`
 
     def choices(self) -> tuple[Any, ...]:
         """Values of a `Literal`; empty for other types."""
@@ -203,9 +195,6 @@ def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
 
     Paths are accepted as text, and numbers of other libraries (numpy) are converted to Python's. A `tuple[X, ...]`
     holds at least one value, a `Sequence[X]` may be empty; a range is that of each value.
-
-    Raises:
-        InputError: A value is not as its field says: `NAME must be at least 1, was 0`.
     """
     for name, expected in expected_fields(type(settings)).items():  # type: ignore[arg-type]
         value = getattr(settings, name)
@@ -236,12 +225,9 @@ def _near_choice(expected: Expected, value: Any) -> str:  # noqa: ANN401
 
 
 def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
-    """Convert a value from a file or the command line to that of a setting, and check it as `check` does.
+    """Convert a value from a file or the command line to that of a field of a settings class, checked as `check` does.
 
-    Args:
-        kind: The settings class.
-        name: Name of its field.
-        value: The value; text is accepted for every type: `1e-5`, `true`, `none` (which as a text is itself).
+    Text is accepted for every type: `1e-5`, `true`, `none` (which as a text is itself).
     """
     expected = expected_fields(kind)[name]
     return checked(name, parsed(value, expected), expected)
@@ -252,11 +238,7 @@ def values_for(
 ) -> list[dict[str, Any]]:
     """Distribute values over the settings classes that have a field of their name, converted as `read_value` does.
 
-    Args:
-        kinds: The settings classes.
-        values: Names of settings, with `-` or `_`, and values.
-        option: Name of the parameter that they are from, for errors.
-        without: Fields that are not allowed.
+    Names may have `-` or `_`, and must not be `without`. Errors name the parameter `option` that they are from.
     """
     found: list[dict[str, Any]] = [{} for _ in kinds]
     names = [{entry.name for entry in fields(kind)} - set(without) for kind in kinds]

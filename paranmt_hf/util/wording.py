@@ -7,13 +7,7 @@ from difflib import get_close_matches
 
 
 def counted(count: int, one: str, several: str = "") -> str:
-    """Format a count with its noun: `1 pair`, `2,000 pairs`.
-
-    Args:
-        count: The count.
-        one: The noun, or noun and verb, after 1.
-        several: The same after other counts; else `one` with an `s`.
-    """
+    """Format a count with its noun: `1 pair`, `2,000 pairs`; `several` is what follows other counts than 1."""
     return f"{count:,} {one if count == 1 else several or f'{one}s'}"
 
 
@@ -35,14 +29,9 @@ def in_words(value: object) -> str:
 
 
 def perhaps(name: str, known: Iterable[str] | Mapping[str, str]) -> str:
-    """Suggest the known name most similar to one that was mistyped, case aside: `; perhaps you meant 'word'`.
+    """Suggest the known name most similar to a mistyped one, case aside: `; perhaps you meant 'word'`; else empty.
 
-    Args:
-        name: What was typed.
-        known: Known names; the values of a mapping are what should be typed.
-
-    Returns:
-        The end of a sentence; empty if no name is similar.
+    The values of a mapping are what should be typed.
     """
     typed = known if isinstance(known, Mapping) else {each: each for each in known}
     folded = {each.casefold(): what for each, what in typed.items() if each != name}

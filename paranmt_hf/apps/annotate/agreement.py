@@ -17,17 +17,10 @@ BLOCK = 50
 
 
 def weighted_kappa(counts: np.ndarray, weights: Weights) -> np.ndarray:
-    """Compute weighted kappa: 1 - sum(w O) / sum(w E).
+    """Compute weighted kappa [...] = 1 - sum(w O) / sum(w E) of counts [..., label, label]; NaN where it is undefined.
 
-    O are the observed counts, E those expected of two people who label at random with the same frequencies, and
-    w = |i - j| (linear) or (i - j)^2 (quadratic).
-
-    Args:
-        counts: How often the one gave label i and the other label j, [..., label, label].
-        weights: How disagreement counts.
-
-    Returns:
-        Kappa [...], at most 1; NaN if both gave one and the same label throughout, which leaves it undefined.
+    O are the observed counts, E those expected of two people who label at random with the same frequencies, and w = |i
+    - j| (linear) or (i - j)^2 (quadratic). It is undefined if both gave one and the same label throughout.
     """
     counts = np.asarray(counts, np.float64)
     labels = np.arange(counts.shape[-1])
@@ -42,57 +35,35 @@ def weighted_kappa(counts: np.ndarray, weights: Weights) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """How far two people agree.
+    """How far two people agree."""
 
-    Attributes:
-        first: The one.
-        second: The other.
-        items: Pairs of sentences that both labelled.
-        same: Share of these with equal labels; None if there are no such pairs.
-        linear: Kappa with linear weights; None if undefined.
-        quadratic: Kappa with quadratic weights; None if undefined.
-    """
-
-    first: str
-    second: str
-    items: int
-    same: float | None
-    linear: float | None
-    quadratic: float | None
+    first: str  # The one
+    second: str  # The other
+    items: int  # Pairs of sentences that both labelled
+    same: float | None  # Share of these with equal labels; None if there are no such pairs
+    linear: float | None  # Kappa with linear weights; None if undefined
+    quadratic: float | None  # Kappa with quadratic weights; None if undefined
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far several people agree: means over each two of them that labelled something in common.
+    """How far several people agree: means over each two of them that labelled something in common."""
 
-    Attributes:
-        items: Pairs of sentences that at least two labelled.
-        same: Mean share of equal labels; None if no two have anything in common.
-        linear: Mean kappa with linear weights, of those where it is defined; None if it is for no two.
-        quadratic: The same with quadratic weights.
-        interval: 95 % interval of `quadratic`, from resampled pairs of sentences (percentiles); None without it.
-        pairs: Each two people.
-    """
-
-    items: int
-    same: float | None
-    linear: float | None
-    quadratic: float | None
+    items: int  # Pairs of sentences that at least two labelled
+    same: float | None  # Mean share of equal labels; None if no two have anything in common
+    linear: float | None  # Mean kappa with linear weights, of those where it is defined; None if it is for no two
+    quadratic: float | None  # The same with quadratic weights
+    # 95 % interval of `quadratic`, from resampled pairs of sentences (percentiles); None without it
     interval: tuple[float, float] | None
-    pairs: list[PairAgreement]
+    pairs: list[PairAgreement]  # Each two people
 
 
 def agreement(
     names: Sequence[str], given: np.ndarray, labels: Sequence[int], *, resamples: int = 0, seed: int = 0
 ) -> Agreement:
-    """Compute how far people agree.
+    """Compute how far people agree, from their labels `given` [person, item], -1 for none.
 
-    Args:
-        names: The people.
-        given: Labels, shape [person, item]; -1 for none.
-        labels: The possible labels, ascending, one apart.
-        resamples: Number of resamples of the items for the interval; 0 for none.
-        seed: Seed of the resamples.
+    `labels` are the possible labels, ascending, one apart; `resamples` of the items give the interval, 0 for none.
     """
     # What fewer than two labelled says nothing of agreement.
     given = given[:, (given >= 0).sum(axis=0) >= 2]

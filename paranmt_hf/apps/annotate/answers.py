@@ -40,23 +40,16 @@ NOTE_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class Rating:
-    """The rating of one pair by one person.
+    """The rating of one pair by one person."""
 
-    Attributes:
-        strength: Class of the paraphrase, from 0 to 5; None while not given.
-        fluency: Label of the translation: 3 no error, 2 one or two, 1 more, or unnatural; None while not given.
-        skipped: Whether the person leaves the pair out; then both are None.
-        note: Anything else, as text.
-        revision: How often the answer was stored; 0 for one that never was.
-        changed: When it was stored last, in UTC as ISO 8601 has it.
-    """
-
+    # Class of the paraphrase, from 0 to 5; None while not given
     strength: Annotated[int | None, Range(at_least=0, at_most=5)] = None
+    # Label of the translation: 3 no error, 2 one or two, 1 more, or unnatural; None while not given
     fluency: Annotated[int | None, Range(at_least=1, at_most=3)] = None
-    skipped: bool = False
-    note: str = ""
-    revision: Annotated[int, Range(at_least=0)] = 0
-    changed: str = ""
+    skipped: bool = False  # Whether the person leaves the pair out; then both are None
+    note: str = ""  # Anything else, as text
+    revision: Annotated[int, Range(at_least=0)] = 0  # How often the answer was stored; 0 for one that never was
+    changed: str = ""  # When it was stored last, in UTC as ISO 8601 has it
 
     def __post_init__(self) -> None:
         check(self)
@@ -139,13 +132,9 @@ class AnswerStore:
         return next((other for other in self.answers() if other.casefold() == asked.casefold()), asked)
 
     def put(self, annotator: str, item: int, answer: Rating) -> Rating:
-        """Store an answer to an item on disk; its `revision` is that of the answer that it replaces.
+        """Store an answer to an item on disk, and return it with its new revision and time.
 
-        Returns:
-            The answer with its new revision and time.
-
-        Raises:
-            Outdated: Another answer is stored than the one that is to be replaced.
+        Its `revision` is that of the answer that it replaces; if another one is stored, that is `Outdated`.
         """
         return self.put_all([(annotator, item, answer)])[0]
 

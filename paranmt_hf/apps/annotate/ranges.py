@@ -65,11 +65,7 @@ def range_of(scores: np.ndarray, ranges: Sequence[ScoreRange]) -> np.ndarray:
 
 
 def equal_ranges(scores: np.ndarray, count: int) -> list[ScoreRange]:
-    """Split scores [row], float32 without NaN, into `count` ranges of equal size.
-
-    Returns:
-        The ranges; edge k is the score of rank ceil(k * scores / count), from 1.
-    """
+    """Split scores [row], float32 without NaN, into `count` ranges; edge k has the rank ceil(k rows / count)."""
     if not len(scores):
         raise InputError("no pair has a paraphrase score, so ranges of equal size cannot be formed")
     ranks = np.array([-(-index * len(scores) // count) - 1 for index in range(1, count)], np.int64)

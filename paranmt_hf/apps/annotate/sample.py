@@ -66,17 +66,11 @@ class AnnotationConfig:
 
 @dataclass(frozen=True)
 class RangeSummary(ScoreRange):
-    """One range of the score, over the whole corpus.
+    """One range of the score, over the whole corpus."""
 
-    Attributes:
-        pairs: Number of pairs.
-        mean_overlap: Mean trigram overlap, from 0 to 1, of the pairs that have one; None if none has.
-        std_overlap: Its standard deviation (that of all pairs, not of a sample of them).
-    """
-
-    pairs: int
-    mean_overlap: float | None
-    std_overlap: float | None
+    pairs: int  # Number of pairs
+    mean_overlap: float | None  # Mean trigram overlap, from 0 to 1, of the pairs that have one; None if none has
+    std_overlap: float | None  # Its standard deviation (that of all pairs, not of a sample of them)
 
     def __post_init__(self) -> None:
         if (self.mean_overlap is None) != (self.std_overlap is None):

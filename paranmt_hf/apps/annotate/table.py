@@ -65,23 +65,14 @@ class RangeAgreement:
 
 @dataclass(frozen=True)
 class AnnotationTable:
-    """The table and the agreement.
+    """The table and the agreement."""
 
-    Attributes:
-        corpus: Name of the corpus.
-        ranges: The ranges of the score over the whole corpus.
-        annotators: How far each annotator is.
-        together: Label counts of all annotators [range].
-        each: Label counts [range] of each annotator.
-        agreement: By what it is measured on; empty with one annotator.
-    """
-
-    corpus: str
-    ranges: list[RangeSummary]
-    annotators: dict[str, AnnotatorProgress]
-    together: list[LabelCounts]
-    each: dict[str, list[LabelCounts]]
-    agreement: dict[str, RangeAgreement]
+    corpus: str  # Name of the corpus
+    ranges: list[RangeSummary]  # The ranges of the score over the whole corpus
+    annotators: dict[str, AnnotatorProgress]  # How far each annotator is
+    together: list[LabelCounts]  # Label counts of all annotators [range]
+    each: dict[str, list[LabelCounts]]  # Label counts [range] of each annotator
+    agreement: dict[str, RangeAgreement]  # By what it is measured on; empty with one annotator
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON values; each range has its label."""

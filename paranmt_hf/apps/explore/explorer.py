@@ -32,19 +32,13 @@ MAX_TEXT = 1000
 
 @dataclass(frozen=True)
 class View:
-    """Filter of the rows that are shown.
+    """Filter of the rows that are shown."""
 
-    Attributes:
-        ranges: Smallest and largest value of columns, both included; None is no bound. A null is outside.
-        text: What a side contains, upper and lower case alike; empty for anything.
-        side: Which side contains it.
-        origin: Where the rows come from, as the column `origin` has it; None for anywhere.
-    """
-
+    # Smallest and largest value of columns, both included; None is no bound. A null is outside.
     ranges: Mapping[str, Interval] = field(default_factory=dict)
-    text: str = ""
-    side: Side = "either"
-    origin: str | None = None
+    text: str = ""  # What a side contains, upper and lower case alike; empty for anything
+    side: Side = "either"  # Which side contains it
+    origin: str | None = None  # Where the rows come from, as the column `origin` has it; None for anywhere
 
     @classmethod
     def parse(cls, items: Iterable[tuple[str, str]], columns: Collection[str]) -> View:
@@ -108,29 +102,18 @@ MAX_BINS = 40
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins of equal width.
+    """Bins of equal width."""
 
-    Attributes:
-        low: Lower edge of the first one.
-        width: Width of each.
-        count: How many there are.
-        open: Whether the last one also counts what lies above it.
-    """
-
-    low: float
-    width: float
-    count: int
-    open: bool
+    low: float  # Lower edge of the first one
+    width: float  # Width of each
+    count: int  # How many there are
+    open: bool  # Whether the last one also counts what lies above it
 
 
 def bins_of(lowest: float | None, highest: float | None, usual: float | None, *, whole: bool) -> Bins:
-    """Choose at most 40 bins for a column, whose width is 1, 2 or 5 times a power of ten.
+    """Choose at most 40 bins for a column, whose width is 1, 2 or 5 times a power of ten; None where all are null.
 
-    Args:
-        lowest: Smallest value of the column; None if all are null.
-        highest: Largest value.
-        usual: A value that hardly any row exceeds; a long tail above it is counted in the last bin.
-        whole: Whether the values are whole numbers.
+    Hardly any row exceeds the value `usual`: a long tail above it is counted in the last bin.
     """
     if lowest is None or highest is None or usual is None:
         return Bins(0.0, 1.0, 1, False)
@@ -170,10 +153,7 @@ NUMERIC = frozenset(
 class Explorer:
     """Queries of a release. A context manager; queries of several threads run one after the other.
 
-    Args:
-        folder: The release.
-        config: Which config of it.
-        memory: Bytes that queries may take before they spill to disk.
+    Queries that need more than `memory` bytes spill to disk.
     """
 
     def __init__(self, folder: Path, *, config: str = "default", memory: int = MEMORY_BYTES) -> None:

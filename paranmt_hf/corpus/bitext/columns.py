@@ -24,17 +24,11 @@ _COMPOSABLE = 0xCC
 
 
 def normalise(column: pa.Array) -> pa.Array:
-    """Normalise text to the form that the corpus stores.
+    """Normalise text (string) to the form that the corpus stores; null stays null.
 
     Unicode NFC; every run of white space and control characters (categories Z* and Cc, NUL included) becomes one
     blank; none remains at either end. Nothing else changes: quotes, case, soft hyphens and zero-width joiners stay.
     The Unicode data of the composition is Python's.
-
-    Args:
-        column: Text (string).
-
-    Returns:
-        Text (string) of the same length; null stays null.
     """
     # Most untidy rows only have a carriage return or a blank at an end, and this costs next to nothing.
     column = pc.ascii_trim_whitespace(column)

@@ -220,14 +220,11 @@ WordPairKey = tuple[str, str]
 
 
 def read_word_scores(path: str | Path, wanted: Collection[WordPairKey]) -> tuple[dict[WordPairKey, float], str]:
-    """Read the scores of the `wanted` word pairs (lower case) from a file of PPDB, or from a list.
+    """Read the scores of the `wanted` word pairs (lower case) from a file of PPDB or a list, and say what they are.
 
     The score of a pair is the feature `PPDB2.0Score` (Pavlick et al. 2015), else `PPDB1.0Score`; of several lines of a
     pair (with other parts of speech) the first counts. In a list, and in a file without these features, each pair has
     the score 1.
-
-    Returns:
-        The scores of the wanted pairs that are there, and a name that says what they are.
     """
     path = Path(path).expanduser()
     reader = PhraseFiles([path])

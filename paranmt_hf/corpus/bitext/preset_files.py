@@ -30,12 +30,9 @@ class Sentences(NamedTuple):
 
 
 def pairs_of_sets(blocks: Iterable[Sentences], label: str) -> Iterator[tuple[pa.Array, pa.Array]]:
-    """Pair every two sentences of a set, the earlier one first.
+    """Pair every two sentences of a set, the earlier one first: yields first and second sentences [pair], binary.
 
     The sentences of a set are consecutive. One set and one block are in memory at a time; `label` is for errors.
-
-    Yields:
-        First and second sentences [pair], binary.
     """
     held = Sentences(pa.array([], pa.binary()), pa.array([], pa.binary()))
     for block in blocks:
@@ -209,14 +206,10 @@ def open_preset(
     score: str | None = None,
     language: str | None = None,
 ) -> Reader:
-    """Open files of a known dataset.
+    """Open files of a known dataset; those that name another language than that of the corpus are rejected.
 
-    Args:
-        preset: The dataset.
-        files: Its files.
-        label: See `PresetFiles`.
-        score: Feature of phrases for the column `ppdb_score`; by default that of the preset, if the first file has it.
-        language: Language of the corpus; files that name another one are rejected.
+    For `label` see `PresetFiles`; `score` is the feature of phrases for the column `ppdb_score`, by default that of
+    the preset if the first file has it.
     """
     if not preset.of_phrases:
         if score:

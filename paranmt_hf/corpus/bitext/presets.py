@@ -26,30 +26,22 @@ Form = Literal["tab", "quoted tab", "comma", "parquet", "phrases"]
 
 @dataclass(frozen=True)
 class Layout:
-    """One layout of the files of a dataset.
+    """One layout of the files of a dataset."""
 
-    Attributes:
-        files: Which files have it, for people.
-        form: How fields are separated: by tabs, where quotes are text; by tabs or commas, where quotes hold a field
-            together, line ends too; columns of Parquet; or ` ||| `.
-        fields: Names of the fields in order; of Parquet those that are needed.
-        columns: The field of `reference`, `translation` and, if there is one, `label`; or of `set` and `sentence`,
-            where sentences come in sets and every two of a set are a pair.
-        header: Whether the first line holds the names.
-        may_lack: Number of fields at the end that may be missing.
-        first_field: Regular expression of the first field, if there is no header that identifies the layout; its group
-            `language`, if it has one, is the code of the language.
-        hidden_labels: Whether some of the pairs are not paraphrases, and the files do not mark them.
-    """
-
-    files: str
+    files: str  # Which files have it, for people
+    # How fields are separated: by tabs, where quotes are text; by tabs or commas, where quotes hold a field together,
+    # line ends too; columns of Parquet; or ` ||| `
     form: Form
-    fields: Sequence[str]
+    fields: Sequence[str]  # Names of the fields in order; of Parquet those that are needed
+    # The field of `reference`, `translation` and, if there is one, `label`; or of `set` and `sentence`, where
+    # sentences come in sets and every two of a set are a pair
     columns: Mapping[str, str]
-    header: bool = False
-    may_lack: int = 0
+    header: bool = False  # Whether the first line holds the names
+    may_lack: int = 0  # Number of fields at the end that may be missing
+    # Regular expression of the first field, if there is no header that identifies the layout; its group `language`, if
+    # it has one, is the code of the language
     first_field: str | None = None
-    hidden_labels: bool = False
+    hidden_labels: bool = False  # Whether some of the pairs are not paraphrases, and the files do not mark them
 
     def position(self, column: str) -> int:
         """Index of the field of a column, from 0."""
@@ -68,37 +60,22 @@ class Layout:
 
 @dataclass(frozen=True)
 class Preset:
-    """A dataset of paraphrases.
+    """A dataset of paraphrases."""
 
-    Attributes:
-        name: Its name on the command line.
-        title: Its name for people.
-        homepage: Where it is.
-        paper: Who made it.
-        languages: Its languages.
-        license_stated: Its licence in the words of its authors.
-        made_by: Who wrote the second sentences.
-        description: Where its pairs come from, for the card.
-        layouts: Its layouts.
-        license: The licence, as `license` of a release; None if the authors state none.
-        labels: Which label means a paraphrase (1) and which means none (0); any other means neither.
-        label_meaning: What the column `label` means, for the card.
-        score: The feature of PPDB that becomes a column.
-    """
-
-    name: str
-    title: str
-    homepage: str
-    paper: str
-    languages: Sequence[str]
-    license_stated: str
-    made_by: MadeBy
-    description: str
-    layouts: Sequence[Layout]
-    license: str | None = None
+    name: str  # Its name on the command line
+    title: str  # Its name for people
+    homepage: str  # Where it is
+    paper: str  # Who made it
+    languages: Sequence[str]  # Its languages
+    license_stated: str  # Its licence in the words of its authors
+    made_by: MadeBy  # Who wrote the second sentences
+    description: str  # Where its pairs come from, for the card
+    layouts: Sequence[Layout]  # Its layouts
+    license: str | None = None  # The licence, as `license` of a release; None if the authors state none
+    # Which label means a paraphrase (1) and which means none (0); any other means neither
     labels: Mapping[float, int] = field(default_factory=dict)
-    label_meaning: str | None = None
-    score: str | None = None
+    label_meaning: str | None = None  # What the column `label` means, for the card
+    score: str | None = None  # The feature of PPDB that becomes a column
 
     @property
     def of_phrases(self) -> bool:

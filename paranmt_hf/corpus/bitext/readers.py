@@ -31,17 +31,11 @@ BLOCK_ROWS = 10_000
 
 @dataclass
 class Report:
-    """Counts of the rows that were read, kept and dropped.
+    """Counts of the rows that were read, kept and dropped."""
 
-    Attributes:
-        read: Rows read so far.
-        kept: Rows that were good.
-        dropped: Number of dropped rows by reason.
-    """
-
-    read: int = 0
-    kept: int = 0
-    dropped: dict[str, int] = field(default_factory=dict)
+    read: int = 0  # Rows read so far
+    kept: int = 0  # Rows that were good
+    dropped: dict[str, int] = field(default_factory=dict)  # Number of dropped rows by reason
 
     def describe(self) -> str:
         """Describe the counts in one line: `read 4 rows, kept 3, dropped 1 (1 empty)`."""

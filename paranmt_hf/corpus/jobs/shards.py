@@ -53,9 +53,8 @@ class Stage(Protocol):
     def load(self) -> Work:
         """Load models, once in each worker.
 
-        Returns:
-            A function from a shard and a callback for the rows done so far to the new shard and the number of rows
-            dropped, by reason.
+        The result turns a shard, and a callback for the rows done so far, into the new shard and the number of rows
+        dropped, by reason.
         """
         ...
 
@@ -71,17 +70,11 @@ class Task:
 
 @dataclass(frozen=True)
 class ShardRecord:
-    """The record of a finished shard.
+    """The record of a finished shard."""
 
-    Attributes:
-        rows: Rows of it.
-        sha256: Checksum of the file.
-        dropped: Rows that were dropped on the way, by reason.
-    """
-
-    rows: int
-    sha256: str
-    dropped: dict[str, int]
+    rows: int  # Rows of it
+    sha256: str  # Checksum of the file
+    dropped: dict[str, int]  # Rows that were dropped on the way, by reason
 
 
 Done = Callable[[Task, ShardRecord], None]
@@ -90,21 +83,13 @@ TaskReport = Callable[[Task, int], None]
 
 @dataclass
 class Manifest:
-    """The inputs of a folder of shards, and its finished shards, in its `manifest.json`.
+    """The inputs of a folder of shards, and its finished shards, in its `manifest.json`."""
 
-    Attributes:
-        settings: What determines the content, as JSON values.
-        complete: Whether all shards are there.
-        extra: Anything else worth keeping, such as the report of the reader.
-        shards: The finished shards by the names of their files.
-        folder: The folder, which is not in the file.
-    """
-
-    settings: dict[str, Any]
-    complete: bool
-    extra: dict[str, Any]
-    shards: dict[str, ShardRecord]
-    folder: Path = Path()
+    settings: dict[str, Any]  # What determines the content, as JSON values
+    complete: bool  # Whether all shards are there
+    extra: dict[str, Any]  # Anything else worth keeping, such as the report of the reader
+    shards: dict[str, ShardRecord]  # The finished shards by the names of their files
+    folder: Path = Path()  # The folder, which is not in the file
 
     @classmethod
     def open(cls, folder: Path, identity: Mapping[str, Any], *, restart: bool = False) -> Manifest:
@@ -185,21 +170,11 @@ def cut_into_shards(
     unit: str = "pairs",
     extra: Callable[[], dict[str, Any]] = dict,
 ) -> Manifest:
-    """Cut rows into shards, or find them cut.
+    """Cut rows into shards of `rows` rows each, or find them cut; the manifest has no shards if there are no rows.
 
     Cutting is quick, so an interrupted cut starts again, also with other settings: a corrected file or a changed
-    column is not rejected.
-
-    Args:
-        tables: The rows, with the same columns everywhere; read only if they are not cut yet.
-        folder: Folder of the shards.
-        identity: What determines the rows, as JSON values.
-        rows: Rows of a shard; only the last has fewer.
-        unit: What a row is.
-        extra: Says, when all rows have been read, what else the manifest keeps.
-
-    Returns:
-        The manifest; it has no shards if there are no rows.
+    column is not rejected. The `tables`, all with the same columns, are read only if they are not cut yet. `extra`
+    says, when all rows have been read, what else the manifest keeps.
     """
     manifest = Manifest.open(folder, {**identity, "rows_per_shard": rows}, restart=True)
     if manifest.complete:

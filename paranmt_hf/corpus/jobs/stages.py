@@ -35,15 +35,10 @@ WEIGHTS = "human-score.safetensors"
 
 @dataclass(frozen=True)
 class TranslateStage:
-    """Shards with `source` and `reference` become shards with `translation` and `translation_score`.
+    """Shards with `source` and `reference` become shards with `translation` and `translation_score`."""
 
-    Attributes:
-        config: The translation model and its search.
-        threads: CPU threads of one worker; they change no result.
-    """
-
-    config: TranslatorConfig
-    threads: int | None = None
+    config: TranslatorConfig  # The translation model and its search
+    threads: int | None = None  # CPU threads of one worker; they change no result
     label: str = "translate"
     unit: str = "pairs"
 
@@ -75,12 +70,9 @@ class PivotStage:
     """Shards with `reference` alone get `source`, its translation into another language.
 
     `TranslateStage` behind it translates that back, so a corpus needs no bitext.
-
-    Attributes:
-        translate: The translation into the other language, one hypothesis for each sentence.
     """
 
-    translate: TranslateStage
+    translate: TranslateStage  # The translation into the other language, one hypothesis for each sentence
     label: str = "pivot"
     unit: str = "sentences"
 
@@ -104,17 +96,12 @@ class PivotStage:
 
 @dataclass(frozen=True)
 class ScoreStage:
-    """Shards of pairs become shards with every column of the schema.
+    """Shards of pairs become shards with every column of the schema."""
 
-    Attributes:
-        config: The scorer, or None to keep the existing `para_score`.
-        language: Language of the pairs, an ISO 639-1 code, which determines the word tokens.
-    """
-
-    config: NamedEncoder | None
+    config: NamedEncoder | None  # The scorer, or None to keep the existing `para_score`
     label: str = "score"
     unit: str = "pairs"
-    language: str = ENGLISH
+    language: str = ENGLISH  # Language of the pairs, an ISO 639-1 code, which determines the word tokens
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -191,19 +178,12 @@ def column_stages(names: Sequence[str], language: str = ENGLISH) -> list[ColumnS
 
 @dataclass(frozen=True)
 class ColumnStage:
-    """Adds optional columns to shards of pairs.
+    """Adds optional columns to shards of pairs."""
 
-    Attributes:
-        names: Which columns of `schema.ADDED`.
-        authorship: How the classifier behind `human_score` learns.
-        language: ISO 639-1 code of that of the pairs, which determines the word tokens to the classifier.
-        weights: The classifier, once it has learned: see `ready`.
-    """
-
-    names: tuple[str, ...]
-    authorship: AuthorshipConfig = AuthorshipConfig()
-    language: str = ENGLISH
-    weights: Path | None = None
+    names: tuple[str, ...]  # Which columns of `schema.ADDED`
+    authorship: AuthorshipConfig = AuthorshipConfig()  # How the classifier behind `human_score` learns
+    language: str = ENGLISH  # ISO 639-1 code of that of the pairs, which determines the word tokens to the classifier
+    weights: Path | None = None  # The classifier, once it has learned: see `ready`
     label: str = "columns"
     unit: str = "pairs"
 

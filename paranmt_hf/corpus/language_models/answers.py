@@ -38,30 +38,22 @@ UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a language model.
+    """The answer of a language model."""
 
-    Attributes:
-        text: The answer as it came.
-        finish: Why it ends: `stop`, `length`, `content_filter` or another reason of the server; `refusal` if the model
-            rejected explicitly, `context` if the request was too long for the model.
-        score: Mean of the natural logarithms of the probabilities of its tokens (<= 0); None if the server gave none.
-        input_tokens: Tokens of the request; None if the server did not count them.
-        output_tokens: Tokens of the answer, likewise.
-    """
-
-    text: str
+    text: str  # The answer as it came
+    # Why it ends: `stop`, `length`, `content_filter` or another reason of the server; `refusal` if the model rejected
+    # explicitly, `context` if the request was too long for the model
     finish: str
+    # Mean of the natural logarithms of the probabilities of its tokens (<= 0); None if the server gave none
     score: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
+    input_tokens: int | None = None  # Tokens of the request; None if the server did not count them
+    output_tokens: int | None = None  # Tokens of the answer, likewise
 
 
 class KeptAnswers:
     """A file of answers. Each is on disk once `add` has returned, even if the process is killed.
 
-    Args:
-        path: The file, which is made if it is missing.
-        request: What determines an answer besides the sentence, as JSON values.
+    `request` is what determines an answer besides the sentence, as JSON values.
     """
 
     def __init__(self, path: Path, request: Mapping[str, Any]) -> None:
@@ -174,15 +166,10 @@ class Judge:
     def judge(
         self, sentences: Sequence[str], references: Sequence[str], answers: Sequence[Answer]
     ) -> tuple[list[str | None], list[str | None]]:
-        """Extract the sentences of answers.
+        """Extract the text of each answer, None if it is not usable, and return the texts and the reasons why not.
 
-        Args:
-            sentences: What was to be translated or paraphrased.
-            references: The sentence in the language of the answers that means the same; the same list for paraphrases.
-            answers: The answers.
-
-        Returns:
-            For each the text, None if it is not usable, and the reason, None if it is usable.
+        `sentences` were to be translated or paraphrased; `references` mean the same in the language of the answers,
+        and are the same list for paraphrases.
         """
         tidy = normalise(pa.array([THOUGHT.sub("", answer.text) for answer in answers], pa.string())).to_pylist()
         texts: list[str | None] = []

@@ -33,14 +33,10 @@ def language_name(code: str) -> str:
 
 
 def make_template(prompt: str | None, task: ModelTask, source: str | None, target: str) -> str:
-    """Fill in a prompt except for `{sentence}`.
+    """Fill in a prompt, or the default one of the task, except for `{sentence}`.
 
-    Args:
-        prompt: Text with `{sentence}`, and perhaps `{source_language}` and `{target_language}`; None takes the default
-            of the task.
-        task: What the model does.
-        source: Code of the language of the sentences, if it is given.
-        target: Code of the language of the answers.
+    `source` (if it is given) and `target` are the codes of the languages of sentences and answers, which a prompt may
+    name by `{source_language}` and `{target_language}`.
     """
     named = language_name(source) if source else ""
     if prompt is None and "{source_language}" in PROMPTS[task]:

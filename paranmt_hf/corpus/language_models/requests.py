@@ -81,13 +81,7 @@ WINDOW = 61.0
 
 
 class MinuteLimits:
-    """Limits the requests and tokens of each minute.
-
-    Args:
-        requests: Most requests in any 60 seconds; None for any number.
-        tokens: Most tokens in any 60 seconds; None for any number.
-        clock: Gives the time in seconds.
-    """
+    """Limits the requests and tokens of each minute; None is no limit. `clock` gives the time in seconds."""
 
     def __init__(
         self, requests: int | None, tokens: int | None, *, clock: Callable[[], float] = time.monotonic
@@ -150,26 +144,16 @@ class _Stopped(Exception):
 
 
 class Asker:
-    """Requests a batch of answers with several threads.
-
-    Args:
-        server: The server.
-        config: Number of requests at a time, and of tries.
-        limits: Requests and tokens per minute, over all batches.
-    """
+    """Requests batches of answers with several threads, within limits over all batches."""
 
     def __init__(self, server: Server, config: LanguageModelConfig, limits: MinuteLimits) -> None:
         self._server, self._config, self._limits = server, config, limits
 
     def ask(self, prompts: Sequence[str]) -> Iterator[tuple[int, Answer]]:
-        """Ask for answers.
+        """Ask for answers; yields the index of a prompt and its answer, as they come.
 
-        Args:
-            prompts: The prompts.
-
-        Yields:
-            The index of a prompt and its answer, as they come. The next request begins only when the caller asks for
-            the next answer: if it keeps each one, a kill loses at most `concurrency` of them.
+        The next request begins only when the caller asks for the next answer: if it keeps each one, a kill loses at
+        most `concurrency` of them.
         """
         stop, pool, waiting = threading.Event(), ThreadPoolExecutor(self._config.concurrency), enumerate(prompts)
 

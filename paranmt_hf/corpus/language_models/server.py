@@ -38,10 +38,8 @@ LISTED = 8
 class PassingError(Exception):
     """A request failed for a reason that may be temporary.
 
-    Args:
-        reason: What happened, as the beginning of a sentence.
-        wait: Seconds that the server asks to wait for, if it does.
-        crowded: Whether there were too many requests.
+    `wait` are the seconds that the server asks to wait for, if it does; `crowded` says that there were too many
+    requests.
     """
 
     def __init__(self, reason: str, wait: float | None = None, *, crowded: bool = False) -> None:

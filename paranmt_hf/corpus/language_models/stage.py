@@ -34,18 +34,12 @@ class AskStage:
     """Shards with `reference`, and `source` to translate, get `translation` and `translation_score`.
 
     All requests go out from one process, which keeps to the limits; the server does the work.
-
-    Attributes:
-        config: The language model, and what it is asked.
-        task: Translate `source`, or paraphrase `reference`.
-        answers: The file of answers; see `ready`.
-        begun: Whether shards with usable answers are done; see `ready`.
     """
 
-    config: LanguageModelConfig
-    task: ModelTask = "translate"
-    answers: Path | None = None
-    begun: bool = False
+    config: LanguageModelConfig  # The language model, and what it is asked
+    task: ModelTask = "translate"  # Translate `source`, or paraphrase `reference`
+    answers: Path | None = None  # The file of answers; see `ready`
+    begun: bool = False  # Whether shards with usable answers are done; see `ready`
     unit: str = "sentences"
 
     @property

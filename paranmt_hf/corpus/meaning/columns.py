@@ -61,9 +61,8 @@ NUMBER_AHEAD = re.compile(r"^\W*[0-9]")
 def negation_bits(chunk: str, words: list[str]) -> int:
     """Flags for negations of a chunk between blanks and its words (runs of letters).
 
-    Returns:
-        The bits `NEGATES` (a negation), `CONFIRMS` (any kind of it), `IS_NOT`, `IS_NO` and `IS_OR` (those words),
-        `TAKES_NOT` and `TAKES_NO` (what takes the negation away from a `not` or `no` before it).
+    `NEGATES` is a negation, `CONFIRMS` any kind of it; `IS_NOT`, `IS_NO` and `IS_OR` are those words; `TAKES_NOT` and
+    `TAKES_NO` are what takes the negation away from a `not` or `no` before it.
     """
     if not words:
         return TAKES_NO if NUMBER_AHEAD.match(chunk) else 0
@@ -80,19 +79,12 @@ def negation_bits(chunk: str, words: list[str]) -> int:
 
 @dataclass(frozen=True)
 class Chunks:
-    """Sentences split at blanks.
+    """Sentences split at blanks."""
 
-    Attributes:
-        texts: The chunks [chunk], sentence after sentence, as a dictionary column.
-        bounds: Bounds [sentence + 1]: sentence `i` has the chunks from `bounds[i]` to `bounds[i + 1]`.
-        flags: Bits for numbers, negations and names of each chunk [chunk].
-        keys: Keys of names that each chunk confirms [chunk].
-    """
-
-    texts: pa.DictionaryArray
-    bounds: np.ndarray
-    flags: np.ndarray
-    keys: Lists
+    texts: pa.DictionaryArray  # The chunks [chunk], sentence after sentence, as a dictionary column
+    bounds: np.ndarray  # Bounds [sentence + 1]: sentence `i` has the chunks from `bounds[i]` to `bounds[i + 1]`
+    flags: np.ndarray  # Bits for numbers, negations and names of each chunk [chunk]
+    keys: Lists  # Keys of names that each chunk confirms [chunk]
 
     def has(self, *bits: int) -> np.ndarray:
         """Mark the chunks [chunk] with any of some flags."""
@@ -123,15 +115,10 @@ class Chunks:
         return sums[self.bounds[1:]] - sums[self.bounds[:-1]]
 
     def runs(self, inside: np.ndarray, breaks: np.ndarray, special: np.ndarray) -> tuple[pa.Array, np.ndarray]:
-        """Join neighbouring chunks into runs.
+        """Join neighbouring chunks that are `inside` [chunk] into runs [run], with blanks between them.
 
-        Args:
-            inside: Which chunks are in a run [chunk].
-            breaks: Chunks that begin a new run though their left neighbour is in one [chunk].
-            special: Chunks that get a blank before the run that they begin [chunk].
-
-        Returns:
-            The runs [run], chunks with blanks between them, and the bounds of each sentence in them [sentence + 1].
+        A chunk that `breaks` begins a new run though its left neighbour is in one; a `special` chunk gets a blank
+        before the run that it begins. Also returns the bounds of each sentence in the runs [sentence + 1].
         """
         chosen = np.flatnonzero(inside)
         starts = inside & (breaks | ~self.before(inside))
@@ -145,11 +132,9 @@ class Chunks:
 
 
 class MismatchReader:
-    """Computes the columns of pairs, batch after batch.
+    """Computes the `wanted` columns of pairs, batch after batch.
 
-    Args:
-        wanted: Which columns.
-        capacity: Number of distinct texts to remember, beyond which all are forgotten; results do not depend on it.
+    Beyond `capacity` distinct texts all are forgotten; results do not depend on it.
     """
 
     def __init__(self, wanted: Sequence[str] = MISMATCHES, capacity: int = 1_000_000) -> None:

@@ -22,30 +22,19 @@ Claim = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Statement:
-    """What a text says.
+    """What a text says."""
 
-    Attributes:
-        claims: Each a tuple of keys, any one of which confirms it.
-        evidence: Keys that the text confirms.
-    """
-
-    claims: tuple[Claim, ...] = ()
-    evidence: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()  # Each a tuple of keys, any one of which confirms it
+    evidence: tuple[str, ...] = ()  # Keys that the text confirms
 
 
 @dataclass(frozen=True)
 class Lists:
-    """A list of integers for each row.
+    """A list of integers for each row."""
 
-    Attributes:
-        values: All lists end to end [value], int32.
-        starts: Where each list begins in `values` [row], int64.
-        lengths: Length of each list [row], int64.
-    """
-
-    values: np.ndarray
-    starts: np.ndarray
-    lengths: np.ndarray
+    values: np.ndarray  # All lists end to end [value], int32
+    starts: np.ndarray  # Where each list begins in `values` [row], int64
+    lengths: np.ndarray  # Length of each list [row], int64
 
     def take(self, rows: np.ndarray) -> Lists:
         """Select rows [chosen], in that order; the values are not copied."""
@@ -131,15 +120,10 @@ class Memory:
 
 
 def count_unconfirmed(claims: Lists, keys: Lists | GrowingLists, *evidence: Lists) -> np.ndarray:
-    """Count the distinct claims of sentences that the other sentences do not confirm.
+    """Count the distinct claims of sentences that the other sentences do not confirm [pair], int32.
 
-    Args:
-        claims: Numbers of the claims of each sentence [pair].
-        keys: Keys of each claim [claim].
-        evidence: Keys of the other sentences [pair], in one or more parts.
-
-    Returns:
-        Counts [pair], int32.
+    `claims` are the numbers of the claims of each sentence [pair], `keys` the keys of each claim [claim], and
+    `evidence` the keys of the other sentences [pair], in one or more parts.
     """
     made, bounds = claims.flat()
     pairs = np.repeat(np.arange(len(claims.starts)), np.diff(bounds))

@@ -89,9 +89,8 @@ ACRONYM = re.compile(r"(?:[A-Z]\.?){2,6}s?")
 def name_bits(chunk: str, words: list[str]) -> int:
     """Flags for names of a chunk between blanks and its words (runs of letters).
 
-    Returns:
-        The bits `CAPITAL` (a name unless it begins a sentence), `LETTERS` (it counts when capitals are counted),
-        `ENDS` (a sentence may begin after it), `OPENS` (it may begin one itself), `TAIL` (no name continues after it).
+    `CAPITAL`: a name unless it begins a sentence; `LETTERS`: it counts when capitals are counted; `ENDS`: a sentence
+    may begin after it; `OPENS`: it may begin one itself; `TAIL`: no name continues after it.
     """
     if chunk.isalpha():
         return LETTERS | (CAPITAL if _is_name(chunk, chunk) else 0)

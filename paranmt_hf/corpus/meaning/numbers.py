@@ -102,9 +102,8 @@ DIGIT = re.compile(r"[0-9]")
 def number_bits(chunk: str, words: list[str]) -> int:
     """Flags for numbers of a chunk between blanks and its words (runs of letters).
 
-    Returns:
-        The bits `NUMBER` (a number or part of one), `SCALE` (hundred, thousand, which `and` may follow), `AND`,
-        `PER` and `CENT` (of `per cent`), `HALF_DAY` (a.m., p.m., o'clock).
+    `NUMBER`: a number or part of one; `SCALE`: hundred, thousand, which `and` may follow; `AND`; `PER` and `CENT`: of
+    `per cent`; `HALF_DAY`: a.m., p.m., o'clock.
     """
     for word in words:
         lower = word.lower()

@@ -47,13 +47,9 @@ class Parser(Protocol):
 def open_parser(
     parser: str | Path | Parser, *, text: Path | None = None, processes: int = 1, languages: Collection[str] = ()
 ) -> Parser:
-    """Open a parser: `link-grammar`, `stanza`, a file of trees, or a parser object.
+    """Open a parser: `link-grammar` and `stanza`, which parse English, a file of trees, or a parser object.
 
-    Args:
-        parser: The parser; those with a name parse English.
-        text: Text whose lines a file of trees may follow; see `TreeFile`.
-        processes: Number of processes of link-grammar.
-        languages: ISO 639-1 codes of the sentences.
+    A file of trees may follow the lines of `text`, see `TreeFile`; `languages` are ISO 639-1 codes of the sentences.
     """
     if not isinstance(parser, str | Path):
         return parser
@@ -84,17 +80,12 @@ def linearised_trees(parser: Parser, sentences: list[str]) -> list[str | None]:
 
 @dataclass(frozen=True)
 class TreeSource:
-    """What gives trees in worker processes.
+    """What gives trees in worker processes."""
 
-    Attributes:
-        parser: Name of a parser, the folder of an index of trees, or a parser, which workers receive pickled.
-        name: Name of the parser with its version.
-        checksum: Checksum of the file of trees; None for other parsers.
-    """
-
+    # Name of a parser, the folder of an index of trees, or a parser, which workers receive pickled
     parser: str | Path | Parser
-    name: str
-    checksum: str | None = None
+    name: str  # Name of the parser with its version
+    checksum: str | None = None  # Checksum of the file of trees; None for other parsers
 
     @classmethod
     def of(cls, parser: str | Path | Parser, index: Path, *, languages: Collection[str] = ()) -> TreeSource:
@@ -131,18 +122,11 @@ def parse_sentences(
     keep: Path | None = None,
     label: str = "parse",
 ) -> list[str | None]:
-    """Parse sentences in blocks, each distinct one once; only what `cut` returns stays in memory.
+    """Parse sentences in blocks, each distinct one once, and return what was cut from the tree of each [sentence].
 
-    Args:
-        parser: The parser.
-        sentences: The sentences.
-        cut: Returns the part of a tree that is needed, such as its top levels.
-        keep: A file to which trees are appended, a line `SENTENCE<tab>TREE` for each sentence, as `TreeFile` reads
-            them, by one process at a time. Sentences in it are not parsed again.
-        label: Label of the progress bar.
-
-    Returns:
-        What was cut from the tree of each sentence [sentence]; None for a sentence without a tree.
+    Only what `cut` returns of a tree, such as its top levels, stays in memory; None is a sentence without a tree. The
+    file `keep`, a line `SENTENCE<tab>TREE` for each sentence as `TreeFile` reads them, is written by one process at a
+    time; sentences in it are not parsed again.
     """
     with nullcontext() if keep is None else _locked(keep):
         return _parse_sentences(parser, sentences, cut, keep, label)

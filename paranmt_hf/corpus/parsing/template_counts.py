@@ -50,29 +50,19 @@ class TreeCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class ParseRecord(Record):
-    """The record of parsed pairs.
-
-    Attributes:
-        source: Names of the sources of the pairs, without their folders.
-        parser: Name of the parser with its version.
-        rows: Number of pairs.
-        trees: Numbers of trees.
-        left_out: Number of pairs that were not chosen, by reason.
-        templates: Number of distinct templates of the references.
-        files: SHA-256 of each file of pairs and of the templates.
-    """
+    """The record of parsed pairs."""
 
     FILE: ClassVar[str] = "parses.json"
     KIND: ClassVar[str] = "parsed pairs (paranmt parse)"
 
     settings: ParseSettings
-    source: str
-    parser: str
-    rows: int
-    trees: TreeCounts
-    left_out: dict[str, int]
-    templates: int
-    files: dict[str, str]
+    source: str  # Names of the sources of the pairs, without their folders
+    parser: str  # Name of the parser with its version
+    rows: int  # Number of pairs
+    trees: TreeCounts  # Numbers of trees
+    left_out: dict[str, int]  # Number of pairs that were not chosen, by reason
+    templates: int  # Number of distinct templates of the references
+    files: dict[str, str]  # SHA-256 of each file of pairs and of the templates
 
 
 def parsed_files(folder: Path) -> list[Path]:
@@ -166,19 +156,12 @@ def _counts(path: Path, lines: Iterator[bytes]) -> Iterator[TemplateCount]:
 
 @dataclass(frozen=True)
 class CountedTemplates:
-    """The most frequent templates of parsed pairs.
+    """The most frequent templates of parsed pairs."""
 
-    Attributes:
-        counts: CountedTemplates, the most frequent first.
-        total: Number of references with a tree.
-        different: Number of distinct templates.
-        parser: Name of the parser.
-    """
-
-    counts: list[TemplateCount]
-    total: int
-    different: int
-    parser: str
+    counts: list[TemplateCount]  # CountedTemplates, the most frequent first
+    total: int  # Number of references with a tree
+    different: int  # Number of distinct templates
+    parser: str  # Name of the parser
 
     def shares(self) -> list[tuple[TemplateCount, float, float]]:
         """Each template with its share of all trees, and the share of it and those before it, in [0, 1]."""

@@ -23,15 +23,10 @@ READINGS: dict[Reading, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A node of a tree with everything below it.
+    """A node of a tree with everything below it."""
 
-    Attributes:
-        label: Its category; may be empty.
-        children: Nodes and words in the order of the sentence.
-    """
-
-    label: str
-    children: tuple[Tree | str, ...] = ()
+    label: str  # Its category; may be empty
+    children: tuple[Tree | str, ...] = ()  # Nodes and words in the order of the sentence
 
     @property
     def nodes(self) -> list[Tree]:
@@ -98,18 +93,11 @@ def without_wrapper(tree: Tree) -> Tree:
 
 
 def top_levels(tree: Tree, reading: Reading = "two-levels") -> str:
-    """Reduce a tree to its top levels.
+    """Reduce the tree of a sentence, whose words are not nodes, to its top levels in brackets: `(S (NP) (VP) (.))`.
 
     ParaNMT-50M (Wieting & Gimpel 2018), table 1, has the entropy of "the top two levels" of each tree, and elsewhere
     describes such a template as the root and the level immediately below: `two-levels`. If the root does not count,
     that is `two-below`; if the node ROOT that its parser puts around each sentence counts, `with-wrapper`.
-
-    Args:
-        tree: The tree of a sentence, in which words are not nodes and parts of speech are.
-        reading: Which nodes count; see `READINGS`.
-
-    Returns:
-        The top levels in brackets: `(S (NP) (VP) (.))`.
     """
     cut = tree if reading == "with-wrapper" else without_wrapper(tree)
     return _cut(cut, 2 if reading == "two-below" else 1)

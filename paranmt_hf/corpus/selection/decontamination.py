@@ -29,14 +29,10 @@ _NO_WORD = -1
 
 
 class EvaluationText:
-    """The sentences of evaluation sets, which are searched for in other text.
+    """The sentences of evaluation sets, which are searched for in text of a language (ISO 639-1 code).
 
-    Args:
-        sentences: All of them, as written.
-        ngram: Number of consecutive words that no row may share with an evaluation sentence.
-        min_words: An evaluation sentence of fewer words is not looked for as a whole: short ones (`Thank you.`) are
-            everywhere.
-        language: ISO 639-1 code of the language of the text, which determines the word tokens.
+    No row may share `ngram` consecutive words with one. A sentence of fewer than `min_words` words is not looked for
+    as a whole: short ones (`Thank you.`) are everywhere.
     """
 
     def __init__(

@@ -25,15 +25,11 @@ Rows = Callable[[], Iterator[pa.Table]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Which rows of a table a filter keeps.
+    """Which rows of a table a filter keeps."""
 
-    Attributes:
-        kept: Booleans [row].
-        number: The number that decided [row], float64, such as the score or the id of the row that this one repeats,
-            read where `kept` is false; None if there is none.
-    """
-
-    kept: np.ndarray
+    kept: np.ndarray  # Booleans [row]
+    # The number that decided [row], float64, such as the score or the id of the row that this one repeats, read where
+    # `kept` is false; None if there is none
     number: np.ndarray | None = None
 
 
@@ -72,12 +68,7 @@ class TwoPassFilter(Filter):
 
     @abstractmethod
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Read all rows before any is judged.
-
-        Args:
-            rows: Reads them, as often as it is called.
-            work: An empty folder for what does not fit into memory, removed when all rows are judged.
-        """
+        """Read all rows before any is judged; `work` is an empty folder that is removed when all are judged."""
 
 
 class HasValue(Filter):
@@ -285,10 +276,6 @@ class Tenths(TwoPassFilter):
     """Keeps some tenths of the rows by a column (ParaNMT-50M, section 5.4, table 5); tenth 1 has the lowest values.
 
     Equal values are ranked by id, in whose order rows come. Rows without a value have no rank; `HasValue` drops them.
-
-    Args:
-        column: Column of numbers.
-        tenths: Which are kept.
     """
 
     def __init__(self, column: str, tenths: Sequence[int]) -> None:

@@ -25,15 +25,10 @@ _SHINGLE = np.uint64(2**48 - 1)
 
 @dataclass(frozen=True)
 class Sets:
-    """The sets of shingles of a batch of documents.
+    """The sets of shingles of a batch of documents."""
 
-    Attributes:
-        values: Shingles [shingle], uint64 below 2**48, distinct and ascending within a document.
-        offsets: Bounds [document + 1], int64: document `i` has `values[offsets[i]:offsets[i + 1]]`.
-    """
-
-    values: np.ndarray
-    offsets: np.ndarray
+    values: np.ndarray  # Shingles [shingle], uint64 below 2**48, distinct and ascending within a document
+    offsets: np.ndarray  # Bounds [document + 1], int64: document `i` has `values[offsets[i]:offsets[i + 1]]`
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -43,9 +38,6 @@ class Shingler:
     """Cuts documents, which are one or two sentences each, into sets of shingles: pairs of neighbouring words.
 
     A sentence of one word is one shingle. Shingles of the first and of the second sentence are never equal.
-
-    Args:
-        language: ISO 639-1 code, which determines the word tokens.
     """
 
     def __init__(self, language: str = ENGLISH) -> None:
@@ -101,15 +93,11 @@ SEED = 1
 
 
 class MinHash:
-    """Computes band keys.
+    """Computes the keys of `bands` bands, each of `rows` minima.
 
     A permutation of the numbers below 2**32 is x -> a x + b modulo 2**32 with an odd a, over mixed shingles. This is
     several times as fast as taking signatures out of `rensa` (benchmarks/near_duplicates.py), and what is found does
     not depend on the version of a package.
-
-    Args:
-        bands: Number of bands.
-        rows: Number of minima in a band.
     """
 
     def __init__(self, bands: int, rows: int) -> None:
@@ -254,18 +242,12 @@ _EARLIER = np.uint64(2**46 - 1)
 
 
 def sharing(keys: ColumnFile, first: int, leave_out: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Find documents that share a key of one band.
+    """Find documents that share a key of one band: yields earlier and later document of each pair [pair], int64.
 
     The lowest bits of a key make room for the document's number, so that one sort of plain numbers does it; with 50
     million documents 38 bits remain, and the few thousand pairs that agree in those at random are compared in vain.
-
-    Args:
-        keys: The keys of all documents.
-        first: Each document is paired with at most this many others: those of the smallest numbers.
-        leave_out: Documents that are ignored [document], bool.
-
-    Yields:
-        Earlier and later document of each pair [pair], int64.
+    Each document is paired with at most `first` others, those of the smallest numbers; `leave_out` [document] are
+    ignored.
     """
     number_bits = max(int(keys.rows - 1).bit_length(), 1)
     low = np.uint64(2**number_bits - 1)

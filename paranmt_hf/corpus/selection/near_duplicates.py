@@ -37,16 +37,12 @@ _ROWS = 2_048
 
 @dataclass(frozen=True)
 class Likeness:
-    """When two documents are near-duplicates.
+    """When two documents are near-duplicates."""
 
-    Attributes:
-        similarity: Smallest Jaccard similarity of the sets of shingles (default: 0.7), or with an encoder smallest
-            cosine of the vectors (default: 0.95).
-        exhaustive: With an encoder: compare every document with every earlier one that is kept.
-    """
-
+    # Smallest Jaccard similarity of the sets of shingles (default: 0.7), or with an encoder smallest cosine of the
+    # vectors (default: 0.95)
     similarity: float | None = None
-    exhaustive: bool = False
+    exhaustive: bool = False  # With an encoder: compare every document with every earlier one that is kept
 
     def least(self, encoder: bool) -> float:
         """Smallest similarity of two near-duplicates, with or without an encoder."""
@@ -57,20 +53,12 @@ class NearDuplicateSearch:
     """Collects documents in batches, then finds which of them are near-duplicates of an earlier one.
 
     A document is one sentence or a pair of sentences. Two are alike if their Jaccard similarity reaches the threshold;
-    with an encoder, if their cosine does (vectors are stored as float16, so only three digits of it are exact).
-    Documents without any shingle, or with a vector of zeros, are like none. The result depends on the documents and
-    their order alone, not on the batches.
+    with an encoder, if the cosine of their vectors (two are concatenated) does, which are stored as float16, so only
+    three digits of it are exact. Documents without any shingle, or with a vector of zeros, are like none. The result
+    depends on the documents and their order alone, not on the batches.
 
-    Memory: a sort of 2**25 keys, and 18 bytes for each document. Disk: 8 bytes for each band and each shingle of a
-    document, and 2 for each dimension with an encoder.
-
-    Args:
-        folder: An empty folder for what does not fit into memory; the caller removes it.
-        likeness: When two documents are alike.
-        language: ISO 639-1 code of the language of the documents, which determines the word tokens.
-        encoder: Gives the vectors, if cosines decide; a document of two sentences has the two vectors concatenated.
-        bands: Number of bands of MinHash.
-        rows: Number of minima in a band.
+    Memory: a sort of 2**25 keys, and 18 bytes for each document. Disk, in the empty `folder`: 8 bytes for each band
+    and each shingle of a document, and 2 for each dimension with an encoder.
     """
 
     def __init__(
@@ -124,11 +112,7 @@ class NearDuplicateSearch:
         return unit_vectors(np.concatenate(parts, axis=1))
 
     def repeats(self, progress: Progress) -> np.ndarray:
-        """Find the near-duplicates among the added documents; can only be called once.
-
-        Returns:
-            For each document the first earlier one that is kept and like it; -1 if it is kept itself [document].
-        """
+        """For each document the first earlier kept one that is like it, -1 if it is kept [document]; call it once."""
         blocks = -(-len(self) // (_ROWS if self._compares_all else BLOCK))
         progress.total = blocks + (0 if self._compares_all else len(self._store.keys))
 
@@ -221,16 +205,12 @@ def _cut_between(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.nd
 
 
 def decide_pairs(earlier: np.ndarray, later: np.ndarray, repeats: np.ndarray) -> None:
-    """Decide which later documents of similar pairs are dropped, in the order of the documents.
+    """Decide which later documents of similar pairs are dropped, in the order of the documents, in `repeats`.
 
     A document is dropped if and only if it is like an earlier one that is kept. So each dropped one is like a kept
-    one, and no two that are kept are a pair.
-
-    Args:
-        earlier: Earlier document of each pair [pair]: decided by a call before, or a later one of this call's pairs.
-        later: Later document of each pair [pair]; none was decided before.
-        repeats: For each document the first one that is kept and like it, or -1 if it is kept itself [document];
-            filled in for the later documents.
+    one, and no two that are kept are a pair. The earlier ones [pair] were decided by a call before, or are later ones
+    of this call, of which [pair] none was decided. `repeats` [document] gets the first one that is kept and like each,
+    or stays -1.
     """
     undecided = np.zeros(len(repeats), bool)
     undecided[later] = True

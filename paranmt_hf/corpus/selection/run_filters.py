@@ -120,31 +120,19 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class _SelectionState:
-    """The state of a selection in progress.
+    """The state of a selection in progress."""
 
-    Attributes:
-        input: What determines the rows.
-        done: Identities of the filters that have judged all rows.
-        judging: Identities of the filters of the current pass.
-        rows: Number of rows that these have judged.
-        seconds: Duration of all work so far.
-    """
-
-    input: dict[str, Any]
-    done: list[dict[str, Any]]
-    judging: list[dict[str, Any]]
-    rows: int
-    seconds: float
+    input: dict[str, Any]  # What determines the rows
+    done: list[dict[str, Any]]  # Identities of the filters that have judged all rows
+    judging: list[dict[str, Any]]  # Identities of the filters of the current pass
+    rows: int  # Number of rows that these have judged
+    seconds: float  # Duration of all work so far
 
 
 class Judging:
-    """Runs the rows of a release through filters.
+    """Runs the rows of a release through at most 255 filters, in the order in which they decide.
 
-    Args:
-        source: The rows.
-        filters: In the order in which they decide, at most 255.
-        input: What determines the rows, as JSON values.
-        work: Folder of the verdicts, which the caller has locked.
+    `input` is what determines the rows, as JSON values; the caller has locked the folder of the verdicts.
     """
 
     def __init__(self, source: ReleaseRows, filters: Sequence[Filter], input: Mapping[str, Any], work: Path) -> None:
@@ -282,13 +270,10 @@ SELECTION = b"paranmt_selection"
 
 
 class DroppedRows:
-    """Writes the file of dropped rows.
+    """Writes the file of dropped rows, which the caller renames when it is complete.
 
-    Args:
-        path: The file; the caller renames it when it is complete.
-        filters: The filters of the codes, in order.
-        selection: Checksum of what determines the selection.
-        ranked: Whether the rows have a `rank`, which is then next to their id.
+    The checksum `selection` is that of what determines the selection; `ranked` rows have their `rank` next to their
+    id.
     """
 
     def __init__(self, path: Path, filters: Sequence[Filter], selection: str, *, ranked: bool = False) -> None:

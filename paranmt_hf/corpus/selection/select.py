@@ -123,19 +123,12 @@ def select(
 
 @dataclass(frozen=True)
 class _Selection:
-    """Filters, and the release that they are applied to.
+    """Filters, and the release that they are applied to."""
 
-    Attributes:
-        name: Name of the release.
-        rows: Its rows.
-        record: Its record.
-        filters: The filters, in order.
-    """
-
-    name: str
-    rows: ReleaseRows
-    record: ReleaseRecord
-    filters: list[Filter]
+    name: str  # Name of the release
+    rows: ReleaseRows  # Its rows
+    record: ReleaseRecord  # Its record
+    filters: list[Filter]  # The filters, in order
 
     @classmethod
     def of(cls, release: str | Path, config: ReleaseFilter) -> _Selection:

@@ -18,15 +18,10 @@ Result = TypeVar("Result")
 
 
 def token_batches(lengths: np.ndarray | Sequence[int], budget: int) -> list[np.ndarray]:
-    """Split sentences into batches of similar length.
+    """Split sentences of some lengths [sentence] into batches of similar length: the indices of each.
 
-    Args:
-        lengths: Shape [sentence], pieces of each.
-        budget: Most that sentences times pieces of the longest may come to; a longer sentence is a batch alone.
-
-    Returns:
-        Indices of the sentences of each batch. The longest come first, so that a lack of memory shows at once; equal
-        lengths keep their order.
+    Sentences times pieces of the longest come to at most `budget`; a longer sentence is a batch alone. The longest
+    come first, so that a lack of memory shows at once; equal lengths keep their order.
     """
     counts = np.asarray(lengths, dtype=np.int64)
     order = np.argsort(-counts, kind="stable")
@@ -39,11 +34,7 @@ def token_batches(lengths: np.ndarray | Sequence[int], budget: int) -> list[np.n
 
 
 class MemoryGuard:
-    """Halves a batch that does not fit into memory, and remembers the size that did not fit.
-
-    Args:
-        advice: What to do where one sentence does not fit, for the error.
-    """
+    """Halves a batch that does not fit into memory, and remembers the size; `advice` is for one sentence."""
 
     def __init__(self, advice: str) -> None:
         self._ceiling, self._advice = math.inf, advice
@@ -51,18 +42,9 @@ class MemoryGuard:
     def run(
         self, batch: np.ndarray, lengths: np.ndarray, work: Callable[[np.ndarray], Result]
     ) -> list[tuple[np.ndarray, Result]]:
-        """Run `work` on a batch, in as many parts as memory requires.
+        """Run `work` on a batch of indices into `lengths`, in as many parts as memory requires.
 
-        Args:
-            batch: Shape [sentence], indices into `lengths`.
-            lengths: Pieces of every sentence.
-            work: Called with the indices of a part.
-
-        Returns:
-            Each part with its result, in the order of the batch.
-
-        Raises:
-            InputError: A single sentence does not fit.
+        Returns each part with its result, in the order of the batch.
         """
         waiting, done = [batch], []
         while waiting:
@@ -116,13 +98,9 @@ class Codec(Protocol):
 
 
 class BatchTranslator(ABC):
-    """A translator that searches batches of sentences of similar length; a subclass is an engine.
+    """A translator that searches batches of sentences of similar length (`token_batches`); a subclass is an engine.
 
-    Args:
-        codec: Text to pieces and back.
-        batch_tokens: Budget of a batch, see `token_batches`.
-        workers: Batches that are translated at the same time.
-        count: Hypotheses of each sentence.
+    Up to `workers` batches are translated at the same time; each sentence has `count` hypotheses.
     """
 
     identity: dict[str, object]

@@ -22,23 +22,14 @@ MAX_LOGITS = 2**26
 
 @dataclass(frozen=True)
 class EncodedBatch:
-    """Sources read by the encoder, and the prefix and end of their targets.
+    """Sources read by the encoder, and the prefix and end of their targets."""
 
-    Attributes:
-        model: An encoder-decoder of transformers.
-        outputs: Outputs of its encoder, tensors [sentence, ...].
-        mask: Shape [sentence, position], 0 at padding.
-        start: Ids that every target begins with.
-        ends: Ids that end a target.
-        longest: Maximum number of target tokens, the end included and `start` not.
-    """
-
-    model: Any
-    outputs: Any
-    mask: torch.Tensor
-    start: list[int]
-    ends: list[int]
-    longest: int
+    model: Any  # An encoder-decoder of transformers
+    outputs: Any  # Outputs of its encoder, tensors [sentence, ...]
+    mask: torch.Tensor  # Shape [sentence, position], 0 at padding
+    start: list[int]  # Ids that every target begins with
+    ends: list[int]  # Ids that end a target
+    longest: int  # Maximum number of target tokens, the end included and `start` not
 
     def take(self, rows: torch.Tensor) -> EncodedBatch:
         """Select sentences, which may repeat."""
@@ -68,16 +59,10 @@ def encode(
     longest: int,
     control: list[list[int]] | None = None,
 ) -> EncodedBatch:
-    """Run the encoder on a batch.
+    """Run the encoder of an encoder-decoder of transformers on the ids of each source.
 
-    Args:
-        model: An encoder-decoder of transformers.
-        sources: Ids of each source.
-        pad: Id of the padding token.
-        start: Ids that every target begins with.
-        ends: Ids that end a target.
-        longest: Maximum number of target tokens, the end included.
-        control: Ids of the second sequence that a syntactically controlled model reads for each source.
+    Every target begins with the ids `start`, ends with one of `ends`, and has at most `longest` tokens, the end
+    included. A syntactically controlled model reads the ids `control` as the second sequence for each source.
     """
     device = model.device
     lengths = torch.tensor([len(source) for source in sources])
@@ -140,22 +125,15 @@ class _Best:
 def beam_search(
     batch: EncodedBatch, *, beams: int, count: int = 1, change: Change | None = None
 ) -> tuple[list[list[int]], list[float]]:
-    """Find the best hypotheses of each sentence.
+    """Find the `count` best hypotheses of each sentence, at most as many as there are beams.
 
     The search is that of transformers with `early_stopping=True` and of CTranslate2: a sentence is finished with its
     first `beams` complete hypotheses, and the best is the one with the highest sum of log-probabilities over length, a
     language token counted in that length. Unlike `generate` it drops a finished sentence from the batch and moves the
     encoder's keys and values only then, which makes it faster, and it returns the scores.
 
-    Args:
-        batch: The sources.
-        beams: Number of beams.
-        count: Hypotheses of each sentence, at most `beams`.
-        change: Changes log-probabilities before the beams are chosen.
-
-    Returns:
-        Ids of each hypothesis, without `start` and with its end, and the mean log-probability of its tokens, as
-        `change` left it; `count` for each sentence, the best first.
+    Returns the ids of each hypothesis, without `start` and with its end, and the mean log-probability of its tokens,
+    as `change` left it; `count` for each sentence, the best first.
     """
     prefix, candidates, longest = len(batch.start) - 1, max(2, 1 + len(batch.ends)) * beams, batch.longest
     sentences, device = len(batch.mask), batch.mask.device
@@ -199,11 +177,8 @@ def _extend(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Find the `count` best continuations of the beams of each sentence: sums, beams continued, and tokens.
 
-    Args:
-        scores: Log-probabilities of the next token [sentence * beam, token]; they are changed.
-        totals: Sums of log-probabilities so far [sentence, beam].
-        tokens: Shape [sentence, beam, position].
-        count: Number of continuations.
+    `scores`, which are changed, are log-probabilities of the next token [sentence * beam, token], and `totals` their
+    sums so far [sentence, beam]; `tokens` are [sentence, beam, position].
     """
     words = scores.shape[-1]
     scores = scores.add_(totals.view(-1, 1)).view(len(totals), -1)
@@ -235,15 +210,9 @@ def diverse_beam_search(
     and not the beams that it followed on the way, so a group is a beam search like any other and the result of a
     sentence does not depend on its batch.
 
-    Args:
-        batch: The sources.
-        beams: Beams of all groups together, which is the number of hypotheses of each sentence.
-        groups: Number of groups, a divisor of `beams`.
-        diversity: What the log-probability of a token loses for each earlier hypothesis that has it at the same place.
-        change: Changes log-probabilities before that.
-
-    Returns:
-        Ids of each hypothesis, with its end: of each sentence the best of each group, then the second best.
+    There are `beams` hypotheses of each sentence, of which `groups` is a divisor. A token loses `diversity` of its
+    log-probability, after `change`, for each earlier hypothesis that has it at the same place. Returns the ids of each
+    hypothesis, with its end: of each sentence the best of each group, then the second best.
     """
     each, sentences, longest = beams // groups, len(batch.mask), batch.longest
     taken = torch.full((sentences, 0, longest), -1, device=batch.mask.device)
@@ -298,16 +267,9 @@ def _score_at_once(batch: EncodedBatch, targets: list[list[int]]) -> list[float]
 
 
 def uniforms(sources: list[list[int]], seed: int, count: int, longest: int) -> np.ndarray:
-    """Random numbers for the samples of each source, from the seed and its ids alone.
+    """Random numbers in [0, 1) [source, sample, position] for samples of each source, from the seed and its ids alone.
 
-    Args:
-        sources: Ids of each source.
-        seed: Decides the numbers.
-        count: Samples of each.
-        longest: Maximum number of target tokens.
-
-    Returns:
-        Numbers [source, sample, position] in [0, 1); those of the first samples do not depend on `count`.
+    Those of the first samples do not depend on `count`.
     """
     drawn = np.empty((len(sources), count, longest))
     for row, pieces in enumerate(sources):
@@ -321,19 +283,13 @@ def uniforms(sources: list[list[int]], seed: int, count: int, longest: int) -> n
 def sample(
     batch: EncodedBatch, numbers: np.ndarray, *, temperature: float, top_p: float, change: Change | None = None
 ) -> tuple[list[list[int]], list[float]]:
-    """Sample targets token by token.
+    """Sample targets token by token, with random numbers [sentence, sample, position], see `uniforms`.
 
-    Args:
-        batch: The sources.
-        numbers: Random numbers [sentence, sample, position], see `uniforms`.
-        temperature: Divides the logits.
-        top_p: Tokens are sampled from the smallest set of the most probable ones that reaches this probability
-            (nucleus sampling, Holtzman et al. 2020).
-        change: Changes logits before that.
+    Logits, after `change`, are divided by `temperature`; tokens are sampled from the smallest set of the most probable
+    ones that reaches the probability `top_p` (nucleus sampling, Holtzman et al. 2020).
 
-    Returns:
-        Ids of each sample, with its end, those of a sentence together in the order of sampling; and the mean
-        log-probability of their tokens under the model as it is, whatever the temperature.
+    Returns the ids of each sample, with its end, those of a sentence together in the order of sampling; and the mean
+    log-probability of their tokens under the model as it is, whatever the temperature.
     """
     sentences, count, longest = numbers.shape
     device, ends = batch.mask.device, torch.tensor(batch.ends, device=batch.mask.device)

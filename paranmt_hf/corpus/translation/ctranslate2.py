@@ -46,9 +46,6 @@ def converted(checkpoint: Checkpoint) -> Path:
     """Convert a model, or find it in the cache; returns its folder, in float32.
 
     The folder is named after the model's checksum and the version of CTranslate2.
-
-    Raises:
-        UnsupportedError: CTranslate2 cannot represent the model exactly.
     """
     version = require("ctranslate2", "ctranslate2").__version__
     files = checkpoint.files
@@ -137,15 +134,10 @@ def _convert(checkpoint: Checkpoint, target: Path) -> None:
 
 
 class CTranslate2Translator(BatchTranslator):
-    """Translates with CTranslate2 (ParaNMT-50M, section 3).
+    """Translates with CTranslate2 (ParaNMT-50M, section 3), on as many threads as torch if none are given.
 
     It finds what `TransformersTranslator` finds, with one exception: right after a language token it accepts the end
     only as first choice, so an empty hypothesis is not among the first `beam` complete ones.
-
-    Args:
-        config: The settings.
-        checkpoint: The model without its weights, if it has been read already.
-        threads: CPU threads; None takes as many as torch does.
     """
 
     def __init__(

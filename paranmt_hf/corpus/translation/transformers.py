@@ -131,15 +131,10 @@ class Checkpoint:
 
 
 class TransformersTranslator(BatchTranslator):
-    """Translates with transformers and torch (ParaNMT-50M, section 3).
+    """Translates with transformers and torch (ParaNMT-50M, section 3), on `threads` threads of the whole process.
 
     Deviations from `generate`: the checkpoint's `generation_config.json` is ignored, and Marian's padding symbol,
     which only represents an empty start, has no probability.
-
-    Args:
-        config: The settings.
-        checkpoint: The model without its weights, if it has been read already.
-        threads: CPU threads for the whole process; None does not change them.
     """
 
     def __init__(

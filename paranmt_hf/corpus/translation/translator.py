@@ -146,20 +146,16 @@ def default_batch_tokens(device: str) -> int:
 
 @dataclass(frozen=True)
 class Translations:
-    """Translations in the order of the input.
+    """Translations in the order of the input."""
 
-    Attributes:
-        texts: Hypotheses [hypothesis], one of each sentence if there are no `owners`; None if the source has too many
-            pieces.
-        scores: Shape [hypothesis], float32: the sum of the natural logarithms of the probabilities of the target
-            tokens, end token included, divided by their number (<= 0); NaN if there is no hypothesis. A forced
-            language token is a prefix and counts in neither. A hypothesis cut at the limit has no end token.
-        owners: If sentences have several hypotheses, the sentence of each [hypothesis], int64, ascending; those of
-            one sentence are all different, the best first.
-    """
-
+    # Hypotheses [hypothesis], one of each sentence if there are no `owners`; None if the source has too many pieces
     texts: list[str | None]
+    # Shape [hypothesis], float32: the sum of the natural logarithms of the probabilities of the target tokens, end
+    # token included, divided by their number (<= 0); NaN if there is no hypothesis. A forced language token is a
+    # prefix and counts in neither. A hypothesis cut at the limit has no end token.
     scores: np.ndarray
+    # If sentences have several hypotheses, the sentence of each [hypothesis], int64, ascending; those of one sentence
+    # are all different, the best first
     owners: np.ndarray | None = None
 
 
@@ -179,18 +175,12 @@ class Translator(Protocol):
 
 
 def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) -> tuple[pa.Table, dict[str, int]]:
-    """Translate the sources of aligned sentence pairs.
+    """Translate the column `source` of aligned pairs (`id`, `source`, `reference`), white space normalised.
 
-    The sentences are sorted by length over the whole table, so a larger table makes fuller batches.
-
-    Args:
-        batch: Columns `id` (int64), `source` and `reference` (string), white space normalised as the readers do.
-        translator: Translates `source`.
-
-    Returns:
-        A table with `id`, `reference`, `translation`, `source` and `translation_score` (float32), in the order of the
-        input, any other columns unchanged, and `rank` (int32) if the translator gives several hypotheses; and the
-        number of sentences left out, by reason.
+    The sentences are sorted by length over the whole table, so a larger table makes fuller batches. The new table, in
+    the order of the input, has `translation` and `translation_score` (float32) too, other columns unchanged, and
+    `rank` (int32) if the translator gives several hypotheses. Also returns the number of sentences left out, by
+    reason.
     """
     result = translator.translate(batch.column("source").to_pylist())
     limit = translator.identity.get("max_source_tokens", "the permitted number of")
