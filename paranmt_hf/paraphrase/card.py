@@ -24,7 +24,7 @@ from paranmt_hf.util.tables import code, escape
 # Number of templates, the same as in the paper (Iyyer et al. 2018, section 3.3).
 TEMPLATES_SHOWN = 20
 # Values that may be missing.
-MAY_BE_ABSENT = ("figures", "templates", "parses", "license_text", "repository")
+MAY_BE_ABSENT = ("figures", "templates", "parses", "control", "license_text", "repository")
 # Examples of noisy sentences in canonical form that are shown.
 EXAMPLES_SHOWN = 3
 DIRECTIONS = {
@@ -77,6 +77,8 @@ def card_values(
         shown = templates.most_frequent(TEMPLATES_SHOWN)
         values["templates"] = [(template, templates.counts[template]) for template in shown]
         values["parses"] = [asdict(each) for each in record.parses.course.measured]
+        if record.parses.control is not None:
+            values["control"] = record.parses.control.describe()
     return values
 
 

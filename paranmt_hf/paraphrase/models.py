@@ -22,6 +22,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.card import write_paraphraser_card
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
+from paranmt_hf.paraphrase.control import measure_control
 from paranmt_hf.paraphrase.loading import EncoderDecoder, ParaphraserModels, read_models
 from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
     ParaNMTControlledConfig,
@@ -224,6 +225,7 @@ def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) 
         logger.info(setup.text.pairs.left_out)
     courses = {task.name: _trained(setup, task, work) for task in tasks}
     main, first = tasks[-1], tasks[0]
+    models.save(folder)
     record = ParaphraserRecord(
         settings=setup.settings,
         inputs=setup.inputs,
@@ -243,10 +245,10 @@ def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) 
             templates=len(left_out.templates),
             tree_tokens=len(first.own.tokenizer),
             course=courses[first.name],
+            control=measure_control(folder, setup.text, setup.inputs.get("parser")),
         ),
         **made_with(*PACKAGES),
     )
-    models.save(folder)
     write_paraphraser_card(folder, name, record, models.templates)
     return record
 

@@ -9,6 +9,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.training.record import ShownData
 from paranmt_hf.util.records import Record, from_json
+from paranmt_hf.util.wording import counted
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class HeldOutFigures:
         bleu: BLEU of the most probable pieces against the targets, from 0 to 100; None of trees and without sacrebleu.
         template_match: Share of the most probable trees that have the template asked for, in [0, 1]; None if targets
             are sentences.
+        loss_other_tree: As `loss`, each target with the tree of another pair; the more it is above `loss`, the more
+            the tree decides. None without controls.
     """
 
     step: int
@@ -29,6 +32,7 @@ class HeldOutFigures:
     perplexity: float
     bleu: float | None
     template_match: float | None = None
+    loss_other_tree: float | None = None
 
 
 @dataclass
@@ -58,11 +62,39 @@ class TrainingCourse:
 
 
 @dataclass(frozen=True)
+class ControlFigures:
+    """How far templates control the paraphrases of held-out sentences, each asked for the most frequent templates.
+
+    Attributes:
+        paraphrases: Number of paraphrases.
+        distinct: Different paraphrases of a sentence by the number of its templates, mean, in [0, 1].
+        template_match: Share of the paraphrases that have the template asked for, after parsing, in [0, 1]; None if
+            the parser is not there.
+        other_template_match: The same of those whose sentence has another template.
+    """
+
+    paraphrases: int
+    distinct: float
+    template_match: float | None
+    other_template_match: float | None
+
+    def describe(self) -> str:
+        """Describe the figures in a sentence."""
+        text = f"of {counted(self.paraphrases, 'held-out paraphrase')}, {self.distinct:.0%} are distinct"
+        if self.template_match is None:
+            return f"{text}; without their parser it is not known how many have the template asked for"
+        text += f", {self.template_match:.0%} have the template asked for"
+        if self.other_template_match is None:
+            return text
+        return f"{text}, {self.other_template_match:.0%} where it is not that of the sentence"
+
+
+@dataclass(frozen=True)
 class ParseGenerator:
     """Training of the parse generator of a syntactically controlled network.
 
     Pairs with a sentence `without_tree`, or with `long_trees`, were left out. `templates` is the number of different
-    templates of the targets, `tree_tokens` the size of the vocabulary of trees.
+    templates of the targets, `tree_tokens` the size of the vocabulary of trees, `control` what came of both models.
     """
 
     without_tree: int
@@ -70,6 +102,7 @@ class ParseGenerator:
     templates: int
     tree_tokens: int
     course: TrainingCourse
+    control: ControlFigures | None = None
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,14 @@ class TrainedParaphraser(Result[ParaphraserRecord]):
                 )
         for each in record.course.measured:
             bleu = "" if each.bleu is None else f", BLEU {each.bleu:.1f}"
-            lines.append(f"  step {each.step:>9,}: held-out perplexity {each.perplexity:.2f}{bleu}")
+            other = (
+                ""
+                if each.loss_other_tree is None
+                else f", loss {each.loss:.3f}, {each.loss_other_tree:.3f} with another tree"
+            )
+            lines.append(f"  step {each.step:>9,}: held-out perplexity {each.perplexity:.2f}{bleu}{other}")
+        if own is not None and (control := own.control) is not None:
+            lines.append(f"  {control.describe()}")
         if (best := record.course.best) is not None:
             lines.append(f"  the weights are those of step {best.step:,}")
         return "\n".join(lines)
@@ -153,8 +160,8 @@ def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
     if training.device == "cuda" and not _has_gpu():
         raise InputError("device cuda: torch finds no GPU; leave it out, or use cpu", option="device")
     # These import torch.
+    from paranmt_hf.training.checkpoint import check_reporting
     from paranmt_hf.training.distributed import started
-    from paranmt_hf.training.trainer_run import check_reporting
 
     if training.report_to:
         check_reporting(training.report_to)

@@ -28,11 +28,17 @@ from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.loading import EncoderDecoder
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, shifted, token_loss
-from paranmt_hf.paraphrase.pieces import Batches, PieceStore, collate
+from paranmt_hf.paraphrase.pieces import SIDES, Batches, PieceStore, collate
 from paranmt_hf.paraphrase.record import HeldOutFigures, TrainingCourse
-from paranmt_hf.training.checkpoint import read_checkpoint, read_sealed, seal, write_checkpoint
+from paranmt_hf.training.checkpoint import (
+    forget_cut_off,
+    last_checkpoint,
+    read_checkpoint,
+    read_sealed,
+    seal,
+    write_checkpoint,
+)
 from paranmt_hf.training.record import thinned
-from paranmt_hf.training.trainer_run import forget_cut_off, last_checkpoint
 from paranmt_hf.util.files import writing
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
@@ -299,16 +305,14 @@ def measure(
     chosen = np.unique(np.linspace(0, len(store) - 1, min(MEASURED_PAIRS, len(store))).round().astype(np.int64))
     training = own.model.training
     own.model.eval()
-    total, count = 0.0, 0
     lengths, sides = store.lengths[chosen], store.take(chosen)
-    bleu = match = None
+    bleu = match = loss_other_tree = None
     try:
-        for rows in token_batches(lengths, budget):
-            batch = collate(*([side[row] for row in rows] for side in sides), pad=own.pad)
-            batch = {name: value.to(own.model.device) for name, value in batch.items()}
-            pieces = int((batch["labels"] != IGNORED).sum())
-            total += float(token_loss(logits_of(own, batch), batch["labels"])) * pieces
-            count += pieces
+        loss = _mean_loss(own, sides, lengths, budget)
+        if len(sides) == len(SIDES) and template_of is None:
+            # Those of half of all pairs further, because neighbours share a reference.
+            others = [sides[2][row] for row in np.roll(np.arange(len(chosen)), len(chosen) // 2)]
+            loss_other_tree = _mean_loss(own, [*sides[:2], others], lengths, budget)
         if template_of is not None:
             asked = own.controls.batch_decode([ids.tolist() for ids in sides[2]], skip_special_tokens=True)
             found = _most_probable(own, sides, lengths, longest)
@@ -321,8 +325,19 @@ def measure(
             bleu = round(float(sacrebleu.corpus_bleu(found, [wanted]).score), 4)
     finally:
         own.model.train(training)
-    loss = total / count
-    return HeldOutFigures(step, loss, math.exp(min(loss, 700.0)), bleu, match)
+    return HeldOutFigures(step, loss, math.exp(min(loss, 700.0)), bleu, match, loss_other_tree)
+
+
+def _mean_loss(own: EncoderDecoder, sides: list[list[np.ndarray]], lengths: np.ndarray, budget: int) -> float:
+    """Mean cross-entropy of a target piece."""
+    total, count = 0.0, 0
+    for rows in token_batches(lengths, budget):
+        batch = collate(*([side[row] for row in rows] for side in sides), pad=own.pad)
+        batch = {name: value.to(own.model.device) for name, value in batch.items()}
+        pieces = int((batch["labels"] != IGNORED).sum())
+        total += float(token_loss(logits_of(own, batch), batch["labels"])) * pieces
+        count += pieces
+    return total / count
 
 
 def _most_probable(own: EncoderDecoder, sides: list[list[np.ndarray]], lengths: np.ndarray, longest: int) -> list[str]:

@@ -1,10 +1,11 @@
-"""Atomic checkpoints, with checksums."""
+"""Atomic checkpoints, with checksums; those of a trainer of transformers."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -81,3 +82,28 @@ def read_sealed(folder: Path) -> Any:  # noqa: ANN401 - what `seal` was given
     if COMPLETE not in known:
         raise InputError(f"{folder / SEAL} does not list {COMPLETE}; {advice}")
     return json.loads((folder / COMPLETE).read_bytes())
+
+
+def forget_cut_off(folder: Path) -> None:
+    """Remove incomplete checkpoints, which would otherwise displace complete ones."""
+    for path in folder.glob("checkpoint-*"):
+        if not (path / COMPLETE).exists():
+            shutil.rmtree(path)
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Find the last complete checkpoint of the trainer."""
+    whole = [path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")]
+    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def check_reporting(name: str) -> None:
+    """Reject a reporting service that does not exist or is not installed."""
+    from transformers.integrations import get_reporting_integration_callbacks
+
+    try:
+        for callback in get_reporting_integration_callbacks([name]):
+            callback()
+    except (ValueError, RuntimeError, ImportError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"cannot report to {name!r}: {reason}", option="report_to") from None

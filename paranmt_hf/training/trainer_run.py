@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,13 +12,19 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
-from transformers.integrations import get_reporting_integration_callbacks
 
 from paranmt_hf.encoders.composition import Part
 from paranmt_hf.encoders.sequences import unpacked_sequences
-from paranmt_hf.errors import InputError
 from paranmt_hf.training import checkpoint
-from paranmt_hf.training.checkpoint import COMPLETE, read_checkpoint, read_sealed, seal, write_checkpoint
+from paranmt_hf.training.checkpoint import (
+    check_reporting,
+    forget_cut_off,
+    last_checkpoint,
+    read_checkpoint,
+    read_sealed,
+    seal,
+    write_checkpoint,
+)
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.epochs import Evaluate, evaluation_points
 from paranmt_hf.training.losses import Pull, rows_towards_initial, towards_initial, towards_zero
@@ -97,29 +102,6 @@ class HistoryCallback(TrainerCallback):
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
             seal(folder, as_json(self.history))
-
-
-def forget_cut_off(folder: Path) -> None:
-    """Remove incomplete checkpoints, which would otherwise displace complete ones."""
-    for path in folder.glob("checkpoint-*"):
-        if not (path / COMPLETE).exists():
-            shutil.rmtree(path)
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """Find the last complete checkpoint of the trainer."""
-    whole = [path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")]
-    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-
-
-def check_reporting(name: str) -> None:
-    """Reject a reporting service that does not exist or is not installed."""
-    try:
-        for callback in get_reporting_integration_callbacks([name]):
-            callback()
-    except (ValueError, RuntimeError, ImportError) as error:
-        reason = str(error).split("\n")[0]
-        raise InputError(f"cannot report to {name!r}: {reason}", option="report_to") from None
 
 
 @contextmanager
