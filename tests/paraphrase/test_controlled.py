@@ -13,11 +13,15 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
-from paranmt_hf.corpus.parsing.templates import template_of
+from paranmt_hf.corpus.pairs import Pairs
+from paranmt_hf.corpus.parsing.templates import linearised, template_of
+from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex
+from paranmt_hf.corpus.parsing.trees import read_tree
 from paranmt_hf.errors import InputError
+from paranmt_hf.paraphrase import control
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 from paranmt_hf.paraphrase.train import train_paraphraser
-from paranmt_hf.paraphrase.training_pairs import held_out_keys
+from paranmt_hf.paraphrase.training_pairs import TrainingPairs, held_out_keys
 from tests.paraphrase import paraphraser_toys as toys
 from tests.paraphrase.paraphraser_toys import FINDS as VERBS
 from tests.paraphrase.paraphraser_toys import LOCAL, NOUNS, stopped_training
@@ -75,9 +79,9 @@ def test_the_folder_holds_two_models_of_transformers(trained):
     assert {path.stat().st_mode & 0o777 for path in trained.folder.rglob("*.safetensors")} == {readable}
     model, tokenizer = (kind.from_pretrained(trained.folder) for kind in (AutoModelForSeq2SeqLM, AutoTokenizer))
     trees = AutoTokenizer.from_pretrained(trained.folder, subfolder="parse-generator")
-    control = trees([WAYS[0][1]], return_tensors="pt").input_ids
+    control_ids = trees([WAYS[0][1]], return_tensors="pt").input_ids
     source = tokenizer(["a dog , the man sees it ."], return_tensors="pt")
-    assert model.generate(**source, control_ids=control, num_beams=2, max_new_tokens=9).shape[0] == 1
+    assert model.generate(**source, control_ids=control_ids, num_beams=2, max_new_tokens=9).shape[0] == 1
     assert not trained.folder.with_name("out.work").exists()
     for folder in (trained.folder, trained.folder / "parse-generator"):
         assert json.loads((folder / "config.json").read_text())["use_cache"] is True
@@ -108,10 +112,10 @@ def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
 
     def loss(folder, tokenizer, items):
         model, total, count = AutoModelForSeq2SeqLM.from_pretrained(folder).eval(), 0.0, 0
-        for source, target, control in items:
+        for source, target, tree in items:
             labels = tokenizer([target], return_tensors="pt").input_ids
             ids, control_ids = (
-                kind([text], return_tensors="pt").input_ids for kind, text in ((tokenizer, source), (trees, control))
+                kind([text], return_tensors="pt").input_ids for kind, text in ((tokenizer, source), (trees, tree))
             )
             found = model(input_ids=ids, control_ids=control_ids, labels=labels).loss
             total, count = total + float(found.detach()) * labels.numel(), count + labels.numel()
@@ -119,9 +123,51 @@ def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
 
     sentences = [(row["translation"], row["reference"], row["reference_parse"]) for row in apart]
     assert trained.record.course.best.loss == pytest.approx(loss(trained.folder, words, sentences), rel=1e-4)
+    half = len(apart) // 2
+    others = [(source, target, sentences[row - half][2]) for row, (source, target, _) in enumerate(sentences)]
+    found = loss(trained.folder, words, others)
+    assert trained.record.course.best.loss_other_tree == pytest.approx(found, rel=1e-4)
+    assert found > trained.record.course.best.loss
     parses = [(r["translation_parse"], r["reference_parse"], template_of(r["reference_parse"])) for r in apart]
     found = loss(trained.folder / "parse-generator", trees, parses)
     assert trained.record.parses.course.best.loss == pytest.approx(found, rel=1e-4)
+
+
+@pytest.mark.parametrize("parser", ["link-grammar 5.12", "my own", None])
+def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_path, monkeypatch, parser):
+    # A parser that finds no tree for every third sentence.
+    lines = [line for index, line in enumerate(trees.read_text().splitlines()) if index % 3]
+    (tmp_path / "trees.tsv").write_text("\n".join(lines) + "\n")
+    parsed = TreeIndex.of(TreeFile(tmp_path / "trees.tsv"))
+    monkeypatch.setattr(control, "open_parser", lambda name: parsed)
+    data = Pairs([pairs], PairSelection(), all_columns=True)
+    figures = control.measure_control(trained.folder, TrainingPairs(data, "pairs", training(), 150), parser)
+    apart = pq.read_table(pairs)
+    apart = apart.filter(pa.array(held_out_keys(apart["reference"], 0.1))).to_pylist()
+    sources = {row["translation"]: template_of(row["translation_parse"]) for row in apart}
+    paraphraser = Paraphraser.from_pretrained(trained.folder, parser=trees, scorer=None, keep_copies=True)
+    known, distinct, matches = dict(line.split("\t") for line in lines), set(), []
+    for source, own in sources.items():
+        for template in TEMPLATES:
+            for found in paraphraser([source], templates=[template])[0]:
+                distinct.add((source, found.text))
+                tree = known.get(found.text)
+                matches.append(
+                    (tree is not None and template_of(linearised(read_tree(tree))) == template, own != template)
+                )
+    assert figures.paraphrases == len(matches) > 30
+    assert figures.distinct == pytest.approx(len(distinct) / len(matches))
+    if parser != "link-grammar 5.12":
+        assert (figures.template_match, figures.other_template_match) == (None, None)
+        return
+    assert figures.template_match == pytest.approx(np.mean([match for match, _ in matches]))
+    assert figures.other_template_match == pytest.approx(np.mean([match for match, other in matches if other]))
+    assert 0 < figures.template_match < 1
+
+
+def test_without_held_out_pairs_nothing_is_measured(trained, pairs):
+    data = TrainingPairs(Pairs([pairs], PairSelection(), all_columns=True), "pairs", training(held_out=0), 150)
+    assert control.measure_control(trained.folder, data, None) is None
 
 
 def test_the_card_says_how_it_was_made(trained):
