@@ -86,7 +86,7 @@ def build(
         return cost_of(asked, task, opened.batches(Report()))
     release.check_license()
     for model in (translating, pivot):
-        check_terms(model.name if isinstance(model, TranslatorConfig) else model, release.license)
+        check_terms(model if isinstance(model, str | None) else model.name, release.license)
     engine = (engine or EngineConfig()).resolved()
     encoder.check_language(release.language)
     # A missing package and a scorer that cannot be read are reported before the translation, which takes long.
