@@ -134,6 +134,12 @@ PREAMBLE = re.compile(
     r"|(the |my |a |an? )?(\w+ ){0,2}(translation|paraphrase|rephrasing|answer|output|sentence|version)\b[^:]{0,40}):",
     re.I,
 )
+# What an answer does not begin with unless the sentence or its reference does, too.
+BEGINNING = re.compile(
+    r"^\W*(?P<assent>(sure( thing)?|certainly|absolutely|of course|okay|ok)(?=[!.:]\s+\S))"
+    r"|^\W*(?P<number>\d{1,2}[.)]\s)",
+    re.I,
+)
 REMARK = re.compile(
     r"(^|\W)(note|notes|explanation|literally|alternatively|alternative|alternative translation|or)\W{0,3}:", re.I
 )
@@ -180,11 +186,19 @@ class Judge:
             texts.append(None if reason else text)
             reasons.append(reason)
         good = [index for index, text in enumerate(texts) if text is not None]
-        same, _ = in_language(pa.array([texts[index] for index in good], pa.string()), self._model, self._language)
-        for place in np.flatnonzero(~same):
+        # The second half too, because a preface in the right language hides that what follows is in another.
+        for place in np.flatnonzero(~self._same([texts[index] or "" for index in good])):
             texts[good[place]] = None
             reasons[good[place]] = f"answer in another language than {self._config.language}"
         return texts, reasons
+
+    def _same(self, texts: Sequence[str]) -> np.ndarray:
+        """Mark the texts [text] of the language whose second half is of it, too."""
+        halves = [" ".join((words := text.split())[len(words) // 2 :]) for text in texts]
+        whole, half = (
+            in_language(pa.array(side, pa.string()), self._model, self._language)[0] for side in (texts, halves)
+        )
+        return whole & half
 
     def _reason(self, sentence: str, reference: str, answer: Answer, text: str) -> str | None:
         """Why an answer is not usable, apart from its language; the first reason applies."""
@@ -226,6 +240,11 @@ def says_more(raw: str, text: str, sentences: Sequence[str]) -> bool:
     if len([line for line in THOUGHT.sub("", raw).splitlines() if line.strip()]) > 1:
         return True
     if any(mark in text and not any(mark in sentence for sentence in sentences) for mark in MARKUP):
+        return True
+    begins = BEGINNING.search(text)
+    if begins and not any(
+        own and own.lastgroup == begins.lastgroup for own in (BEGINNING.search(each) for each in sentences)
+    ):
         return True
     colon = any(mark in sentence for sentence in sentences for mark in ":：")
     bracket = any(mark in sentence for sentence in sentences for mark in "([（")

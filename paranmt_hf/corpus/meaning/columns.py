@@ -184,6 +184,9 @@ class MismatchReader:
         per, cent = chunks.has(numbers.PER), chunks.has(numbers.CENT)
         joins |= (per & chunks.after(cent)) | (cent & chunks.before(per))
         joins |= chunks.has(numbers.HALF_DAY) & chunks.before(number)
+        joins |= (
+            chunks.has(numbers.A) & chunks.before(chunks.has(numbers.HALF)) & chunks.after(chunks.has(numbers.SCALE))
+        )
         none = np.zeros_like(number)
         runs, bounds = chunks.runs(number | joins, none, none)
         claims, evidence = (lists.joined(bounds) for lists in self._numbers.lists(runs))
@@ -203,7 +206,7 @@ class MismatchReader:
         opens = chunks.begins | chunks.before(ends) | chunks.has(names.OPENS)
         runs, bounds = chunks.runs(capital, chunks.before(chunks.has(names.TAIL)) | opens, opens)
         claims, initials = (lists.joined(bounds) for lists in self._names.lists(runs))
-        headline = 2 * chunks.count(capital) > chunks.count(letters)
+        headline = (2 * chunks.count(capital) > chunks.count(letters)) & (chunks.count(chunks.has(names.PLAIN)) == 0)
         claims = Lists(claims.values, claims.starts, np.where(headline, 0, claims.lengths))
         return self._both_ways(count, claims, chunks.keys.joined(chunks.bounds), initials)
 

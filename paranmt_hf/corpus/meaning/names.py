@@ -5,7 +5,8 @@ sentence confirms it by any word, capital or not, with the same first four lette
 `Russians`, `Praha` and `prahy`. So the first word of a sentence confirms names and does not claim one. Acronyms are
 confirmed by capitalised words with these initials (`EU`, `European Union`) and the other way round, and some
 countries by the words for their people (`France`, `French`). A sentence more than half of whose words begin with a
-capital is a headline, whose capitals say nothing: it claims no names.
+capital, and none in lower case but little ones (`of`, `the`), is a headline, whose capitals say nothing: it claims no
+names.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import unicodedata
 
 from paranmt_hf.corpus.meaning.items import Claim, Statement
+from paranmt_hf.corpus.meaning.numbers import HUNDREDS, ORDINALS, ROMAN, SCALES, TENS, UNITS
 
 STEM = 4
 # Capitalised words that are no names.
@@ -35,6 +37,10 @@ NOT_NAMES = frozenset(
     "wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays "
     "christmas easter bible sun earth moon member representatives foreign affairs interior defence defense "
     "finance health education gen mp bc bce ad ce high eur usd inc ltd co corp sen rep gov".split()
+).union(UNITS, ORDINALS, TENS, HUNDREDS, SCALES)
+# Words that headlines leave in lower case.
+LITTLE = frozenset(
+    "a an and as at but by de der for from in into la le nor of on or over per the to van vs von with".split()
 )
 TITLES = frozenset("mr mrs ms dr prof st gen col sen gov jr sr rev hon vs no u.s".split())
 # Words for one country or people that do not begin alike.
@@ -79,7 +85,7 @@ PEOPLES = {
     }.items()
     for word in words.split()
 }
-CAPITAL, LETTERS, ENDS, OPENS, TAIL = (1 << bit for bit in range(13, 18))
+CAPITAL, LETTERS, ENDS, OPENS, TAIL, PLAIN = (1 << bit for bit in range(13, 19))
 WORD = re.compile(r"[^\W\d_]+")
 CLOSING, ENDING = "\"')]}\u201d\u2019\u00bb", (".", "!", "?", ":", ";", "\u2026")
 EDGES = "\"'()[]{}.,;:!?\u2018\u2019\u201c\u201d\u00ab\u00bb"
@@ -90,13 +96,14 @@ def name_bits(chunk: str, words: list[str]) -> int:
     """Flags for names of a chunk between blanks and its words (runs of letters).
 
     `CAPITAL`: a name unless it begins a sentence; `LETTERS`: it counts when capitals are counted; `ENDS`: a sentence
-    may begin after it; `OPENS`: it may begin one itself; `TAIL`: no name continues after it.
+    may begin after it; `OPENS`: it may begin one itself; `TAIL`: no name continues after it; `PLAIN`: a word that a
+    headline would not leave in lower case.
     """
     if chunk.isalpha():
-        return LETTERS | (CAPITAL if _is_name(chunk, chunk) else 0)
+        return _word_bits(chunk) | (CAPITAL if _is_name(chunk, chunk) else 0)
     if not words:
         return ENDS | TAIL if chunk else 0
-    bits = LETTERS | (0 if chunk[0].isalnum() else OPENS)
+    bits = _word_bits(words[0]) | (0 if chunk[0].isalnum() else OPENS)
     if not chunk[-1].isalnum():
         closed = chunk.rstrip(CLOSING)
         abbreviated = len(words[0]) == 1 or words[0].lower() in TITLES or "." in closed[:-1]
@@ -107,9 +114,15 @@ def name_bits(chunk: str, words: list[str]) -> int:
     return bits | (CAPITAL if _is_name(words[0], chunk.strip(EDGES).replace("\u2019", "'")) else 0)
 
 
+def _word_bits(word: str) -> int:
+    return LETTERS | (PLAIN if word[0].islower() and word not in LITTLE else 0)
+
+
 def _is_name(first: str, core: str) -> bool:
     """Whether a chunk is a name if it does not begin a sentence, by its first word and its text."""
-    return first[0].isupper() and (len(first) > 1 or "." in core) and core.lower().removesuffix("'s") not in NOT_NAMES
+    if not first[0].isupper() or (len(first) == 1 and "." not in core) or first in ROMAN:
+        return False
+    return core.lower().removesuffix("'s") not in NOT_NAMES
 
 
 def folded(word: str) -> str:

@@ -3,7 +3,8 @@
 Chunks of text between blanks that have to do with numbers form runs, such as `two hundred and five per cent` or
 `5 May 2008`; a run is read on its own. Equal are:
 
-- `1,000`, `1 000`, `1000`, `one thousand`; `2.5 million`, `2,500,000`; `25`, `25th`, `twenty-five`, `twenty-fifth`;
+- `1,000`, `1 000`, `1000`, `one thousand`; `2.5 million`, `2,500,000`; `half a million`, `500,000`; `25`, `25th`,
+  `twenty-five`, `twenty-fifth`;
 - `5 %`, `5 percent`, `5 per cent`;
 - `May 5`, `5/5`, where a part of a date such as 12.05.2008 may be the month; `Jan.`, `January`;
 - `10:30`, `10.30`, `10:30 pm`, `22:30`; `10 a.m.`, `10:00`, `10 o'clock`: times count by the clock of twelve hours;
@@ -95,7 +96,8 @@ SPELT = {month.capitalize() for month in MONTHS if len(month) < 5} | {"March", "
 
 # Bits of a chunk.
 NUMBER, SCALE, AND, PER, CENT, HALF_DAY = (1 << bit for bit in range(6))
-JOINING = {"and": AND, "per": PER, "cent": CENT, "am": HALF_DAY, "pm": HALF_DAY, "oclock": HALF_DAY}
+HALF, A = 1 << 19, 1 << 20
+JOINING = {"and": AND, "per": PER, "cent": CENT, "am": HALF_DAY, "pm": HALF_DAY, "oclock": HALF_DAY, "a": A}
 DIGIT = re.compile(r"[0-9]")
 
 
@@ -103,13 +105,13 @@ def number_bits(chunk: str, words: list[str]) -> int:
     """Flags for numbers of a chunk between blanks and its words (runs of letters).
 
     `NUMBER`: a number or part of one; `SCALE`: hundred, thousand, which `and` may follow; `AND`; `PER` and `CENT`: of
-    `per cent`; `HALF_DAY`: a.m., p.m., o'clock.
+    `per cent`; `HALF_DAY`: a.m., p.m., o'clock; `HALF` and `A`: of `half a million`.
     """
     for word in words:
         lower = word.lower()
         if (lower in WORDS or word in ROMAN) and _is_number(word, lower):
             last = words[-1].lower()
-            return NUMBER | (SCALE if last in HUNDREDS or last in SCALES else 0)
+            return NUMBER | (SCALE if last in HUNDREDS or last in SCALES else HALF if last == "half" else 0)
     if chunk.isalpha():
         return JOINING.get(chunk.lower(), 0)
     if DIGIT.search(chunk) or "%" in chunk:
@@ -267,6 +269,8 @@ class _Reader:
 
     def on_word(self, match: re.Match[str]) -> None:
         word, lower = match.group(), match.group().lower()
+        if lower == "a" and self._last == "half":
+            return
         if not self._add(lower):
             self.flush()
             self._other(word, lower)
@@ -286,6 +290,8 @@ class _Reader:
             self._digits = (value * (scale or 100), places, [])
             return True
         if scale:
+            if self._last == "half":
+                scale //= 2
             self._large, self._small = self._large + max(self._small, 1) * scale, -1
             self._weak = False
         elif word in HUNDREDS:

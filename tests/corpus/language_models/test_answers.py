@@ -67,6 +67,12 @@ def test_what_is_taken(judge, text, kept):
         ("A man rides a bike. Alternatively: a man cycles.", "answer with more than the translation"),
         ("A man rides a bike. (Note: kolo means bike.)", "answer with more than the translation"),
         ("1. A man rides a bike.\n2. A man cycles.", "answer with more than the translation"),
+        ("1. A man rides a bike.", "answer with more than the translation"),
+        ("Sure! A man rides a bike.", "answer with more than the translation"),
+        (
+            "Here is the sentence you want Muž jel na kole po ulici, která byla mokrá.",
+            "answer in another language than en",
+        ),
         ("**A man rides a bike.**", "answer with more than the translation"),
         ("```\nA man rides a bike.\n```", "answer with more than the translation"),
         (SOURCE, "answer that repeats the source"),
@@ -104,6 +110,8 @@ def test_how_an_answer_ends(judge, finish, reason):
         ("„Jdi,“ řekl.", '"Go," he said.', '"Go," he said.'),
         ("(Poznámka: viz níže)", "(Note: see below)", "(Note: see below)"),
         ("Praha 2", "Praha 2", "Praha 2"),
+        ("Jistě! Přijdu.", "Sure! I will come.", "Of course! I'll be there."),
+        ("2. Otevřete okno.", "2) Open the window.", "2. Open a window."),
         ("Ne.", "No.", "No, not at all."),
     ],
 )

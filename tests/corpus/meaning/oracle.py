@@ -33,6 +33,7 @@ def numbers_of(sentence):
             or (mark & numbers.PER and after & numbers.CENT)
             or (mark & numbers.CENT and before & numbers.PER)
             or (mark & numbers.HALF_DAY and before & numbers.NUMBER)
+            or (mark & numbers.A and before & numbers.HALF and after & numbers.SCALE)
         )
         if inside:
             if last == index - 1:
@@ -81,6 +82,7 @@ def names_of(sentence):
     readings = [names.names_in(" " * opens + " ".join(run)) for opens, run in runs]
     capitals = sum(bool(mark & names.CAPITAL) for mark in marks)
     headline = 2 * capitals > sum(bool(mark & names.LETTERS) for mark in marks)
+    headline = headline and not any(mark & names.PLAIN for mark in marks)
     claims = [] if headline else [c for r in readings for c in r.claims]
     words = [key for chunk in chunks for key in names.keys_of(chunk, names.WORD.findall(chunk))]
     return claims, [*words, *(e for r in readings for e in r.evidence)]
