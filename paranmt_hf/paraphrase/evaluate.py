@@ -172,7 +172,7 @@ def _matching(parser: str | None) -> MatchTemplates | None:
     if parser is None:
         return None
     from paranmt_hf.corpus.parsing.parsers import open_parser, parse_sentences
-    from paranmt_hf.corpus.parsing.templates import linearised, read_template, template_of
+    from paranmt_hf.corpus.parsing.trees import linearised, read_template, template_of
 
     trees = open_parser(parser)
 

@@ -17,7 +17,7 @@ import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from paranmt_hf.corpus.parsing.templates import template_of, templates_of
+from paranmt_hf.corpus.parsing.trees import template_of, templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.card import write_paraphraser_card

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, TreeSource
-from paranmt_hf.corpus.parsing.templates import read_template
+from paranmt_hf.corpus.parsing.trees import read_template
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.record import ParaphraserRecord

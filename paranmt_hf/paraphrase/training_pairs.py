@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.draws import text_numbers
 from paranmt_hf.corpus.pairs import SIDES, Pairs
 from paranmt_hf.corpus.parsing.template_counts import ParseRecord, parsed_files
-from paranmt_hf.corpus.parsing.templates import are_trees, templates_of
+from paranmt_hf.corpus.parsing.trees import are_trees, templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining

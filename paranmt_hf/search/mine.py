@@ -32,8 +32,7 @@ from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     # Both import torch, which the help of the command does not need.
-    from paranmt_hf.search.margin import ItemPairs
-    from paranmt_hf.search.neighbours import Neighbours
+    from paranmt_hf.search.neighbours import ItemPairs, Neighbours
 
 # Up to this many sentences, each is compared with every other one.
 MAX_EXACT_SENTENCES = 250_000
@@ -219,7 +218,7 @@ class Mining:
         return {"files": identity["pairs"]["files"], "scorer": identity["scorer"], "search": settings}
 
     def _mine(self, work: Path, path: Path, identity: Identity) -> MinedRecord:
-        from paranmt_hf.search.margin import ItemPairs
+        from paranmt_hf.search.neighbours import ItemPairs
 
         sides = self._stored(work)
         first, second = sides[0], sides[-1]
@@ -259,8 +258,14 @@ class Mining:
 
     def _pairs(self, work: Path, first: IndexedVectors, second: IndexedVectors) -> tuple[ItemPairs, np.ndarray | None]:
         """Find neighbours; pair their positions, and compute margin scores."""
-        from paranmt_hf.search import margin
-        from paranmt_hf.search.neighbours import LOWEST, Neighbours
+        from paranmt_hf.search.neighbours import (
+            LOWEST,
+            Neighbours,
+            margin_scores,
+            mean_similarity,
+            pairs_between,
+            pairs_within,
+        )
 
         config = self.config
         # Dissimilar neighbours count in the means of margins.
@@ -271,15 +276,15 @@ class Mining:
         forward = Neighbours(sizes[0], min(config.top, max(1, sizes[1] - (first is second))), **options)
         backward = forward if first is second else Neighbours(sizes[1], min(config.top, sizes[0]), **options)
         self._compare(work, first, second, forward, backward)
+        mutual = config.pairing == "mutual"
         if first is second:
-            pairs = margin.pairs_within(forward, mutual=config.pairing == "mutual", at_least=config.min_score)
+            pairs = pairs_within(forward, mutual=mutual, at_least=config.min_score)
         else:
-            mutual = config.pairing == "mutual"
-            pairs = margin.pairs_between(forward, backward, mutual=mutual, at_least=config.min_score)
+            pairs = pairs_between(forward, backward, mutual=mutual, at_least=config.min_score)
         if config.margin == "none":
             return pairs, None
-        means = [margin.mean_similarity(found, config.margin_neighbours) for found in (forward, backward)]
-        return pairs, margin.margin_scores(pairs, means[0], means[1], config.margin)
+        means = [mean_similarity(found, config.margin_neighbours) for found in (forward, backward)]
+        return pairs, margin_scores(pairs, means[0], means[1], config.margin)
 
     def _compare(
         self, work: Path, first: IndexedVectors, second: IndexedVectors, forward: Neighbours, backward: Neighbours

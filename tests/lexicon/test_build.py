@@ -9,7 +9,7 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon import counting, pmi
+from paranmt_hf.lexicon import counting
 from paranmt_hf.lexicon import lexicon as lexicon_module
 from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
 from paranmt_hf.lexicon.word_similarity import evaluate_lexicon
@@ -100,7 +100,7 @@ def test_continues_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
 
 
 def test_memory_changes_no_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(pmi, "GROUP_ROWS", 100)
+    monkeypatch.setattr(counting, "GROUP_ROWS", 100)
     monkeypatch.setattr(counting, "RANGE_ENTRIES", 150)
     corpus = write_corpus(tmp_path / "c.parquet", random_pairs(90, seed=6))
     one = Lexicon.build(corpus, tmp_path / "one")

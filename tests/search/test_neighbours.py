@@ -6,8 +6,18 @@ import torch
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import neighbours
-from paranmt_hf.search.margin import ItemPairs, margin_scores, mean_similarity, pairs_between, pairs_within
-from paranmt_hf.search.neighbours import LOWEST, NOBODY, Neighbours, restore_neighbours, save_neighbours
+from paranmt_hf.search.neighbours import (
+    LOWEST,
+    NOBODY,
+    ItemPairs,
+    Neighbours,
+    margin_scores,
+    mean_similarity,
+    pairs_between,
+    pairs_within,
+    restore_neighbours,
+    save_neighbours,
+)
 from tests.search.oracles import assert_nearest, best, clustered, similarities, stored
 
 
@@ -135,7 +145,7 @@ def as_set(pairs):
 @pytest.mark.parametrize("mutual", [False, True])
 @pytest.mark.parametrize("at_least", [-1.0, 0.6])
 def test_pairs_within(monkeypatch, mutual, at_least):
-    monkeypatch.setattr("paranmt_hf.search.margin.AT_ONCE", 50)
+    monkeypatch.setattr("paranmt_hf.search.neighbours.AT_ONCE", 50)
     found = similarities(clustered(60))
     _, items = best(found, 4)
     near = [(row, int(item)) for row in range(60) for item in items[row] if found[row, item] >= at_least]

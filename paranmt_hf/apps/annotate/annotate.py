@@ -16,8 +16,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from paranmt_hf.apps.annotate.answers import ANSWERS_FILE, AnswerStore, Outdated, Rating, annotator_name
-from paranmt_hf.apps.annotate.answers_csv import NOTHING, Imported, add_answers, read_csv, to_csv
+from paranmt_hf.apps.annotate.answers import (
+    ANSWERS_FILE,
+    NOTHING,
+    AnswerStore,
+    Imported,
+    Outdated,
+    Rating,
+    add_answers,
+    annotator_name,
+    read_csv,
+    to_csv,
+)
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, AnnotationSample, draw_sample
 from paranmt_hf.apps.annotate.table import (
     AnnotationTable,

@@ -1,16 +1,23 @@
-"""One stage over all shards of a folder.
+"""One stage over all shards of a folder: in this process, in worker processes of this machine, or on a Ray cluster.
 
 The manifest alone says what is done; only the process that started the job writes it.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-from collections.abc import Sequence
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import Any
 
-from paranmt_hf.corpus.jobs.engine import EngineConfig
-from paranmt_hf.corpus.jobs.pool import Pool
+from paranmt_hf.corpus.jobs.engine import EngineConfig, count_gpus
 from paranmt_hf.corpus.jobs.shards import Done, Manifest, ShardRecord, Stage, Task, TaskReport, run_shard
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import sweep
@@ -18,6 +25,179 @@ from paranmt_hf.util.machine import threads_kept
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
+
+# Times that workers may die on one shard.
+RETRIES = 3
+
+
+@dataclass
+class _Worker:
+    process: Any
+    connection: Connection
+    task: Task | None = None
+    started: bool = False
+
+
+@dataclass
+class Pool:
+    """Worker processes, one pipe each. A worker that dies is replaced, and its shard is assigned again.
+
+    `report` is called with the rows done so far of a shard, `done` with the record of a shard that is written.
+    """
+
+    stage: Stage
+    tasks: Sequence[Task]
+    config: EngineConfig
+    report: TaskReport
+    done: Done
+    deaths: dict[Task, int] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Do all shards."""
+        waiting = list(reversed(self.tasks))
+        workers = [self._start(index) for index in range(min(self.config.workers, len(waiting)))]
+        try:
+            while waiting or any(worker.task for worker in workers):
+                for index, worker in enumerate(workers):
+                    if not worker.process.is_alive():
+                        self._bury(worker, waiting)
+                        workers[index] = worker = self._start(index)
+                    if worker.task is None and waiting:
+                        self._give(worker, waiting.pop())
+                for ready in wait([worker.connection for worker in workers], timeout=1.0):
+                    self._receive(next(worker for worker in workers if worker.connection is ready))
+        finally:
+            for worker in workers:
+                worker.process.kill()
+            for worker in workers:
+                worker.process.join()
+
+    def _start(self, index: int) -> _Worker:
+        # A fresh interpreter: forking a process that has threads or a GPU context breaks both.
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(self.stage, theirs, os.getpid()), daemon=True)
+        with _environment(_worker_environment(index, self.config)):
+            process.start()
+        theirs.close()
+        return _Worker(process, ours)
+
+    def _give(self, worker: _Worker, task: Task) -> None:
+        worker.task = task
+        try:
+            worker.connection.send(task)
+        except OSError:
+            pass  # It has died; the next round buries it.
+
+    def _receive(self, worker: _Worker) -> bool:
+        """Receive one message of a worker; False if its pipe is closed."""
+        try:
+            kind, value = worker.connection.recv()
+        except (EOFError, OSError):
+            worker.process.kill()
+            worker.process.join()
+            return False
+        worker.started = True
+        if kind == "error":
+            raise value
+        if worker.task is not None and kind == "rows":
+            self.report(worker.task, value)
+        elif worker.task is not None and kind == "done":
+            task, worker.task = worker.task, None
+            self.done(task, value)
+        return True
+
+    def _bury(self, worker: _Worker, waiting: list[Task]) -> None:
+        """Clean up after a dead worker: read its last messages, then assign its shard again."""
+        worker.process.join()
+        while worker.connection.poll() and self._receive(worker):
+            pass
+        worker.connection.close()
+        task = worker.task
+        if not worker.started and worker.process.exitcode == 1:
+            raise InputError(
+                "a worker process ended while it started; its own message is above. A Python script that calls this "
+                "must do so under `if __name__ == '__main__':`, because workers import the script; or use 1 worker"
+            )
+        if task is None:
+            return
+        self.deaths[task] = self.deaths.get(task, 0) + 1
+        if self.deaths[task] >= RETRIES:
+            raise InputError(
+                f"workers died {RETRIES} times on {task.source} (exit code {worker.process.exitcode}; -9 is what the "
+                "system does when memory runs out): use fewer `workers` or a smaller `batch_tokens`, then run the "
+                "same command again"
+            )
+        self.report(task, 0)
+        waiting.append(task)
+
+
+def _worker_environment(index: int, config: EngineConfig) -> dict[str, str]:
+    """Environment variables of a worker for numerical libraries: its share of the cores, and its GPUs."""
+    environment = {"OMP_NUM_THREADS": str(config.threads)}
+    if config.gpus:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = visible.split(",") if visible else [str(gpu) for gpu in range(count_gpus())]
+        first = index * config.gpus
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(names[(first + own) % len(names)] for own in range(config.gpus))
+    return environment
+
+
+@contextmanager
+def _environment(changes: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in changes}
+    os.environ.update(changes)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _serve(stage: Stage, connection: Connection, parent: int) -> None:
+    """Body of a worker process: process shards from the pipe until it closes."""
+    # Ctrl-C reaches the whole group; the parent decides what follows.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
+    last = 0.0
+
+    def report(count: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > 0.5:
+            last = time.monotonic()
+            _send(connection, ("rows", count))
+
+    _send(connection, ("ready", None))
+    while True:
+        try:
+            task = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            _send(connection, ("done", run_shard(stage, task, report)))
+        except (InputError, OSError) as error:
+            _send(connection, ("error", error))
+        except Exception as error:
+            _send(connection, ("error", RuntimeError(f"{task.source}: {type(error).__name__}: {error}")))
+
+
+def _send(connection: Connection, message: tuple[str, Any]) -> None:
+    """Send to the parent process; exit if the parent is gone."""
+    try:
+        connection.send(message)
+    except OSError:
+        os._exit(1)
+
+
+def _die_with(parent: int) -> None:
+    """End this process when its parent ends, for whatever reason."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
 
 # Counted for each shard; the loss of a node counts as well as a worker that dies of the shard.
 RAY_RETRIES = 10

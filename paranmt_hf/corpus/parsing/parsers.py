@@ -13,9 +13,8 @@ from typing import Any, Protocol
 from filelock import FileLock, Timeout
 
 from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
-from paranmt_hf.corpus.parsing.templates import linearised
 from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex, write_index
-from paranmt_hf.corpus.parsing.trees import Tree, read_at
+from paranmt_hf.corpus.parsing.trees import Tree, linearised, read_at
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import perhaps_path
 from paranmt_hf.text.word_rules import ENGLISH

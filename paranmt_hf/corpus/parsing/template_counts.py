@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.parsing.templates import templates_of
+from paranmt_hf.corpus.parsing.trees import templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum, decode_line, replacing
 from paranmt_hf.util.records import Record

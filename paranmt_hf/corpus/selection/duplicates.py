@@ -3,19 +3,238 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict
-from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch
+from paranmt_hf.corpus.selection.minhash import (
+    BATCH,
+    BLOCK,
+    FIRST,
+    CandidateFiles,
+    DocumentStore,
+    MinHash,
+    Shingler,
+    jaccard,
+    sharing,
+)
 from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import writing
 from paranmt_hf.util.parquet import database
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
+
+# Thresholds of near-duplicates by shingles and by vectors.
+JACCARD, COSINE = 0.7, 0.95
+# Of MinHash: pairs at the threshold are found with a probability of 1 - (1 - 0.7**4)**20 = 0.996.
+BANDS, BAND_ROWS = 20, 4
+# Pairs that are compared at once.
+_COMPARED = 2**15
+# Documents whose cosines are computed at once.
+_ROWS = 2_048
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """When two documents are near-duplicates."""
+
+    # Smallest Jaccard similarity of the sets of shingles (default: 0.7), or with an encoder smallest cosine of the
+    # vectors (default: 0.95)
+    similarity: float | None = None
+    exhaustive: bool = False  # With an encoder: compare every document with every earlier one that is kept
+
+    def least(self, encoder: bool) -> float:
+        """Smallest similarity of two near-duplicates, with or without an encoder."""
+        return self.similarity or (COSINE if encoder else JACCARD)
+
+
+class NearDuplicateSearch:
+    """Collects documents in batches, then finds which of them are near-duplicates of an earlier one.
+
+    A document is one sentence or a pair of sentences. Two are alike if their Jaccard similarity reaches the threshold;
+    with an encoder, if the cosine of their vectors (two are concatenated) does, which are stored as float16, so only
+    three digits of it are exact. Documents without any shingle, or with a vector of zeros, are like none. The result
+    depends on the documents and their order alone, not on the batches.
+
+    Memory: a sort of 2**25 keys, and 18 bytes for each document. Disk, in the empty `folder`: 8 bytes for each band
+    and each shingle of a document, and 2 for each dimension with an encoder.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        likeness: Likeness,
+        language: str = ENGLISH,
+        encoder: Encoder | None = None,
+        *,
+        bands: int = BANDS,
+        rows: int = BAND_ROWS,
+    ) -> None:
+        self._encoder, self._folder = encoder, folder
+        self._least = likeness.least(encoder is not None)
+        self._compares_all = encoder is not None and likeness.exhaustive
+        self._shingler = Shingler(language)
+        self._minhash = MinHash(bands, rows)
+        # The last key is that of the whole set, which finds equal ones.
+        self._store = DocumentStore(folder, bands + 1)
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def add(self, columns: Sequence[pa.Array]) -> None:
+        """Add documents: one or two columns of strings without nulls [document]."""
+        for start in range(0, len(columns[0]), BATCH):
+            self._add([column.slice(start, BATCH) for column in columns])
+
+    def _add(self, columns: Sequence[pa.Array]) -> None:
+        sets = self._shingler.sets(columns)
+        lengths = np.diff(sets.offsets)
+        filled = np.flatnonzero(lengths)
+        keys = np.empty((len(self._store.keys), len(sets)), np.uint64)
+        # Documents without shingles get keys of their own.
+        keys[:] = mix(np.arange(len(self), len(self) + len(sets), dtype=np.uint64) ^ salt(7))
+        if len(filled):
+            starts = sets.offsets[:-1][filled]
+            bounded = type(sets)(sets.values, np.append(starts, len(sets.values)))
+            keys[:-1, filled] = self._minhash.keys(bounded)
+            keys[-1, filled] = mix(np.add.reduceat(mix(sets.values), starts))
+        self._store.append(sets, keys, self._vectors(columns))
+
+    def _vectors(self, columns: Sequence[pa.Array]) -> np.ndarray | None:
+        if self._encoder is None:
+            return None
+        parts = []
+        for column in columns:
+            encoded = column.dictionary_encode()
+            vectors = np.asarray(self._encoder.encode(encoded.dictionary.to_pylist()), np.float32)
+            parts.append(unit_vectors(vectors)[encoded.indices.to_numpy()])
+        return unit_vectors(np.concatenate(parts, axis=1))
+
+    def repeats(self, progress: Progress) -> np.ndarray:
+        """For each document the first earlier kept one that is like it, -1 if it is kept [document]; call it once."""
+        blocks = -(-len(self) // (_ROWS if self._compares_all else BLOCK))
+        progress.total = blocks + (0 if self._compares_all else len(self._store.keys))
+
+        def report() -> None:
+            progress.advance_to(progress.rows + 1)
+
+        repeats = np.full(len(self), -1, np.int64)
+        copies = np.full(len(self), -1, np.int64)
+        if len(self) and self._encoder is None:
+            for earlier, later in sharing(self._store.keys[-1], 1, copies >= 0):
+                for pairs in _cut(earlier, later):
+                    equal = self._jaccard(*pairs) == 1
+                    copies[pairs[1][equal]] = pairs[0][equal]
+        if self._compares_all:
+            self._compare_all(repeats, report)
+        elif len(self):
+            self._compare_candidates(repeats, copies >= 0, report)
+        # A copy is like what the first of its kind is like.
+        copied = np.flatnonzero(copies >= 0)
+        origin = copies[copied]
+        repeats[copied] = np.where(repeats[origin] >= 0, repeats[origin], origin)
+        self._store.close()
+        return repeats
+
+    def _compare_candidates(self, repeats: np.ndarray, leave_out: np.ndarray, report: Callable[[], None]) -> None:
+        pairs = CandidateFiles(self._folder, len(self))
+        for keys in self._store.keys:
+            for earlier, later in sharing(keys, FIRST, leave_out):
+                pairs.append(earlier, later)
+            report()
+        for block in pairs.blocks():
+            for earlier, later in _cut_between(*block):
+                # Documents that are decided and were dropped need no comparison.
+                open_ = repeats[earlier] < 0
+                near = earlier[open_], later[open_]
+                alike = self._alike(*near)
+                decide_pairs(near[0][alike], near[1][alike], repeats)
+            report()
+
+    def _alike(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
+        if self._encoder is None:
+            counts = self._store.counts(earlier), self._store.counts(later)
+            # No two sets are more alike than their sizes are.
+            alike = np.minimum(*counts) >= self._least * np.maximum(*counts)
+            alike[alike] = self._jaccard(earlier[alike], later[alike]) >= self._least
+            return alike
+        products = np.einsum("pd,pd->p", self._store.vectors(earlier), self._store.vectors(later))
+        return products >= self._least
+
+    def _jaccard(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
+        return jaccard(self._store.sets(earlier), self._store.sets(later))
+
+    def _compare_all(self, repeats: np.ndarray, report: Callable[[], None]) -> None:
+        """Compare each document with all earlier ones that are kept, block by block."""
+        stay = np.empty(0, np.int64)
+        for start in range(0, len(self), _ROWS):
+            block = np.arange(start, min(start + _ROWS, len(self)))
+            vectors = self._store.vectors(block)
+            near: list[tuple[np.ndarray, np.ndarray]] = []
+            for first in range(0, len(stay), _ROWS):
+                others = stay[first : first + _ROWS]
+                rows, columns = np.nonzero(vectors @ self._store.vectors(others).T >= self._least)
+                near.append((others[columns], block[rows]))
+            rows, columns = np.nonzero(np.tril(vectors @ vectors.T, -1) >= self._least)
+            near.append((block[columns], block[rows]))
+            earlier, later = (np.concatenate(side) for side in zip(*near, strict=True))
+            decide_pairs(earlier, later, repeats)
+            stay = np.concatenate([stay, block[repeats[block] < 0]])
+            report()
+
+
+def unit_vectors(vectors: np.ndarray) -> np.ndarray:
+    """Normalise vectors [document, dimension] to length 1; vectors of zeros stay zeros."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+
+
+def _cut(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for start in range(0, len(later), _COMPARED):
+        yield earlier[start : start + _COMPARED], later[start : start + _COMPARED]
+
+
+def _cut_between(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Split pairs that are sorted by their later documents, never between two of the same one."""
+    start = 0
+    while start < len(later):
+        stop = int(np.searchsorted(later, later[min(start + _COMPARED, len(later)) - 1], "right"))
+        yield earlier[start:stop], later[start:stop]
+        start = stop
+
+
+def decide_pairs(earlier: np.ndarray, later: np.ndarray, repeats: np.ndarray) -> None:
+    """Decide which later documents of similar pairs are dropped, in the order of the documents, in `repeats`.
+
+    A document is dropped if and only if it is like an earlier one that is kept. So each dropped one is like a kept
+    one, and no two that are kept are a pair. The earlier ones [pair] were decided by a call before, or are later ones
+    of this call, of which [pair] none was decided. `repeats` [document] gets the first one that is kept and like each,
+    or stays -1.
+    """
+    undecided = np.zeros(len(repeats), bool)
+    undecided[later] = True
+    first, second = earlier, later
+    while len(second):
+        waits = undecided[first]
+        hit = second[~waits & (repeats[first] < 0)]
+        repeats[hit] = 0
+        undecided[hit] = False
+        still = waits & undecided[second]
+        undecided[second] = False
+        first, second = first[still], second[still]
+        undecided[second] = True
+    stays = repeats[earlier] < 0
+    order = np.lexsort((earlier[stays], later[stays]))
+    dropped, at = np.unique(later[stays][order], return_index=True)
+    repeats[dropped] = earlier[stays][order][at]
+
 
 Compared = Literal["pair", "reference", "translation"]
 SIDES: dict[Compared, tuple[str, ...]] = {

@@ -14,7 +14,7 @@ from paranmt_hf.corpus.draws import Interval
 from paranmt_hf.corpus.language import Detector, InLanguage, LanguageConfig
 from paranmt_hf.corpus.schema import ANY, RANGES
 from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
-from paranmt_hf.corpus.selection.duplicates import Compared, FirstCopies, FirstOfLike
+from paranmt_hf.corpus.selection.duplicates import Compared, FirstCopies, FirstOfLike, Likeness
 from paranmt_hf.corpus.selection.filters import (
     DifferentSides,
     ExactSample,
@@ -28,7 +28,6 @@ from paranmt_hf.corpus.selection.filters import (
     Tenths,
     parse_tenths,
 )
-from paranmt_hf.corpus.selection.near_duplicates import Likeness
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import read_sentences

@@ -2,7 +2,7 @@
 
 Wieting & Gimpel 2018, "ParaNMT-50M", section 3: beam search with 12 beams, the best hypothesis is kept. Here is what
 does not depend on the engine: settings, devices, the interface of translators, and the step from a table of sentence
-pairs to a table of translations. `engines.py` chooses the engine: `transformers.py` or `ctranslate2.py`.
+pairs to a table of translations. `engines.py` chooses the engine: transformers or CTranslate2.
 """
 
 from __future__ import annotations

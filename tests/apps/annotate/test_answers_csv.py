@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
-from paranmt_hf.apps.annotate.answers_csv import Imported, add_answers, read_csv, sample_mark, to_csv
+from paranmt_hf.apps.annotate.answers import AnswerStore, Imported, Rating, add_answers, read_csv, sample_mark, to_csv
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import toy_sample
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from paranmt_hf.apps.annotate.agreement import agreement, weighted_kappa
 from paranmt_hf.apps.annotate.answers import Rating
-from paranmt_hf.apps.annotate.table import annotation_table, plot_table
+from paranmt_hf.apps.annotate.table import agreement, annotation_table, plot_table, weighted_kappa
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import toy_sample
 

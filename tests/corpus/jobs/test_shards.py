@@ -144,24 +144,24 @@ def test_damaged_manifest_is_told(tmp_path, change, place):
 
 
 def test_workers_share_cores_and_gpus(monkeypatch):
-    from paranmt_hf.corpus.jobs import engine, pool
+    from paranmt_hf.corpus.jobs import engine, job
 
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(engine, "count_gpus", lambda: 8)
-    monkeypatch.setattr(pool, "count_gpus", lambda: 8)
+    monkeypatch.setattr(job, "count_gpus", lambda: 8)
     config = EngineConfig().resolved()
     assert (config.workers, config.gpus) == (8, 1)
-    given = [pool._worker_environment(index, config)["CUDA_VISIBLE_DEVICES"] for index in range(9)]
+    given = [job._worker_environment(index, config)["CUDA_VISIBLE_DEVICES"] for index in range(9)]
     assert given == ["0", "1", "2", "3", "4", "5", "6", "7", "0"]
     two = EngineConfig(workers=4, gpus=2).resolved()
-    assert pool._worker_environment(1, two)["CUDA_VISIBLE_DEVICES"] == "2,3"
+    assert job._worker_environment(1, two)["CUDA_VISIBLE_DEVICES"] == "2,3"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
-    assert pool._worker_environment(1, config)["CUDA_VISIBLE_DEVICES"] == "7"
+    assert job._worker_environment(1, config)["CUDA_VISIBLE_DEVICES"] == "7"
     monkeypatch.setattr(engine, "count_gpus", lambda: 0)
     monkeypatch.setattr(engine.os, "sched_getaffinity", lambda _: set(range(24)), raising=False)
     config = EngineConfig().resolved()
     assert (config.workers, config.threads, config.gpus) == (8, 3, 0)
-    assert pool._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
+    assert job._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
     with pytest.raises(InputError, match="workers must be from 0 to 10,000, was -1"):
         EngineConfig(workers=-1)
     with pytest.raises(InputError, match="threads must be a whole number from 0 to 10,000, was 1.5"):

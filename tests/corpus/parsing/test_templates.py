@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.parsing import template_counts, templates
+from paranmt_hf.corpus.parsing import template_counts
 from paranmt_hf.corpus.parsing.template_counts import (
     TEMPLATES_FILE,
     TemplateCount,
@@ -15,8 +15,16 @@ from paranmt_hf.corpus.parsing.template_counts import (
     read_template_counts,
     write_template_counts,
 )
-from paranmt_hf.corpus.parsing.templates import linearised, read_template, template_of, templates_of
-from paranmt_hf.corpus.parsing.trees import Tree, read_tree, top_levels
+from paranmt_hf.corpus.parsing.trees import (
+    Tree,
+    are_trees,
+    linearised,
+    read_template,
+    read_tree,
+    template_of,
+    templates_of,
+    top_levels,
+)
 from paranmt_hf.errors import InputError
 
 PENN = "(ROOT (S (NP (DT A) (NN man)) (VP (VBZ plays) (NP (DT a) (NN guitar))) (. .)))"
@@ -130,9 +138,9 @@ def test_any_text_is_a_template_or_refused(text):
 def test_what_is_a_linearised_tree(text, tree):
     """Beside others, so that what is open in one does not count for the next."""
     column = pa.array(["(S(NP))", text, "(S(VP(VB)))", "(S(NP"])
-    assert templates.are_trees(column).tolist() == [True, tree, True, False]
-    assert templates.are_trees(pa.chunked_array([column, column[1:]])).tolist()[-3:] == [tree, True, False]
-    assert templates.are_trees(pa.array([], pa.string())).tolist() == []
+    assert are_trees(column).tolist() == [True, tree, True, False]
+    assert are_trees(pa.chunked_array([column, column[1:]])).tolist()[-3:] == [tree, True, False]
+    assert are_trees(pa.array([], pa.string())).tolist() == []
 
 
 TREES = [None, "(S)", "(S(NP))", "(S(NP(DT)))", "(S(NP)(VP))", "(S(NP(DT)(NN))(VP))", "(FRAG(NP))"]

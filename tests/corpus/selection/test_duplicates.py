@@ -4,11 +4,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.selection import decontamination, minhash, near_duplicates
+from paranmt_hf.corpus.selection import decontamination, duplicates, minhash
 from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
-from paranmt_hf.corpus.selection.duplicates import SIDES, FirstCopies, FirstOfLike
+from paranmt_hf.corpus.selection.duplicates import (
+    SIDES,
+    FirstCopies,
+    FirstOfLike,
+    Likeness,
+    NearDuplicateSearch,
+    decide_pairs,
+    unit_vectors,
+)
 from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Shingler, jaccard
-from paranmt_hf.corpus.selection.near_duplicates import Likeness, NearDuplicateSearch, decide_pairs, unit_vectors
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.progress import Progress
@@ -153,7 +160,7 @@ def test_batches_and_parts_of_a_sort_make_no_difference(tmp_path, monkeypatch):
     assert (whole >= 0).any()
     for module, name, value in (
         *((minhash, "SORTED_AT_ONCE", 100), (minhash, "BLOCK", 64)),
-        *((minhash, "_READ", 37), (near_duplicates, "_COMPARED", 11)),
+        *((minhash, "_READ", 37), (duplicates, "_COMPARED", 11)),
     ):
         monkeypatch.setattr(module, name, value)
     assert find(documents, tmp_path / "parts", batch=7).tolist() == whole.tolist()
@@ -171,7 +178,7 @@ class Bags:
 
 
 def test_all_cosines_equal_brute_force(tmp_path, monkeypatch):
-    monkeypatch.setattr(near_duplicates, "_ROWS", 50)
+    monkeypatch.setattr(duplicates, "_ROWS", 50)
     documents = documents_of(300, 1, 5)
     vectors = unit_vectors(Bags().encode([document[0] for document in documents]))
     expected = first_is_kept(vectors @ vectors.T >= 0.901)
