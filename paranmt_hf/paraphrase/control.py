@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, open_parser, parse_sentences
-from paranmt_hf.corpus.parsing.templates import linearised, template_of
-from paranmt_hf.corpus.parsing.trees import Tree, read_tree
+from paranmt_hf.corpus.parsing.trees import Tree, linearised, read_tree, template_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
