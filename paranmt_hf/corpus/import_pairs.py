@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from paranmt_hf.corpus.bitext.inputs import check_names, open_table
-from paranmt_hf.corpus.bitext.phrases import PhraseFiles, first_line, is_rule
-from paranmt_hf.corpus.bitext.preset_files import Wanted, open_preset
+from paranmt_hf.corpus.bitext.phrases import PhraseFiles, Wanted, first_line, is_rule
+from paranmt_hf.corpus.bitext.preset_files import open_preset
 from paranmt_hf.corpus.bitext.presets import Preset, read_preset
 from paranmt_hf.corpus.bitext.readers import AlignedText, TextOptions, count_tab_fields
 from paranmt_hf.corpus.jobs.engine import EngineConfig
@@ -69,12 +69,12 @@ def import_pairs(
             if columns or format != "pairs":
                 raise InputError("give either `preset`, which has columns and format, or `columns` and `format`")
             data = open_preset(known, files, label=label, score=ppdb_score, language=release.language)
-        elif label:
+        elif label and format != "phrases":
             raise InputError("`label` is for datasets whose labels are known; give their `preset`", option="label")
         elif format == "phrases":
             if columns:
                 raise InputError("`columns` is for TSV and Parquet files, not for phrases", option="columns")
-            data = PhraseFiles(files, score=ppdb_score)
+            data = PhraseFiles(files, score=ppdb_score, label=label)
         elif ppdb_score:
             raise InputError("`ppdb_score` is for files of PPDB; give `format` phrases", option="ppdb_score")
         else:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.bitext.inputs import HubDataset
-from paranmt_hf.corpus.bitext.phrases import SCORE, PhraseFiles, features_of
+from paranmt_hf.corpus.bitext.phrases import LABEL, SCORE, PhraseFiles, features_of, has_entailment
 from paranmt_hf.corpus.bitext.readers import Reader, Report
 from paranmt_hf.corpus.draws import Interval, draw_bound, in_ranges, lottery
 from paranmt_hf.corpus.pair_files import (
@@ -39,8 +39,6 @@ from paranmt_hf.util.wording import counted
 SIDES = ("reference", "translation")
 # Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
 ERRORS = ("number_mismatch", "negation_mismatch")
-# What people said of a pair of a labelled data set: 0, no paraphrase.
-LABEL = "label"
 BATCH_ROWS = 20_000
 
 
@@ -208,7 +206,7 @@ class Pairs:
                 f"{path}: name the score that the smallest and largest are about with `ppdb_score`; its features are "
                 f"{names}"
             )
-        return PhraseFiles([path], score=score)
+        return PhraseFiles([path], score=score, label="any" if has_entailment(path) else None)
 
     def _hub_reader(self, name: str, revision: str | None) -> PairFiles | Reader:
         """Open a dataset on the Hub: a release is downloaded and verified, any other is streamed."""
@@ -373,8 +371,9 @@ class Pairs:
                 report = Report()
                 for batch in reader.batches(report, rows=BATCH_ROWS):
                     table = pa.Table.from_batches([batch])
+                    labelled = LABEL in table.column_names
                     scored = SCORE in table.column_names
-                    yield table.rename_columns({SCORE: "para_score"}) if scored else table, False
+                    yield table.rename_columns({SCORE: "para_score"}) if scored else table, labelled
                 for reason, count in report.dropped.items():
                     self.dropped[reason] = self.dropped.get(reason, 0) + count
             else:

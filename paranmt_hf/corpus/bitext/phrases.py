@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -57,16 +58,23 @@ def read_text_lines(path: Path) -> Iterator[Lines]:
 
 BAR, SEPARATOR = "|||", " ||| "
 FORM = "`LHS ||| phrase ||| paraphrase ||| features ||| alignment`"
-PHRASE, PARAPHRASE, FEATURES = 1, 2, 3
+PHRASE, PARAPHRASE, FEATURES, ENTAILMENT = 1, 2, 3, 5
+# The label of each relation of PPDB 2.0 (Pavlick et al. 2015): 1 of paraphrases, 0 of no paraphrases;
+# `OtherRelated` is neither.
+ENTAILMENTS = {"Equivalence": 1, "ForwardEntailment": 1, "ReverseEntailment": 1, "Exclusion": 0, "Independent": 0}
+LABEL = "label"
+# Which pairs are read: paraphrases, other pairs, or all.
+Wanted = Literal["1", "0", "any"]
 LEAST, MOST = 4, 6
 # A gap of a syntactic rule, a place for any phrase of a kind: `[NN,1]`.
 NON_TERMINAL = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
 
 
-def parse_rules(lines: Lines, score: str | None = None) -> list[pa.Array]:
+def parse_rules(lines: Lines, score: str | None = None, *, labelled: bool = False) -> list[pa.Array]:
     """Split lines of PPDB into phrase and paraphrase [line], string.
 
-    With a `score`, the name of a feature, its values follow [line], string, null if they are `NA`.
+    With a `score`, the name of a feature, its values follow [line], string, null if they are `NA`; if `labelled`, the
+    labels of the entailment relations [line], `1`, `0` or null.
     """
     fields = pc.split_pattern(lines.text, SEPARATOR)
     counts = np.asarray(pc.list_value_length(fields))
@@ -77,9 +85,13 @@ def parse_rules(lines: Lines, score: str | None = None) -> list[pa.Array]:
     sides = [flat.take(pa.array(starts + field)) for field in (PHRASE, PARAPHRASE)]
     for side in sides:
         lines.refuse(pc.equal(pc.utf8_length(side), 0), f"a phrase and a paraphrase, as in {FORM}")
-    if score is None:
-        return sides
-    return [*sides, _feature(lines, flat.take(pa.array(starts + FEATURES)), score)]
+    if score is not None:
+        sides.append(_feature(lines, flat.take(pa.array(starts + FEATURES)), score))
+    if labelled:
+        place = pa.array(starts + ENTAILMENT, mask=counts <= ENTAILMENT)
+        relation = pc.index_in(pc.utf8_trim_whitespace(flat.take(place)), pa.array(list(ENTAILMENTS)))
+        sides.append(pa.array(map(str, ENTAILMENTS.values()), pa.string()).take(relation))
+    return sides
 
 
 def _feature(lines: Lines, features: pa.Array, name: str) -> pa.Array:
@@ -149,14 +161,21 @@ class PhraseFiles(Reader):
     are syntactic rules, with gaps (`[NP,1] 's [NN,2]`), are dropped and counted.
 
     The columns are `reference`, the phrase, and `translation`, its paraphrase; with a `score`, a feature such as
-    `PPDB2.0Score`, also `ppdb_score`, null if the feature is `NA`. `id` is the line of PPDB, or the pair of a
-    list, from 0.
+    `PPDB2.0Score`, also `ppdb_score`, null if the feature is `NA`. If the first line of the first file has the
+    entailment of PPDB 2.0, also `label`, of `ENTAILMENTS`; the argument `label` says which of these are kept, by
+    default all but 0. `id` is the line of PPDB, or the pair of a list, from 0.
     """
 
-    def __init__(self, files: Sequence[Path], *, score: str | None = None) -> None:
-        scores = (SCORE,) if score else ()
-        super().__init__((*SIDES, *scores), numbers=scores, optional=scores)
-        self.files, self.score = existing(files), score
+    def __init__(self, files: Sequence[Path], *, score: str | None = None, label: Wanted | None = None) -> None:
+        self.files, self.score, self.wanted = existing(files), score, label
+        self.labelled = has_entailment(self.files[0])
+        if label is not None and not self.labelled:
+            raise InputError(
+                f"`label` {label}: {self.files[0]} has no entailment, the sixth field of PPDB 2.0; leave it out",
+                option="label",
+            )
+        numbers = (*([SCORE] if score else []), *([LABEL] if self.labelled else []))
+        super().__init__((*SIDES, *numbers), numbers=numbers, optional=numbers)
         self.label = ", ".join(map(str, self.files))
         for path in self.files:
             first = first_line(path)
@@ -165,11 +184,13 @@ class PhraseFiles(Reader):
                     f"{path} is a list of words and their paraphrases, which has no feature {score}; leave out the "
                     "score"
                 )
-            _parse(Lines(pa.array([first]), path, 1), score, rules=is_rule(first))
+            self._parse(Lines(pa.array([first]), path, 1), rules=is_rule(first))
 
     def source(self) -> dict[str, object]:
         """Return names and hashes of the files."""
-        return {"kind": "phrases", "files": [file_identity(path) for path in self.files], "score": self.score}
+        labels = {"wanted": self.wanted, "labels": ENTAILMENTS} if self.labelled else {}
+        files = [file_identity(path) for path in self.files]
+        return {"kind": "phrases", "files": files, "score": self.score, **labels}
 
     def pieces(self) -> Iterator[Piece]:
         """Read the files in order, block by block."""
@@ -178,17 +199,29 @@ class PhraseFiles(Reader):
             for lines in read_text_lines(path):
                 rules = is_rule(lines.text[0].as_py()) if rules is None else rules
                 # Text as the bytes that it was, as from every reader.
-                columns = [column.cast(pa.binary()) for column in _parse(lines, self.score, rules=rules)]
+                columns = [column.cast(pa.binary()) for column in self._parse(lines, rules=rules)]
                 yield Piece(columns, f"{path}, line ", lines.first)
 
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         columns, wrong = super()._checked(piece)
         gaps = has_gaps(columns[0]) | has_gaps(columns[1])
-        return columns, {"syntactic rules": gaps, **wrong}
+        wrong = {"syntactic rules": gaps, **wrong}
+        if self.labelled:
+            labels = columns[-1] = columns[-1].cast(pa.int32())
+            no, unknown = np.asarray(pc.fill_null(pc.equal(labels, 0), False)), np.asarray(labels.is_null())
+            if self.wanted in (None, "1"):
+                wrong["labelled as no paraphrases"] = no
+            if self.wanted == "0":
+                wrong["labelled as paraphrases"] = ~no & ~unknown
+            if self.wanted in ("0", "1"):
+                wrong["without a label"] = unknown
+        return columns, wrong
 
-
-def _parse(lines: Lines, score: str | None, *, rules: bool) -> list[pa.Array]:
-    return parse_rules(lines, score) if rules else parse_listed(lines)
+    def _parse(self, lines: Lines, *, rules: bool) -> list[pa.Array]:
+        if rules:
+            return parse_rules(lines, self.score, labelled=self.labelled)
+        found = parse_listed(lines)
+        return [*found, pa.nulls(len(found[0]), pa.string())] if self.labelled else found
 
 
 def first_line(path: Path) -> str:
@@ -199,6 +232,11 @@ def first_line(path: Path) -> str:
 def is_rule(line: str) -> bool:
     """Whether a line is a PPDB rule, not an entry of a word list."""
     return BAR in line
+
+
+def has_entailment(path: Path) -> bool:
+    """Whether the first line of a file has the entailment relation of PPDB 2.0."""
+    return first_line(path).count(SEPARATOR) >= ENTAILMENT
 
 
 def holds_sentences(path: Path) -> bool:

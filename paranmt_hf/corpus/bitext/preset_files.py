@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.columns import decode
 from paranmt_hf.corpus.bitext.lines import file_identity
-from paranmt_hf.corpus.bitext.phrases import BAR, PhraseFiles, features_of, first_line, is_rule
+from paranmt_hf.corpus.bitext.phrases import BAR, LABEL, PhraseFiles, Wanted, features_of, first_line, is_rule
 from paranmt_hf.corpus.bitext.presets import Layout, Preset, find_layout, read_fields, spoken_in
 from paranmt_hf.corpus.bitext.readers import Piece, Reader
 from paranmt_hf.errors import InputError
@@ -78,9 +78,6 @@ def _too_many(label: str) -> InputError:
 
 
 SIDES = ("reference", "translation")
-LABEL = "label"
-# Which pairs are read: paraphrases, other pairs, or all.
-Wanted = Literal["1", "0", "any"]
 
 
 class PresetFiles(Reader):
@@ -221,8 +218,6 @@ def open_preset(
                     f"{path} is in the language {found}, and the corpus in {language}: give `language` {found}"
                 )
         return pairs
-    if label is not None:
-        raise InputError(f"`label` {label}: the preset {preset.name} has no labels; leave it out")
     for path in existing(files):
         if not is_rule(first_line(path)):
             raise InputError(
@@ -232,4 +227,4 @@ def open_preset(
             )
     if score is None and preset.score in features_of(existing(files)[0]):
         score = preset.score
-    return PhraseFiles(files, score=score)
+    return PhraseFiles(files, score=score, label=label)

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from paranmt_hf.corpus.bitext import lines as reading
 from paranmt_hf.corpus.bitext.phrases import PhraseFiles, features_of, read_word_scores
 from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 
 FEATURES = "PPDB2.0Score={} PPDB1.0Score=9.5 p(e|f)=0.25 Abstract=0 AGigaSim=NA"
-TWO = "[JJ] ||| {} ||| {} ||| " + FEATURES + " ||| 0-0 ||| Equivalence\n"
+RELATED = "[JJ] ||| {} ||| {} ||| " + FEATURES + " ||| 0-0 ||| {}\n"
+TWO = RELATED[:-3] + "Equivalence\n"
 ONE = "[VP/NP] ||| {} ||| {} ||| Abstract=0 Adjacent=1 p(e|f)=2.5 ||| 0-0 1-1\n"
 GAP = "[NP] ||| {} ||| {} ||| PPDB2.0Score=1 ||| ||| Independent\n"
 
@@ -34,15 +36,52 @@ def write(path, *lines):
 @pytest.mark.parametrize("name", ["ppdb", "ppdb.gz"])
 def test_lines_of_ppdb_2(tmp_path, name):
     path = write(tmp_path / name, TWO.format("smart", "very clever", "3.25"), TWO.format("a  b", "c", "-1e-2"))
-    assert read(path)[0] == [(0, "smart", "very clever"), (1, "a b", "c")]
+    assert read(path)[0] == [(0, "smart", "very clever", 1), (1, "a b", "c", 1)]
     assert read(path, score="PPDB2.0Score")[0] == [
-        (0, "smart", "very clever", 3.25),
-        (1, "a b", "c", pytest.approx(-0.01)),
+        (0, "smart", "very clever", 3.25, 1),
+        (1, "a b", "c", pytest.approx(-0.01), 1),
     ]
     # A name is no expression, and NA is no number.
     assert [row[3] for row in read(path, score="p(e|f)")[0]] == [0.25, 0.25]
     assert [row[3] for row in read(path, score="AGigaSim")[0]] == [None, None]
     assert features_of(path) == ["PPDB2.0Score", "PPDB1.0Score", "p(e|f)", "Abstract", "AGigaSim"]
+
+
+RELATIONS = ("Equivalence", "ForwardEntailment", "ReverseEntailment", "OtherRelated", "Independent", "Exclusion")
+
+
+@pytest.mark.parametrize(
+    ("label", "kept", "dropped"),
+    [
+        (None, "abcd", {"labelled as no paraphrases": 2}),
+        ("1", "abc", {"labelled as no paraphrases": 2, "without a label": 1}),
+        ("0", "ef", {"labelled as paraphrases": 3, "without a label": 1}),
+        ("any", "abcdef", {}),
+    ],
+)
+def test_entailment_of_ppdb_2_is_a_label(tmp_path, label, kept, dropped):
+    lines = [RELATED.format(word, f"{word}s", 1, relation) for word, relation in zip("abcdef", RELATIONS, strict=True)]
+    rows, report = read(write(tmp_path / "ppdb", *lines), label=label)
+    labels = dict(zip("abcdef", (1, 1, 1, None, 0, 0), strict=True))
+    assert [(row[1], row[3]) for row in rows] == [(word, labels[word]) for word in kept]
+    assert report.dropped == dropped
+
+
+def test_lines_without_a_relation_have_no_label(tmp_path):
+    one, two = write(tmp_path / "one", ONE.format("a", "b")), write(tmp_path / "two", TWO.format("a", "b", 1))
+    list_ = write(tmp_path / "list", "c d\n")
+    rows = [row for batch in PhraseFiles([two, one, list_]).batches(Report()) for row in batch["label"].to_pylist()]
+    assert rows == [1, None, None]
+    with pytest.raises(InputError) as caught:
+        PhraseFiles([one], label="0")
+    assert caught.value.option == "label"
+
+
+def test_training_pairs_leave_out_exclusions(tmp_path):
+    lines = [RELATED.format(word, f"{word}s", 1, relation) for word, relation in zip("abcdef", RELATIONS, strict=True)]
+    pairs = Pairs([write(tmp_path / "ppdb", *lines)], PairSelection())
+    assert [word for table in pairs.batches() for word in table["reference"].to_pylist()] == list("abcd")
+    assert pairs.labelled == 2
 
 
 def test_lines_of_ppdb_1(tmp_path):

@@ -156,7 +156,7 @@ def test_ppdb_takes_its_score_where_a_file_has_it(tmp_path):
     line = "[JJ] ||| smart ||| clever ||| {} ||| 0-0 ||| Equivalence\n"
     path = write(tmp_path / "ppdb-2.0-s-lexical", line.format("PPDB2.0Score=1.5 AGigaSim=0.1"))
     assert read("ppdb", path)[0].to_pylist() == [
-        {"id": 0, "reference": "smart", "translation": "clever", "ppdb_score": 1.5}
+        {"id": 0, "reference": "smart", "translation": "clever", "ppdb_score": 1.5, "label": 1}
     ]
     path = write(tmp_path / "ppdb-1.0-s-lexical", line.format("p(e|f)=1.5"))
     assert read("ppdb", path)[0].column_names == ["id", "reference", "translation"]
