@@ -222,6 +222,12 @@ def _supervise(root: Path) -> list[str]:
     return [*words, "--out", f"{root}/out", "--epochs", "2", "--head", "hidden=4", "--optimization", "batch-size=4"]
 
 
+def _tune_task(root: Path) -> list[str]:
+    words = ["tune", f"{root}/senteval", "--task", "SICK-R", "--out", f"{root}/out", "--sampler", "grid"]
+    training = f"init-from={root}/model,epochs=2,hidden=4,batch-size=4"
+    return [*words, "--grid", "optimizer=adam,adagrad", "--training", training]
+
+
 def _task(root: Path) -> None:
     from tests.evaluation.toys import WORDS, write_all
 
@@ -301,4 +307,5 @@ CASES = [
     Case("stats", _stats, pairs),
     Case("parse", _parse, _trees),
     Case("tune", _tune, _phrases, {"out/tune.json": ("seconds",)}),
+    Case("tune-task", _tune_task, _task, {"out/tune.json": ("seconds",)}),
 ]

@@ -218,12 +218,14 @@ def test_the_most_negatives_have_a_loss():
     assert loss / targets == pytest.approx(1001 * np.log(2))
 
 
-def test_blocks_do_not_matter():
-    words, bounds, rates, model, sampling, worker = random_case(3, 2, "program", 1)
-    whole = random_case(3, 2, "program", 1)
-    kernels.train_sentences(words, bounds, rates, whole[3], sampling, whole[5])
+@pytest.mark.parametrize(("window", "train"), [(0, kernels.train_sentences), (3, kernels.train_windows)])
+def test_blocks_do_not_matter(window, train):
+    words, bounds, rates, model, sampling, worker = random_case(3, 1 if window else 2, "program", 1)
+    whole = random_case(3, 1 if window else 2, "program", 1)
+    model = model._replace(window=window)
+    train(words, bounds, rates, whole[3]._replace(window=window), sampling, whole[5])
     for low, high in ((0, 4), (4, 5), (5, 40)):
-        kernels.train_sentences(words, bounds[low : high + 1], rates[low:high], model, sampling, worker)
+        train(words, bounds[low : high + 1], rates[low:high], model, sampling, worker)
     np.testing.assert_array_equal(model.inputs, whole[3].inputs)
     np.testing.assert_array_equal(model.outputs, whole[3].outputs)
 
