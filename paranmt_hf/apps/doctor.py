@@ -42,11 +42,9 @@ class Diagnosis:
     problems: list[str] = field(default_factory=list)  # What is wrong, and what to do
 
     def to_json(self) -> dict[str, Any]:
-        """Return the diagnosis as JSON values."""
         return asdict(self)
 
     def summary(self) -> str:
-        """The diagnosis for a terminal."""
         parts = []
         for title, values in self.sections.items():
             width = max(map(len, values), default=0)

@@ -96,7 +96,7 @@ class Command:
                 continue
             if expected.kind in KINDS or expected.choices() or is_dataclass(expected.kind):
                 found.append((name, expected, parameter))
-            elif parameter.default is parameter.empty or _is_unknown(expected.kind):
+            elif parameter.default is parameter.empty or _Unknown in getattr(expected.kind, "__bases__", ()):
                 raise TypeError(f"{name} of {self.target} has a type that is unknown or has no text form")
         return found
 
@@ -281,10 +281,6 @@ class _Names(dict[str, Any]):
 
 class _Unknown:
     """Placeholder of a class that is imported only for type checking."""
-
-
-def _is_unknown(kind: Any) -> bool:  # noqa: ANN401
-    return isinstance(kind, type) and issubclass(kind, _Unknown)
 
 
 def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:  # noqa: ANN401

@@ -90,7 +90,6 @@ class Authorship:
 
     @classmethod
     def load(cls, path: Path) -> Authorship:
-        """Read what `save` wrote."""
         from safetensors import safe_open
 
         with safe_open(path, "np") as file:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from paranmt_hf.corpus.bitext.inputs import TextInput
-from paranmt_hf.corpus.bitext.readers import AlignedText, Report
+from paranmt_hf.corpus.bitext.readers import Reader, Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import PivotStage, ScoreStage, TranslateStage, column_stages
@@ -27,7 +27,7 @@ from paranmt_hf.util.yaml_files import settings_of
 
 
 def build(
-    text: TextInput | AlignedText,
+    text: TextInput | Reader,
     out: str | Path,
     *,
     translator: str | Path | TranslatorConfig | None = None,

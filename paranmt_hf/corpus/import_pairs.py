@@ -11,7 +11,7 @@ from paranmt_hf.corpus.bitext.inputs import check_names, open_table
 from paranmt_hf.corpus.bitext.phrases import PhraseFiles, Wanted, first_line, is_rule
 from paranmt_hf.corpus.bitext.preset_files import open_preset
 from paranmt_hf.corpus.bitext.presets import Preset, read_preset
-from paranmt_hf.corpus.bitext.readers import AlignedText, TextOptions, count_tab_fields
+from paranmt_hf.corpus.bitext.readers import Reader, TextOptions, count_tab_fields
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage, column_stages
@@ -24,7 +24,7 @@ from paranmt_hf.util.settings import Advanced, Group
 
 
 def import_pairs(
-    data: AlignedText | str | Path | Sequence[str | Path],
+    data: Reader | str | Path | Sequence[str | Path],
     out: str | Path,
     *,
     columns: Mapping[str, str] | None = None,
@@ -92,7 +92,7 @@ def import_pairs(
     return make_release(data.batches, out, identity, stages, release, engine, command="import")
 
 
-def _open_table(files: Sequence[Path], columns: dict[str, str], *, scored: bool) -> AlignedText:
+def _open_table(files: Sequence[Path], columns: dict[str, str], *, scored: bool) -> Reader:
     """Open TSV or Parquet files of pairs; `scored` is whether an imported paraphrase score is used."""
     if not columns and files[0].suffix == ".parquet":
         columns = {"reference": "reference", "translation": "translation"}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -48,21 +48,13 @@ class LanguageConfig:
     letters: int = 20  # A sentence of fewer letters is too short to identify, and counts as in the wanted language
 
 
-class LanguageModel(Protocol):
-    """Computes the probability that sentences are of one language."""
-
-    def probabilities(self, sentences: pa.Array) -> np.ndarray:
-        """Probability of the language [sentence], float32 from 0 to 1."""
-        ...
-
-
-def build_model(config: LanguageConfig) -> LanguageModel:
+def build_model(config: LanguageConfig) -> Langid | Lingua:
     """Load a detector."""
     kind = Langid if config.detector == "langid" else Lingua
     return kind(config.language, config.candidates)
 
 
-def in_language(sentences: pa.Array, model: LanguageModel, config: LanguageConfig) -> tuple[np.ndarray, np.ndarray]:
+def in_language(sentences: pa.Array, model: Langid | Lingua, config: LanguageConfig) -> tuple[np.ndarray, np.ndarray]:
     """Mark the sentences [sentence], none null, of the language or too short, with its probability [sentence].
 
     Each distinct sentence is looked at once; the probability of a short one is NaN.
@@ -96,7 +88,6 @@ class InLanguage(Filter):
         )
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         kept, numbers = np.ones(table.num_rows, bool), np.full(table.num_rows, np.inf)
         for name in self.columns:
             good, probabilities = in_language(table[name].combine_chunks(), self._model, self.config)

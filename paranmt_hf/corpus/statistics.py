@@ -130,7 +130,6 @@ class Statistics:
         return self._score_sum / self._score_rows if self._score_rows else None
 
     def summary(self) -> StatisticsRecord:
-        """Return all statistics."""
         return StatisticsRecord(
             rows=self.rows,
             mean_reference_length=float(round(self._tokens[0] / max(1, self.rows), 2)),

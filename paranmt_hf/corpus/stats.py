@@ -115,15 +115,12 @@ class CorpusStatistics:
     corpora: list[CorpusFigures]  # Figures of each corpus and origin, in order
 
     def to_json(self) -> dict[str, Any]:
-        """The figures as JSON values."""
         return as_json(self)
 
     def summary(self) -> str:
-        """A table for a terminal, with notes."""
         return "\n\n".join([text_table(HEADER, list(map(figures_row, self.corpora))), "\n".join(self.notes())])
 
     def markdown(self) -> str:
-        """The same in Markdown."""
         notes = "\n".join(f"- {note}" for note in self.notes())
         return "\n\n".join([markdown_table(HEADER, list(map(figures_row, self.corpora))), notes])
 

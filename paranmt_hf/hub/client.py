@@ -129,8 +129,9 @@ def _absent(name: str, kind: str) -> str:
 def _refused(status: int, message: str, name: str, kind: str, *, writing: bool) -> str:
     """Explain the status code of an HTTP error response."""
     if status == 401:
+        origin = "HF_TOKEN holds" if os.environ.get("HF_TOKEN") else "is stored on this machine"
         return (
-            f"the Hub does not accept the token that {_origin_of_token()}; log in again with `hf auth login`, or set "
+            f"the Hub does not accept the token that {origin}; log in again with `hf auth login`, or set "
             "HF_TOKEN to a valid one"
         )
     if status == 403 and writing:
@@ -155,10 +156,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def _has(chain: list[BaseException], kind: type[BaseException]) -> bool:
     return any(isinstance(cause, kind) for cause in chain)
-
-
-def _origin_of_token() -> str:
-    return "HF_TOKEN holds" if os.environ.get("HF_TOKEN") else "is stored on this machine"
 
 
 def _first_line(text: str) -> str:

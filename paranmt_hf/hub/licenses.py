@@ -85,7 +85,6 @@ class License:
 
     @property
     def header(self) -> dict[str, str]:
-        """The entries of a card's header."""
         entries = {"license": self.id, "license_name": self.name, "license_link": self.link}
         return {key: value for key, value in entries.items() if value}
 

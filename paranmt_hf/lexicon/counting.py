@@ -141,17 +141,14 @@ class _Sums:
 
     @property
     def entries(self) -> int:
-        """Number of stored entries."""
         return sum(part.nnz for part in self._parts)
 
     def add(self, matrix: sparse.csr_array) -> None:
-        """Add a matrix."""
         self._parts.append(matrix)
         while len(self._parts) > 1 and self._parts[-2].nnz < 2 * self._parts[-1].nnz:
             self._add_last()
 
     def total(self) -> sparse.csr_array:
-        """Sum the remaining matrices."""
         while len(self._parts) > 1:
             self._add_last()
         return self._parts[0]
@@ -194,7 +191,6 @@ class PairCounts:
         return len(self.words)
 
     def take(self, chosen: np.ndarray) -> PairCounts:
-        """Select entries."""
         return PairCounts(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 

@@ -94,7 +94,6 @@ class NearestWords:
     min_count: int  # How often each was counted at least
 
     def to_json(self) -> dict[str, Any]:
-        """The paraphrases as JSON values."""
         both = {"adjusted_pmi": self.by_adjusted_pmi, "pmi": self.by_pmi}
         return {word: {by: [asdict(one) for one in both[by][word]] for by in both} for word in self.by_pmi}
 
@@ -139,11 +138,9 @@ class LexiconEvaluation:
     results: list[WordSimilarity]  # Of PPDB, if it was given, of PMI, and of adjusted PMI
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The results as JSON values."""
         return [asdict(result) for result in self.results]
 
     def summary(self) -> str:
-        """A table of the results."""
         head = ("", "word pairs", "seen", "Spearman x 100")
         rows = [(one.name, f"{one.pairs:,}", f"{one.seen:,}", f"{100 * one.spearman:.1f}") for one in self.results]
         return text_table(head, rows)

@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from paranmt_hf.corpus.parsing.parsers import Parser, linearised_trees, open_parser
-from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex
+from paranmt_hf.corpus.parsing.parsers import Parser, TreeFile, TreeIndex, linearised_trees, open_parser
 from paranmt_hf.corpus.scores import cosines
-from paranmt_hf.corpus.translation.batching import MemoryGuard, token_batches
+from paranmt_hf.corpus.translation.transformers import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError

@@ -23,7 +23,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from paranmt_hf.corpus.translation.batching import token_batches
+from paranmt_hf.corpus.translation.transformers import token_batches
 from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.loading import EncoderDecoder

@@ -178,7 +178,6 @@ class SentenceIndex(Result[IndexRecord]):
         return IndexedVectors(self.folder)
 
     def summary(self) -> str:
-        """Number of sentences, and of dropped ones."""
         record = self.record
         state = "" if self.fresh else " (was indexed already)"
         lines = [f"{self.folder}: {counted(record.sentences, 'distinct sentence')} of {record.lines:,}{state}"]
@@ -230,7 +229,6 @@ class SearchResults:
     hits: list[list[Hit]]
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The results as JSON values."""
         found = zip(self.queries, self.hits, strict=True)
         return [{"query": query, "hits": [asdict(hit) for hit in hits]} for query, hits in found]
 

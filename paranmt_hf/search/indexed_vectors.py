@@ -84,7 +84,6 @@ class IndexedVectors:
         self.vectors = Vectors(folder / (VECTORS if self.lists is None else SORTED))
 
     def items(self, places: np.ndarray) -> np.ndarray:
-        """Convert vector positions to items."""
         return places if self.lists is None else self.lists.order[places]
 
 

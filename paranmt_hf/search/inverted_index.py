@@ -56,7 +56,6 @@ class InvertedIndex:
 
     @classmethod
     def read(cls, folder: Path) -> InvertedIndex:
-        """Read what `save` wrote."""
         centroids, bounds = (np.load(folder / name, allow_pickle=False) for name in (CENTROIDS, BOUNDS))
         order = np.load(folder / ORDER, mmap_mode="r", allow_pickle=False)
         return cls(torch.from_numpy(centroids), bounds, order)

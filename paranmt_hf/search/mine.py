@@ -98,7 +98,6 @@ class MinedPairs(Result[MinedRecord]):
     """
 
     def summary(self) -> str:
-        """The file, and its number of pairs."""
         return f"{self.folder}: {counted(self.record.pairs, 'pair')}" + ("" if self.fresh else " (was mined already)")
 
 

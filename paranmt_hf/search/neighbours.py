@@ -227,7 +227,6 @@ class ItemPairs:
         return len(self.first)
 
     def take(self, chosen: np.ndarray) -> ItemPairs:
-        """Select some of the pairs."""
         return ItemPairs(self.first[chosen], self.second[chosen], self.cosine[chosen])
 
 

@@ -145,9 +145,7 @@ def write_failure(error: BaseException) -> str | None:
 
 def disk_full(error: BaseException) -> bool:
     """Whether writing failed because the disk is full."""
-    if isinstance(error, RuntimeError):
-        return write_failure(error) is not None
-    return write_failure(error) is not None and _error_number(error) in DISK_FULL
+    return write_failure(error) is not None and (isinstance(error, RuntimeError) or _error_number(error) in DISK_FULL)
 
 
 def advise(error: BaseException, advice: str) -> str:

@@ -90,11 +90,9 @@ class Record:
         return record
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON values."""
         return as_json(self)
 
     def to_bytes(self) -> bytes:
-        """Return the content of the file."""
         return f"{json.dumps(self.to_json(), indent=1, ensure_ascii=False)}\n".encode()
 
     def write(self, folder: Path) -> Self:

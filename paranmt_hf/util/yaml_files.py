@@ -53,12 +53,8 @@ for name, pattern in CORE_SCHEMA.items():
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", re.compile(f"^(?:{pattern})$"), None)
 
 
-def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
-    """Read an integer in base 10; `010` is 10."""
-    return int(loader.construct_scalar(node))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
+# In base 10: `010` is 10.
+_Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: int(loader.construct_scalar(node)))
 
 
 def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - whatever is there

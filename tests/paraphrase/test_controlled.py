@@ -14,7 +14,7 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 from paranmt_hf import PairSelection, ParaphraseConfig, Paraphraser, ParaphraserConfig
 from paranmt_hf.corpus.pairs import Pairs
-from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex
+from paranmt_hf.corpus.parsing.parsers import TreeFile, TreeIndex
 from paranmt_hf.corpus.parsing.trees import linearised, read_tree, template_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase import control

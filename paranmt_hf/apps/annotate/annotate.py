@@ -63,7 +63,6 @@ class SampledPairs(Result[AnnotationSample]):
     """A sample for human evaluation; its folder also receives the answers."""
 
     def summary(self) -> str:
-        """Numbers of pairs by range."""
         sample, folder = self.record, shown_path(self.folder)
         lines = [f"{folder}: {counted(len(sample.items), 'pair')}" + ("" if self.fresh else " (was made already)")]
         for index, part in enumerate(sample.ranges):
@@ -120,7 +119,6 @@ class Annotators:
     progress: dict[str, AnnotatorProgress]
 
     def summary(self) -> str:
-        """Number of rated pairs of each annotator."""
         return "\n".join(
             f"{name}: {found.rated} of {found.pairs} rated, {found.skipped} skipped"
             for name, found in self.progress.items()
@@ -194,7 +192,6 @@ class ExportedAnswers:
     answers: int
 
     def summary(self) -> str:
-        """The file, and the number of answers."""
         return f"{shown_path(self.file)}: {counted(self.answers, 'answer')}"
 
 

@@ -189,7 +189,6 @@ class Imported:
     unchanged: int
 
     def summary(self) -> str:
-        """The numbers."""
         return f"{self.added} added, {self.replaced} replaced, {self.unchanged} were there"
 
 
@@ -208,15 +207,11 @@ def to_csv(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]
             item = sample.items[number]
             labels = ["" if label is None else label for label in (answer.strength, answer.fluency)]
             folded = "" if answer.paraphrase is None else answer.paraphrase
-            writer.writerow(
-                [sample_mark(sample), number, annotator, *labels, "yes" if answer.skipped else "", folded]
-                + [_safe(cell) for cell in (answer.note, answer.changed, item.reference, item.translation)]
-            )
+            texts = (answer.note, answer.changed, item.reference, item.translation)
+            cells = [f"'{cell}" if cell.startswith(FORMULA) else cell for cell in texts]
+            skipped = "yes" if answer.skipped else ""
+            writer.writerow([sample_mark(sample), number, annotator, *labels, skipped, folded, *cells])
     return text.getvalue()
-
-
-def _safe(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(FORMULA) else cell
 
 
 def read_csv(path: Path, sample: AnnotationSample) -> list[tuple[str, int, Rating]]:

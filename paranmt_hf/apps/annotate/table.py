@@ -210,21 +210,21 @@ class AnnotationTable:
         said = [f"{name} ({_progress(progress)})" for name, progress in self.annotators.items()]
         parts = [f"{self.corpus}: rated by {', '.join(said)}"]
         if len(self.each) > 1:
-            parts.append(f"### all annotators\n\n{_table(self._rows(self.together))}")
+            parts.append(f"### all annotators\n\n{markdown_table(*self._rows(self.together))}")
         for name, counts in self.each.items():
-            parts.append(f"### {name}\n\n{_table(self._rows(counts))}")
+            parts.append(f"### {name}\n\n{markdown_table(*self._rows(counts))}")
         return "\n\n".join([*parts, COLUMNS, *self._agreement_parts()])
 
-    def _rows(self, counts: Sequence[LabelCounts]) -> list[list[str]]:
+    def _rows(self, counts: Sequence[LabelCounts]) -> tuple[list[str], list[list[str]]]:
         header = ["range", "pairs", "overlap"]
         header += [f"{question} {label}" if label == 1 else str(label) for question in QUESTIONS for label in LABELS]
-        rows = [header]
+        rows = []
         for part, found in zip(self.ranges, counts, strict=True):
             cells = [part.label, f"{part.pairs:,}", _overlap(part)]
             for question in QUESTIONS:
                 cells += _labels(getattr(found, question))
             rows.append(cells)
-        return rows
+        return header, rows
 
     def _agreement_parts(self) -> list[str]:
         if not self.agreement:
@@ -242,16 +242,17 @@ class AnnotationTable:
         rows.append(["all", *(cell for each in found for cell in _agreement_cells(each))])
         people = "2 annotators" if len(self.each) == 2 else f"{len(self.each)} annotators, mean over each two"
         overall = "\n".join(_said(NAMES[measure], of.all) for measure, of in self.agreement.items())
-        parts = [f"### agreement of {people}\n\n{_table(rows)}", f"{KAPPA}\n{overall}"]
-        return parts if len(self.each) == 2 else [*parts, _table(self._rows_of_two())]
+        parts = [f"### agreement of {people}\n\n{markdown_table(rows[0], rows[1:])}", f"{KAPPA}\n{overall}"]
+        return parts if len(self.each) == 2 else [*parts, markdown_table(*self._rows_of_two())]
 
-    def _rows_of_two(self) -> list[list[str]]:
+    def _rows_of_two(self) -> tuple[list[str], list[list[str]]]:
         """A row for each two annotators, which reveals those who interpret the guidelines differently."""
-        rows = [["quadratic kappa of", *(cell for question in QUESTIONS for cell in ("pairs", question))]]
+        header = ["quadratic kappa of", *(cell for question in QUESTIONS for cell in ("pairs", question))]
+        rows = []
         for both in zip(*(self.agreement[question].all.pairs for question in QUESTIONS), strict=True):
             cells = [cell for found in both for cell in (str(found.items), _figure(found.quadratic))]
             rows.append([f"{both[0].first}, {both[0].second}", *cells])
-        return rows
+        return header, rows
 
 
 def annotation_table(sample: AnnotationSample, answers: Mapping[str, Mapping[int, Rating]]) -> AnnotationTable:
@@ -350,10 +351,6 @@ def _said(name: str, found: Agreement) -> str:
         low, high = found.interval
         interval = f", 95 % interval {low:.2f} to {high:.2f}"
     return f"- {name}: quadratic kappa {found.quadratic:.2f}{interval}; linear {_figure(found.linear)}"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    return markdown_table(rows[0], rows[1:])
 
 
 def plot_table(table: AnnotationTable, path: Path, kind: str = "png") -> None:

@@ -17,6 +17,7 @@ from paranmt_hf.apps.explore.explorer import PAGE_ROWS, Explorer, View
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release import checked_files, read_tables
 from paranmt_hf.corpus.release_card import described_columns
+from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED
@@ -187,7 +188,6 @@ class WrittenReport:
     rows: int
 
     def summary(self) -> str:
-        """The file and its rows."""
         return f"{shown_path(self.file)}: carries {self.rows:,} of the pairs"
 
 
@@ -236,9 +236,7 @@ def _report_neighbours(sentences: Sequence[str], encoder: Encoder) -> dict[str, 
     """Indices of the nearest other sentences of each sentence, with their cosines."""
     distinct = list(dict.fromkeys(sentences))
     index_of = {sentence: index for index, sentence in reversed(list(enumerate(sentences)))}
-    vectors = np.asarray(encoder.encode(distinct), np.float32)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths != 0)
+    vectors = unit_vectors(np.asarray(encoder.encode(distinct), np.float32))
     cosines = vectors @ vectors.T
     np.fill_diagonal(cosines, -np.inf)
     count = min(REPORT_NEIGHBOURS, len(distinct) - 1)

@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, get_args
 
 import pyarrow.parquet as pq
@@ -188,11 +187,8 @@ class Explorer:
             self.bins = {name: self._bins(name) for name in self.columns}
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the database."""
-        self._open.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._open.__exit__(None, None, None)
 
     def _bins(self, column: str) -> Bins:
         query = f'SELECT min("{column}"), max("{column}"), quantile_disc("{column}", 0.995) FROM {self._table}'
@@ -228,7 +224,6 @@ class Explorer:
         return name
 
     def count(self, view: View) -> int:
-        """Count the rows of a view."""
         with self._lock:
             condition, values = self._condition(view)
             query = f"SELECT count(*) FROM {self._table} WHERE {condition}"

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
 
-from paranmt_hf.corpus.bitext.columns import stream_batches
-from paranmt_hf.corpus.bitext.lines import file_identity
+from paranmt_hf.corpus.bitext.columns import file_identity, stream_batches
 from paranmt_hf.corpus.bitext.readers import (
     BLOCK_ROWS,
-    AlignedText,
     LineFiles,
     ParquetFiles,
     Piece,
@@ -52,7 +50,7 @@ class TextInput:
         if self.columns and not self.data:
             raise InputError("`columns` is for `data`; `source` and `reference` have one sentence on a line")
 
-    def open(self) -> AlignedText:
+    def open(self) -> Reader:
         """Open the text: columns `source` and `reference`, or `reference` alone, and `origin` if it is named."""
         if self.data is None:
             sides = {"source": self.source, "reference": self.reference}
@@ -140,7 +138,6 @@ class HubDataset(TableReader):
         return {"kind": "hub", "dataset": self.id, "revision": self._commit(), **chosen}
 
     def pieces(self) -> Iterator[Piece]:
-        """Read the stream batch by batch."""
         from datasets import load_dataset
 
         options = {} if self._local else {"revision": self._commit()}

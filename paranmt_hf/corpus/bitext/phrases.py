@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.bitext.columns import decode
-from paranmt_hf.corpus.bitext.lines import file_identity, read_blocks, split_lines
+from paranmt_hf.corpus.bitext.columns import decode, file_identity, read_blocks, split_lines
 from paranmt_hf.corpus.bitext.readers import Piece, Reader, Report
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line, existing
@@ -187,13 +186,11 @@ class PhraseFiles(Reader):
             self._parse(Lines(pa.array([first]), path, 1), rules=is_rule(first))
 
     def source(self) -> dict[str, object]:
-        """Return names and hashes of the files."""
         labels = {"wanted": self.wanted, "labels": ENTAILMENTS} if self.labelled else {}
         files = [file_identity(path) for path in self.files]
         return {"kind": "phrases", "files": files, "score": self.score, **labels}
 
     def pieces(self) -> Iterator[Piece]:
-        """Read the files in order, block by block."""
         for path in self.files:
             rules = None
             for lines in read_text_lines(path):

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.bitext.columns import decode
-from paranmt_hf.corpus.bitext.lines import file_identity
+from paranmt_hf.corpus.bitext.columns import decode, file_identity
 from paranmt_hf.corpus.bitext.phrases import BAR, LABEL, PhraseFiles, Wanted, features_of, first_line, is_rule
 from paranmt_hf.corpus.bitext.presets import Layout, Preset, find_layout, read_fields, spoken_in
 from paranmt_hf.corpus.bitext.readers import Piece, Reader
@@ -108,7 +107,6 @@ class PresetFiles(Reader):
         self.label = ", ".join(map(str, self.files))
 
     def source(self) -> dict[str, object]:
-        """Return names and hashes of the files."""
         found: dict[str, object] = {
             "kind": "preset",
             "preset": self.preset.name,
@@ -121,7 +119,6 @@ class PresetFiles(Reader):
         return found
 
     def pieces(self) -> Iterator[Piece]:
-        """Read the files in order, block by block."""
         for path in self.files:
             first = 1
             for columns in self._columns(path):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.csv
 
-from paranmt_hf.corpus.bitext.lines import find_fields, opened, read_blocks, split_lines
+from paranmt_hf.corpus.bitext.columns import find_fields, opened, read_blocks, split_lines
 from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.errors import InputError
@@ -49,12 +49,10 @@ class Layout:
 
     @property
     def in_sets(self) -> bool:
-        """Whether sentences are grouped in sets."""
         return "set" in self.columns
 
     @property
     def labelled(self) -> bool:
-        """Whether pairs have labels."""
         return "label" in self.columns
 
 

@@ -10,14 +10,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.bitext.columns import decode, find_column, normalise, read_column, read_numbers, rebatch
-from paranmt_hf.corpus.bitext.lines import Side, count_fields, file_identity, find_fields, read_blocks, split_lines
+from paranmt_hf.corpus.bitext.columns import (
+    Side,
+    count_fields,
+    decode,
+    file_identity,
+    find_column,
+    find_fields,
+    normalise,
+    read_blocks,
+    read_column,
+    read_numbers,
+    rebatch,
+    split_lines,
+)
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 from paranmt_hf.util.parquet import open_parquet
@@ -46,29 +58,6 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as plain values for JSON."""
         return {"read": self.read, "kept": self.kept, "dropped": dict(sorted(self.dropped.items()))}
-
-
-class AlignedText(Protocol):
-    """Aligned rows of sentences, such as the two sides of a bitext."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns that follow `id`."""
-
-    def batches(self, report: Report, *, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
-        """Read the rows.
-
-        Args:
-            report: Counts rows as they are read, which may be somewhat ahead of the batches.
-            rows: Rows of a batch; only the last has fewer.
-
-        Yields:
-            `id` (int64, row of the input from 0, dropped rows counted), then the columns (string or float32).
-        """
-
-    @property
-    def identity(self) -> dict[str, object]:
-        """Everything that determines the rows, as JSON values; files are hashed at each call."""
 
 
 class TextOptions(TypedDict, total=False):
@@ -113,12 +102,20 @@ class Reader(ABC):
         self.numbers, self.optional, self.max_characters = frozenset(numbers), frozenset(optional), max_characters
 
     def batches(self, report: Report, *, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
-        """Read the rows; see `AlignedText`."""
+        """Read the rows.
+
+        Args:
+            report: Counts rows as they are read, which may be somewhat ahead of the batches.
+            rows: Rows of a batch; only the last has fewer.
+
+        Yields:
+            `id` (int64, row of the input from 0, dropped rows counted), then the columns (string or float32).
+        """
         return rebatch(self._kept(report), rows)
 
     @property
     def identity(self) -> dict[str, object]:
-        """Everything that determines the rows, without local folders; see `AlignedText`."""
+        """Everything that determines the rows, without local folders; files are hashed at each call."""
         settings = {"numbers": sorted(self.numbers), "optional": sorted(self.optional)}
         return {**self.source(), **settings, "max_characters": self.max_characters}
 
@@ -182,11 +179,9 @@ class LineFiles(Reader):
         self.label = " and ".join(map(str, self.files.values()))
 
     def source(self) -> dict[str, object]:
-        """Return names and hashes of the files."""
         return {"kind": "lines", "files": {column: file_identity(path) for column, path in self.files.items()}}
 
     def pieces(self) -> Iterator[Piece]:
-        """Read the lines of all files in parallel."""
         sides = [Side(path) for path in self.files.values()]
         while rows := min([side.fill() for side in sides]):
             yield Piece([side.take(rows) for side in sides], "line ", 1)
@@ -211,7 +206,6 @@ class TabFile(Reader):
         self.label = ", ".join(map(str, self.files))
 
     def source(self) -> dict[str, object]:
-        """Return names and hashes of the files."""
         return {
             "kind": "tab-separated",
             "files": [file_identity(path) for path in self.files],
@@ -219,7 +213,6 @@ class TabFile(Reader):
         }
 
     def pieces(self) -> Iterator[Piece]:
-        """Read the files in order, block by block."""
         for path in self.files:
             lines, width = 0, 0
             for block in read_blocks(path):
@@ -261,11 +254,9 @@ class ParquetFiles(TableReader):
         self.label = ", ".join(map(str, self.files))
 
     def source(self) -> dict[str, object]:
-        """Return names and hashes of the files."""
         return {"kind": "parquet", "files": [file_identity(path) for path in self.files], "columns": self.paths}
 
     def pieces(self) -> Iterator[Piece]:
-        """Read the files in order, block by block."""
         for path in self.files:
             rows = 0
             with open_parquet(path) as file:

@@ -53,7 +53,6 @@ class Pool:
     deaths: dict[Task, int] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Do all shards."""
         waiting = list(reversed(self.tasks))
         workers = [self._start(index) for index in range(min(self.config.workers, len(waiting)))]
         try:

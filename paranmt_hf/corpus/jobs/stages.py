@@ -51,7 +51,6 @@ class TranslateStage:
         return {"translator": translator_identity(self.config)}
 
     def load(self) -> Work:
-        """Load the translator."""
         from paranmt_hf.corpus.translation.engines import load_translator
 
         translator = load_translator(self.config, self.threads)
@@ -82,7 +81,6 @@ class PivotStage:
         return {"pivot": self.translate.identity["translator"]}
 
     def load(self) -> Work:
-        """Load the translator."""
         inner = self.translate.load()
 
         def work(table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
@@ -105,12 +103,10 @@ class ScoreStage:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the scores."""
         stated = {} if self.language == ENGLISH else {"language": self.language}
         return {"scorer": {**(self.config.identity if self.config else {"name": "as imported"}), **stated}}
 
     def load(self) -> Work:
-        """Load the scorer."""
         encoder = self.config.load() if self.config else None
         tokenizer = word_tokenizer_for(self.language)
         # An encoder of this package has its own definition of a word, which is that of English.
@@ -189,7 +185,6 @@ class ColumnStage:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the columns."""
         classifier = {"classifier": "hashed words and neighbours, logistic regression", **vars(self.authorship)}
         if self.language != ENGLISH:
             classifier["language"] = self.language
@@ -212,7 +207,6 @@ class ColumnStage:
         return replace(self, weights=path)
 
     def load(self) -> Work:
-        """Load the classifier."""
         mismatches = [name for name in self.names if name in MISMATCHES]
         reader = MismatchReader(mismatches)
         scorer = HumanScorer(Authorship.load(self.weights)) if self.weights else None

@@ -71,7 +71,6 @@ class KeptAnswers:
                 raise
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     def _key(self, sentence: str) -> bytes:
@@ -88,7 +87,6 @@ class KeptAnswers:
         return found
 
     def add(self, sentence: str, answer: Answer) -> None:
-        """Store an answer."""
         with self._explained():
             self._connection.execute(
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", (self._key(sentence), *astuple(answer))

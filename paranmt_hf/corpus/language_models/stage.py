@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,6 @@ class AskStage:
             )
 
     def load(self) -> Work:
-        """Connect to the server."""
         server = Server(self.config)
         server.check()
         return _AskWork(self, server)
@@ -90,8 +89,8 @@ class _AskWork:
     """Requests the missing answers, shard by shard."""
 
     def __init__(self, stage: AskStage, server: Server) -> None:
-        if stage.answers is None:
-            raise ValueError("`ready` sets the file of answers")
+        # `ready` sets it.
+        assert stage.answers is not None
         self._path, self._config, self._task = stage.answers, stage.config, stage.task
         self._judge = Judge(self._config, self._task)
         limits = MinuteLimits(self._config.requests_per_minute, self._config.tokens_per_minute)
@@ -104,7 +103,7 @@ class _AskWork:
         parts, dropped, done = [], Counter[str](), 0
         with closing(KeptAnswers(self._path, self._config.request_identity(self._task))) as kept:
             for window in _windows(table, 0 if self._seen else FIRST):
-                part, missing = self._answered(window, kept, partial(_ahead, report, done))
+                part, missing = self._answered(window, kept, report, done)
                 parts.append(part)
                 dropped.update(missing)
                 self._reasons.update(missing)
@@ -116,12 +115,12 @@ class _AskWork:
         return pa.concat_tables(parts), dict(dropped)
 
     def _answered(
-        self, table: pa.Table, kept: KeptAnswers, report: Callable[[int], None]
+        self, table: pa.Table, kept: KeptAnswers, report: Report, done: int
     ) -> tuple[pa.Table, dict[str, int]]:
         """Add translations to a table, as `translate_table` does, and count the dropped rows by reason."""
         references = table["reference"].to_pylist()
         sentences = table["source"].to_pylist() if self._task == "translate" else references
-        answers = self._answers(sentences, kept, report)
+        answers = self._answers(sentences, kept, lambda count: report(done + count))
         texts, reasons = self._judge.judge(sentences, references, answers)
         scores = np.array([np.nan if answer.score is None else answer.score for answer in answers], np.float32)
         columns = {
@@ -159,10 +158,6 @@ class _AskWork:
 def holds_answers(work: Path) -> bool:
     """Whether a work folder holds answers of a server, which may have been paid for."""
     return (work / ANSWERS_FILE).exists()
-
-
-def _ahead(report: Report, before: int, count: int) -> None:
-    report(before + count)
 
 
 def _windows(table: pa.Table, first: int) -> Iterator[pa.Table]:

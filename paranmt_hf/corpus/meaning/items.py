@@ -85,7 +85,6 @@ class Claims:
         self.keys = GrowingLists()
 
     def number(self, claim: Claim, keys: Numbering) -> int:
-        """Number of a claim."""
         if claim not in self._known:
             self._known[claim] = len(self._known)
             self.keys.add([[keys[key] for key in claim]])

@@ -65,11 +65,9 @@ class ParseStage:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the trees."""
         return {"parser": self.source.identity}
 
     def load(self) -> Work:
-        """Start the parser."""
         parser = self.source.load()
         return lambda table, report: (parse_table(table, parser, report), {})
 
@@ -103,7 +101,6 @@ class ParsedPairs(Result[ParseRecord]):
         return frequent_templates(self.folder, top=top)
 
     def summary(self) -> str:
-        """Numbers of pairs and trees in a few lines."""
         record, state = self.record, "" if self.fresh else " (were parsed already)"
         lines = [f"{self.folder}: {counted(record.rows, 'pair')}, parsed by {record.parser}{state}"]
         for side, count in vars(record.trees).items():
@@ -153,7 +150,10 @@ def parse_pairs(
         done = _parse(cut, work / "output", ParseStage(trees), resolved)
         return _write(done, folder, settings, ", ".join(map(source_name, sources)), trees, cut.extra)
 
-    return run(out, settings, ParseRecord, make, result=ParsedPairs, command="parse", holds=_holds_shards)
+    def holds(work: Path) -> bool:
+        return any((work / "output").glob("*.parquet"))
+
+    return run(out, settings, ParseRecord, make, result=ParsedPairs, command="parse", holds=holds)
 
 
 def _resolved(engine: EngineConfig, parser: str | Path | Parser) -> EngineConfig:
@@ -161,10 +161,6 @@ def _resolved(engine: EngineConfig, parser: str | Path | Parser) -> EngineConfig
     if engine.kind == "local" and not engine.workers and str(parser) != "stanza":
         engine = replace(engine, workers=min(visible_cores(), MAX_WORKERS))
     return engine.resolved()
-
-
-def _holds_shards(work: Path) -> bool:
-    return any((work / "output").glob("*.parquet"))
 
 
 def _tables(pairs: Pairs) -> Iterator[pa.Table]:

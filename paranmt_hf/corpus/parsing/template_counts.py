@@ -171,7 +171,6 @@ class CountedTemplates:
         ]
 
     def summary(self) -> str:
-        """A table for a terminal."""
         head = ["template", "count", "share %", "cumulative %"]
         rows = [[each.template, f"{each.count:,}", percent(share), percent(sum)] for each, share, sum in self.shares()]
         examples = ["example", *(each.example for each in self.counts)]
@@ -180,7 +179,6 @@ class CountedTemplates:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The table as JSON values."""
         return {
             "parser": self.parser,
             "references_with_a_tree": self.total,

@@ -104,7 +104,6 @@ class NotInEvaluation(Filter):
         super().__init__("evaluation sets", reason, ["reference", "translation"], sentences=checksum, **settings)
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         found = [self._text.found_in(table[name].combine_chunks()) for name in self.columns]
         return Verdict(~(found[0] | found[1]))
 

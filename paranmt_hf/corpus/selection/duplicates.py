@@ -252,14 +252,12 @@ class FirstIsKept(TwoPassFilter):
         """Places of the rows that repeat another, ascending [repeat], and ids of the repeated rows [repeat]."""
 
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Find the rows that repeat another."""
         with writing(work):
             self._places, self._firsts = self.find_repeats(rows, work)
         # From here on, rows are recognised by their place.
         self.columns = ()
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         here = self.next_rows(table)
         start, stop = np.searchsorted(self._places, [here.start, here.stop])
         firsts = np.full(table.num_rows, -1, np.int64)
@@ -279,7 +277,6 @@ class FirstCopies(FirstIsKept):
         super().__init__("copies", reason, SIDES[compared], "id of the first", of=compared)
 
     def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
-        """Hash all rows and find the repeated hashes."""
         names, shifted = ", ".join(self.columns), ", ".join(f"'|' || {name}" for name in self.columns)
         seen = 0
         with database(spill=work) as connection:
@@ -315,7 +312,6 @@ class FirstOfLike(FirstIsKept):
         super().__init__("near-duplicates", reason, SIDES[compared], "id of the kept row", **settings)
 
     def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
-        """Find the rows that are similar to an earlier one."""
         encoder = self._encoder.load() if self._encoder else None
         search, ids = NearDuplicateSearch(work, self._likeness, self._language, encoder), [np.empty(0, np.int64)]
         for table in rows():

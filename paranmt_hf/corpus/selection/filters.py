@@ -78,7 +78,6 @@ class HasValue(Filter):
         super().__init__("has value", f"without {column}", [column], column=column)
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         return Verdict(numbers(table[self.columns[0]])[1])
 
 
@@ -97,7 +96,6 @@ class InRange(Filter):
         super().__init__("range", f"with {column} {outside}", [column], column, column=column, low=low, high=high)
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         values, kept = numbers(table[self.number])
         kind = values.dtype.type if values.dtype.kind == "f" else float
         known = kept
@@ -116,7 +114,6 @@ class FromOrigins(Filter):
         super().__init__("origin", f"not from {' or '.join(self.origins)}", ["origin"], origins=self.origins)
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         # A row without an origin is not among them: a null is in no list.
         return Verdict(pc.is_in(table["origin"].cast(pa.string()), pa.array(self.origins)).to_numpy())
 
@@ -134,7 +131,6 @@ class LengthLimit(Filter):
         )
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         sides = [table[name].to_numpy() for name in self.columns]
         shorter, longer = np.minimum(*sides), np.maximum(*sides)
         short = shorter < self.least if self.least is not None else np.zeros(len(shorter), bool)
@@ -152,7 +148,6 @@ class DifferentSides(Filter):
         super().__init__("identical sides", "with identical sides", ["reference", "translation"])
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         sides = [table[name].combine_chunks() for name in self.columns]
         (first, strange), (second, also_strange) = map(_letter_sums, sides)
         # Only sides that may be the same are compared letter by letter, which takes twenty times as long.
@@ -217,7 +212,6 @@ class OneHypothesis(TwoPassFilter):
         super().__init__("one hypothesis", reason, columns, columns[min(1, len(columns) - 1)], keep=keep)
 
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Find the kept row of each id."""
         held, kept = None, []
         for table in rows():
             whole = table if held is None else pa.concat_tables([held, table])
@@ -240,7 +234,6 @@ class OneHypothesis(TwoPassFilter):
         return kept
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         values, known = numbers(table[self.number])
         return Verdict(self._kept[self.next_rows(table)], np.where(known, values, np.nan).astype(np.float64))
 
@@ -284,12 +277,10 @@ class Tenths(TwoPassFilter):
         super().__init__("tenths", reason, [column], column, column=column, tenths=self.tenths)
 
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Rank the rows."""
         values = np.concatenate([numbers(table[self.number])[0] for table in rows()] or [np.empty(0)])
         self._tenth = parts_by_rank(values, 10)
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         kept = np.isin(self._tenth[self.next_rows(table)], self.tenths)
         return Verdict(kept, numbers(table[self.number])[0].astype(np.float64))
 
@@ -308,7 +299,6 @@ class ExactSample(TwoPassFilter):
         return lottery(row_numbers(table), self.seed)
 
     def prepare(self, rows: Rows, work: Path) -> None:
-        """Find the largest number in the sample."""
         draws = np.concatenate([*map(self._draws, rows()), np.empty(0, np.uint64)])
         if len(draws) < self.count:
             raise InputError(
@@ -318,5 +308,4 @@ class ExactSample(TwoPassFilter):
         self._largest = np.partition(draws, self.count - 1)[self.count - 1]
 
     def judge(self, table: pa.Table) -> Verdict:
-        """Judge the next rows."""
         return Verdict(self._draws(table) <= self._largest)

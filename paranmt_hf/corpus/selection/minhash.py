@@ -45,8 +45,6 @@ class Shingler:
 
     def sets(self, columns: Sequence[pa.Array]) -> Sets:
         """Split one or two columns of at most `BATCH` sentences into shingles [document]."""
-        if len(columns[0]) > BATCH:
-            raise ValueError(f"at most {BATCH} documents at once, not {len(columns[0])}")
         keys = np.concatenate([self._keys(column, side) for side, column in enumerate(columns)])
         keys.sort()
         if len(keys):
@@ -171,7 +169,6 @@ class ColumnFile:
         return values.reshape(-1, self.width) if self.width > 1 else values
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
         if self._map is not None:
             self._map.close()
@@ -207,19 +204,16 @@ class DocumentStore:
         return self._ends.take(documents) - before
 
     def sets(self, documents: np.ndarray) -> Sets:
-        """Read the shingles of some documents."""
         counts = self.counts(documents)
         at, bounds = _ranges(self._ends.take(documents) - counts, counts)
         return Sets(self._shingles.take(at), bounds)
 
     def vectors(self, documents: np.ndarray) -> np.ndarray:
         """Read the vectors of some documents [document, dimension], float32."""
-        if self._vectors is None:
-            raise ValueError("these documents have no vectors")
+        assert self._vectors is not None
         return self._vectors.take(documents).astype(np.float32)
 
     def close(self) -> None:
-        """Close the files."""
         for file in (*self.keys, self._ends, self._shingles, *([self._vectors] if self._vectors else [])):
             file.close()
 
@@ -292,7 +286,6 @@ class CandidateFiles:
         self._paths = [folder / f"pairs-{block:05d}" for block in range(-(-documents // BLOCK))]
 
     def append(self, earlier: np.ndarray, later: np.ndarray) -> None:
-        """Write pairs [pair]."""
         blocks = later // BLOCK
         packed = ((later % BLOCK).astype(np.uint64) << _EARLIER_BITS) | earlier.astype(np.uint64)
         order = np.argsort(blocks, kind="stable")

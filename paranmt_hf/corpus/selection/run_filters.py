@@ -77,7 +77,6 @@ class Verdicts:
         self._folder = folder
 
     def close(self) -> None:
-        """Close the files."""
         os.close(self._codes)
         os.close(self._numbers)
 
@@ -90,7 +89,6 @@ class Verdicts:
         return np.frombuffer(os.pread(self._numbers, 8 * count, 8 * place), np.float64)
 
     def write(self, place: int, codes: np.ndarray, numbers: np.ndarray) -> None:
-        """Write codes [row] and numbers [row]."""
         with writing(self._folder):
             os.pwrite(self._codes, codes.tobytes(), place)
             os.pwrite(self._numbers, numbers.tobytes(), 8 * place)
@@ -110,7 +108,6 @@ class Verdicts:
             os.fsync(self._numbers)
 
     def counts(self, filters: int) -> list[int]:
-        """Count the rows that each filter dropped."""
         total = np.zeros(filters + 1, np.int64)
         for start in range(0, self.rows, BLOCK_ROWS):
             codes = self.codes(start, min(BLOCK_ROWS, self.rows - start))
@@ -286,7 +283,6 @@ class DroppedRows:
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
 
     def close(self) -> None:
-        """Finish the file."""
         self._writer.close()
 
     def add(self, table: pa.Table, codes: np.ndarray, numbers: np.ndarray) -> None:

@@ -55,12 +55,10 @@ class Selected(Built):
     def selection(self) -> SelectionRecord:
         """The source of the selection, and the number of rows that each filter dropped, in order of application."""
         found = self.record.selection
-        if found is None:
-            raise ValueError(f"{self.folder} was not selected")
+        assert found is not None
         return found
 
     def summary(self) -> str:
-        """What each filter dropped, and what is left."""
         lines = [f"{self.folder}: {counted(self.rows, 'pair')}" + ("" if self.fresh else " (was selected already)")]
         left = self.selection.rows
         lines += [f"  {'dropped':>12} {'left':>12}", f"  {'':>12} {left:>12,}"]
@@ -72,7 +70,6 @@ class Selected(Built):
         return "\n".join([*lines, f"load it: load_dataset({self.folder.name!r}) in {self.folder.parent}"])
 
     def to_json(self) -> dict[str, Any]:
-        """Counts and recipe as JSON values."""
         return {"folder": str(self.folder), "left": self.rows, "selection": as_json(self.selection)}
 
 

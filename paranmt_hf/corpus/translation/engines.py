@@ -15,8 +15,7 @@ from typing import Any
 
 import torch
 
-from paranmt_hf.corpus.translation.batching import BatchTranslator
-from paranmt_hf.corpus.translation.transformers import Checkpoint, TransformersTranslator
+from paranmt_hf.corpus.translation.transformers import BatchTranslator, Checkpoint, TransformersTranslator
 from paranmt_hf.corpus.translation.translator import (
     LENGTH_PENALTY,
     Translator,

@@ -1,14 +1,22 @@
-"""Translation with transformers and torch: OPUS-MT (Marian), NLLB, M2M100 and other encoder-decoders."""
+"""Translation with transformers and torch: OPUS-MT (Marian), NLLB, M2M100 and other encoder-decoders.
+
+Also what all engines share: batches of sentences of similar length, a memory guard, and order.
+"""
 
 from __future__ import annotations
 
 import logging
 import math
 import re
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
+import numpy as np
 import torch
 
-from paranmt_hf.corpus.translation.batching import BatchTranslator
 from paranmt_hf.corpus.translation.beam import (
     beam_search,
     best_first,
@@ -18,11 +26,161 @@ from paranmt_hf.corpus.translation.beam import (
     score,
     uniforms,
 )
-from paranmt_hf.corpus.translation.translator import TranslatorConfig, default_batch_tokens, resolve_device
+from paranmt_hf.corpus.translation.translator import (
+    Translations,
+    TranslatorConfig,
+    default_batch_tokens,
+    resolve_device,
+)
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import check_tokens, quiet, read_configuration, read_encoder_decoder
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.wording import brief
+
+Result = TypeVar("Result")
+
+
+def token_batches(lengths: np.ndarray | Sequence[int], budget: int) -> list[np.ndarray]:
+    """Split sentences of some lengths [sentence] into batches of similar length: the indices of each.
+
+    Sentences times pieces of the longest come to at most `budget`; a longer sentence is a batch alone. The longest
+    come first, so that a lack of memory shows at once; equal lengths keep their order.
+    """
+    counts = np.asarray(lengths, dtype=np.int64)
+    order = np.argsort(-counts, kind="stable")
+    batches, first = [], 0
+    while first < len(order):
+        size = max(1, budget // max(1, int(counts[order[first]])))
+        batches.append(order[first : first + size])
+        first += size
+    return batches
+
+
+class MemoryGuard:
+    """Halves a batch that does not fit into memory, and remembers the size; `advice` is for one sentence."""
+
+    def __init__(self, advice: str) -> None:
+        self._ceiling, self._advice = math.inf, advice
+
+    def run(
+        self, batch: np.ndarray, lengths: np.ndarray, work: Callable[[np.ndarray], Result]
+    ) -> list[tuple[np.ndarray, Result]]:
+        """Run `work` on a batch of indices into `lengths`, in as many parts as memory requires.
+
+        Returns each part with its result, in the order of the batch.
+        """
+        waiting, done = [batch], []
+        while waiting:
+            part = waiting.pop()
+            longest = int(lengths[part].max())
+            if len(part) == 1 or len(part) * longest <= self._ceiling:
+                try:
+                    done.append((part, work(part)))
+                    continue
+                except (MemoryError, RuntimeError) as error:
+                    if not _out_of_memory(error):
+                        raise
+                # Out of the handler: the traceback would keep the tensors of the failed attempt.
+                _free_device_memory()
+                if len(part) == 1:
+                    raise InputError(f"out of memory on one sentence of {longest} pieces: {self._advice}")
+            half = -(-len(part) // 2)
+            self._ceiling = min(self._ceiling, longest * half)
+            waiting += [part[half:], part[:half]]
+        return done
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether an error is a lack of memory; torch and CTranslate2 differ in class and wording."""
+    wordings = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, MemoryError) or any(words in str(error).lower() for words in wordings)
+
+
+def _free_device_memory() -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+class BatchTranslator(ABC):
+    """A translator that searches batches of sentences of similar length (`token_batches`); a subclass is an engine.
+
+    Up to `workers` batches are translated at the same time; each sentence has `count` hypotheses.
+    """
+
+    identity: dict[str, object]
+
+    def __init__(self, codec: Checkpoint, *, batch_tokens: int, workers: int = 1, count: int = 1) -> None:
+        self._codec = codec
+        self._batch_tokens = batch_tokens
+        self._workers = workers
+        self._count = count
+        self._guard = MemoryGuard(
+            "lower beam, max_source_tokens or max_target_tokens, or take a smaller dtype or model"
+        )
+
+    @abstractmethod
+    def search(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
+        """Find ids and scores of `count` hypotheses for each source, the best first; if fewer, some repeat."""
+
+    def translate(self, sentences: Sequence[str]) -> Translations:
+        """Translate sentences.
+
+        A blank sentence has the empty translation and no score; a sentence with more pieces than the limit has
+        neither. A sentence that occurs several times is translated once. Of several hypotheses with the same text the
+        first counts, and an empty one only if all are empty. White space is normalised.
+        """
+        texts = [_tidy(sentence) for sentence in sentences]
+        results: dict[str, list[tuple[str | None, float]]] = {"": [("", math.nan)]}
+        distinct = [text for text in dict.fromkeys(texts) if text]
+        pieces = self._codec.encode(distinct) if distinct else []
+        kept = [index for index, ids in enumerate(pieces) if len(ids) <= self._codec.max_source_tokens]
+        hypotheses, scores = self._search_all([pieces[index] for index in kept])
+        found = [_tidy(text) for text in self._codec.decode(hypotheses)]
+        for place, index in enumerate(kept):
+            own = slice(place * self._count, (place + 1) * self._count)
+            results[distinct[index]] = _distinct(found[own], scores[own])
+        ordered = [results.get(text, [(None, math.nan)]) for text in texts]
+        owners = np.repeat(np.arange(len(texts)), [len(own) for own in ordered]) if self._count > 1 else None
+        flat = [hypothesis for own in ordered for hypothesis in own]
+        scored = np.array([score for _, score in flat], dtype=np.float32)
+        return Translations([text for text, _ in flat], scored, owners)
+
+    def _search_all(self, sources: list[list[int]]) -> tuple[list[list[int]], list[float]]:
+        lengths = np.array([len(ids) for ids in sources], dtype=np.int64)
+        count = self._count
+        hypotheses: list[list[int]] = [[] for _ in range(count * len(sources))]
+        scores = [math.nan] * len(hypotheses)
+
+        def work(part: np.ndarray) -> tuple[list[list[int]], list[float]]:
+            return self.search([sources[index] for index in part])
+
+        def guarded(batch: np.ndarray) -> list[tuple[np.ndarray, tuple[list[list[int]], list[float]]]]:
+            return self._guard.run(batch, lengths, work)
+
+        batches = token_batches(lengths, self._batch_tokens)
+        with ThreadPoolExecutor(self._workers) as pool:
+            # Without a pool an interrupt stops the work at once.
+            for parts in map(guarded, batches) if self._workers == 1 else pool.map(guarded, batches):
+                for part, (ids, values) in parts:
+                    places = (part[:, None] * count + np.arange(count)).ravel()
+                    for index, hypothesis, value in zip(places, ids, values, strict=True):
+                        hypotheses[index], scores[index] = hypothesis, value
+        return hypotheses, scores
+
+
+def _distinct(texts: Sequence[str], scores: Sequence[float]) -> list[tuple[str | None, float]]:
+    """Keep the first hypothesis of each text; an empty one only if all are empty."""
+    best: dict[str | None, float] = {}
+    for text, value in zip(texts, scores, strict=True):
+        best.setdefault(text, value)
+    return [(text, value) for text, value in best.items() if text or len(best) == 1]
+
+
+def _tidy(text: str) -> str:
+    """Collapse white space to single blanks, and strip the ends."""
+    return " ".join(text.split())
+
 
 logger = logging.getLogger(__name__)
 

@@ -55,7 +55,7 @@ def _environment() -> Environment:
         "markdown": lambda value: Markup(str(value).strip()),
         "thousands": lambda value: f"{value:,}",
         "counted": counted,
-        "rounded": _rounded,
+        "rounded": lambda value, digits: "none" if value is None else f"{value:.{digits}f}",
         "percent": percent,
         "plain": _plain,
         "settings": lambda value: Markup(_settings(value)),
@@ -64,10 +64,6 @@ def _environment() -> Environment:
         "fenced": lambda value: Markup(str(value).replace("```", "'''")),
     }
     return environment
-
-
-def _rounded(value: float | None, digits: int) -> str:
-    return "none" if value is None else f"{value:.{digits}f}"
 
 
 def _plain(value: Any) -> str:  # noqa: ANN401

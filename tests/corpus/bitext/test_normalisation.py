@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.bitext import lines
+from paranmt_hf.corpus.bitext import columns as reading
 from paranmt_hf.corpus.bitext import readers as bitext
 from paranmt_hf.corpus.bitext.columns import decode, normalise, read_numbers
 from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, TabFile
@@ -155,7 +155,7 @@ def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
     for path, content in zip(files.values(), contents, strict=True):
         path.write_bytes(COMPRESS[chosen["suffix"]](content))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "BLOCK_BYTES", chosen["block"])
+        patch.setattr(reading, "BLOCK_BYTES", chosen["block"])
         rows, report = read(LineFiles(files, max_characters=8), chosen["rows"])
     expected, dropped = oracle(zip(*sides, strict=True), 8)
     assert (rows, report.dropped, report.read) == (expected, dropped, len(sides[0]))
@@ -170,7 +170,7 @@ def test_tab_files_equal_plain_python(tmp_path_factory, fields, order, chosen):
     path.write_bytes(COMPRESS[chosen["suffix"]](content))
     columns = dict(zip(["a", "b", "c"], order, strict=True))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "BLOCK_BYTES", chosen["block"])
+        patch.setattr(reading, "BLOCK_BYTES", chosen["block"])
         rows, report = read(TabFile([path], columns, optional=["b"], max_characters=8), chosen["rows"])
     parsed = [line.split(b"\t") for line in lines_of(content)]
     expected, dropped = oracle(([row[n - 1] for n in order] for row in parsed), 8, optional=[1])

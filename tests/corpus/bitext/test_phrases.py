@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.bitext import lines as reading
+from paranmt_hf.corpus.bitext import columns as reading
 from paranmt_hf.corpus.bitext.phrases import PhraseFiles, features_of, read_word_scores
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.pairs import Pairs, PairSelection

@@ -11,8 +11,7 @@ import pytest
 
 from paranmt_hf.corpus.parsing import link_grammar
 from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
-from paranmt_hf.corpus.parsing.parsers import StanzaParser, open_parser, parse_sentences
-from paranmt_hf.corpus.parsing.tree_file import TreeFile
+from paranmt_hf.corpus.parsing.parsers import StanzaParser, TreeFile, open_parser, parse_sentences
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree, top_levels
 from paranmt_hf.errors import InputError
 

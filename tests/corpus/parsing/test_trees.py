@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.draws import text_hashes
-from paranmt_hf.corpus.parsing.tree_file import TreeFile, TreeIndex, write_index
+from paranmt_hf.corpus.parsing.parsers import TreeFile, TreeIndex, write_index
 from paranmt_hf.corpus.parsing.trees import MAX_DEPTH, READINGS, Tree, read_tree, top_levels
 from paranmt_hf.errors import InputError
 
@@ -149,9 +149,9 @@ def test_many_sentences_are_found_as_in_the_file(tmp_path):
 
 
 def test_a_sentence_with_the_hash_of_another_is_not_taken_for_it(tmp_path, monkeypatch):
-    from paranmt_hf.corpus.parsing import tree_file
+    from paranmt_hf.corpus.parsing import parsers
 
-    monkeypatch.setattr(tree_file, "text_hashes", lambda column: np.zeros(len(column), np.uint64))
+    monkeypatch.setattr(parsers, "text_hashes", lambda column: np.zeros(len(column), np.uint64))
     index = index_of(tmp_path, ["a\t(S a)"])
     assert list(index.trees(["a", "b"])) == [Tree("S", ("a",)), None]
 
