@@ -60,7 +60,7 @@ def supervise(
     the last checkpoint.
 
     Args:
-        data: Folder with the files of the task in SentEval's layout (SICK, SST).
+        data: Folder with the files of the task in SentEval's layout (SICK, SST), or with those of the STS benchmark.
         out: Folder of the model: encoder and head.
         config: The task, and how it is trained.
         init_from: Encoder folder or Hub id to start from.
