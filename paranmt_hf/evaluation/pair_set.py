@@ -75,6 +75,7 @@ def collect(
     unit: str = "line",
     first: int = 1,
     may_be_empty: bool = False,
+    scale: tuple[float, float] | None = None,
 ) -> StsSet:
     """Check rows of score, first and second sentence.
 
@@ -87,12 +88,20 @@ def collect(
         unit: Name of a row in errors.
         first: Number of the first row in its file.
         may_be_empty: Whether a set without pairs is allowed.
+        scale: Lowest and highest score; others are rejected.
     """
     left, right, gold = [], [], []
     for row_number, (score, *sentences) in enumerate(rows, first):
         if not score.strip():
             continue
-        gold.append(parse_number(score, f"{files[0]}, {unit} {row_number}", "a gold similarity"))
+        place = f"{files[0]}, {unit} {row_number}"
+        gold.append(parse_number(score, place, "a gold similarity"))
+        if scale and not scale[0] <= gold[-1] <= scale[1]:
+            raise InputError(
+                f"{place}: expected a gold similarity from {scale[0]:g} to {scale[1]:g}, found {score}; get the file "
+                "again",
+                path=files[0],
+            )
         where = f"{files[1]}, {unit} {row_number}"
         left.append(parse_sentence(sentences[0], where, "the first sentence's column"))
         right.append(parse_sentence(sentences[1], where, "the second sentence's column"))

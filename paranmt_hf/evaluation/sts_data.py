@@ -17,6 +17,8 @@ from paranmt_hf.hub.repository import own_files
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.wording import counted
 
+# Of the gold scores of the SemEval tasks and of the STS benchmark.
+SCALE = (0, 5)
 # Pairs with a gold score in each data set of the SemEval tasks 2012-2016; STS 2013 SMT (750 more) is not free.
 COUNTS: Mapping[str, Mapping[str, int]] = {
     "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
@@ -156,7 +158,7 @@ def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
                 f"{file}, line {line_number}: expected two sentences and a tab between, found {line[:40]!r}"
             )
         rows.append((gold, *fields[:2]))
-    return collect(name, rows, (gold_file, file), year=year)
+    return collect(name, rows, (gold_file, file), year=year, scale=SCALE)
 
 
 def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), name: str | None = None) -> StsSet:
@@ -182,7 +184,7 @@ def read_benchmark(folder: Path | str, split: Literal["train", "dev", "test"] = 
     subsets = {"captions": np.array(captions, bool)}
     subsets["no captions"] = ~subsets["captions"]
     filled = {name: mask for name, mask in subsets.items() if mask.any()}
-    return collect(f"STSB-{split}", [row[4:7] for row in rows], (path, path), subsets=filled)
+    return collect(f"STSB-{split}", [row[4:7] for row in rows], (path, path), subsets=filled, scale=SCALE)
 
 
 def development_set(folder: Path | str) -> StsSet:
@@ -201,7 +203,7 @@ def development_set(folder: Path | str) -> StsSet:
     for split in ("dev", "test"):
         path = folder / f"sts-{split}.csv"
         rows = [row[4:7] if row[1] == _TRACK5 else ("", "", "") for row in _benchmark_rows(folder, split)]
-        parts.append(collect(DEVELOPMENT, rows, (path, path), may_be_empty=True))
+        parts.append(collect(DEVELOPMENT, rows, (path, path), may_be_empty=True, scale=SCALE))
     left, right = parts[0].left + parts[1].left, parts[0].right + parts[1].right
     if len(left) != _TRACK5_PAIRS:
         raise InputError(

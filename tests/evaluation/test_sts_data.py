@@ -151,6 +151,8 @@ def test_local_folder_of_a_dataset(tmp_path):
         (b"a\tb\nc\t \n", b"1\n2\n", r"input\.x\.txt, line 2: expected a sentence in the second sentence's column"),
         (b"a\tb\n\td\n", b"1\n2\n", r"input\.x\.txt, line 2: expected a sentence in the first sentence's column"),
         (b"a\tb\nc\td\n", b"1\nhigh\n", r"gs\.x\.txt, line 2: expected a gold similarity, .*found 'high'"),
+        (b"a\tb\nc\td\n", b"5\n5.1\n", r"gs\.x\.txt, line 2: expected a gold similarity from 0 to 5, found 5.1"),
+        (b"a\tb\n", b"-1\n", r"gs\.x\.txt, line 1: expected a gold similarity from 0 to 5, found -1"),
         (b"a\tb\n", b"nan\n", r"gs\.x\.txt, line 1: .*found 'nan'"),
         (b"a\tb\n", b"1_0\n", r"gs\.x\.txt, line 1: .*found '1_0'"),
         (
