@@ -63,7 +63,13 @@ def word_tokenizer_for(language: str) -> WordTokenizer:
 # Marks are vowels in many scripts. Variation selectors, which choose a plain or coloured sign, are left out.
 NOT_LETTERS = r"(?:[^\p{L}\p{M}\p{N}]|[\x{FE00}-\x{FE0F}])+"
 
+# What makes another number of its digits: a sign before them, a decimal point between them. Rare letters take their
+# place.
+SIGN, POINT = r"(^|[^\p{L}\p{M}\p{N}])[-\x{2212}](\p{N})", r"(\p{N})\.(\p{N})"
+
 
 def letters(column: pa.Array | pa.ChunkedArray, between: str = "") -> pa.Array | pa.ChunkedArray:
-    """Reduce sentences to letters with their marks and digits, in lower case; `between` replaces the rest."""
-    return pc.replace_substring_regex(pc.utf8_lower(column), pattern=NOT_LETTERS, replacement=between)
+    """Reduce sentences to letters with their marks and numbers, in lower case; `between` replaces the rest."""
+    column = pc.replace_substring_regex(pc.utf8_lower(column), pattern=SIGN, replacement="\\1\u1428\\2")
+    column = pc.replace_substring_regex(column, pattern=POINT, replacement="\\1\ua78f\\2")
+    return pc.replace_substring_regex(column, pattern=NOT_LETTERS, replacement=between)
