@@ -1,0 +1,161 @@
+"""Fill the figures of README.md and docs/ from what was recorded, so that no page says what nothing gave.
+
+A fenced block of a page that `<!-- output -->` follows was run, and what it printed is shown below it; `<!-- run -->`
+follows a block that later ones need. The record of a page is `benchmarks/records/PAGE.json`, which only a run writes:
+
+    python benchmarks/fill_pages.py                                   # fill all pages from the records
+    python benchmarks/fill_pages.py --measure docs/analysis.md --data ../shared/data
+
+`<!-- output A:B -->` keeps these paragraphs of the output, as a slice of Python does. Tables of the encoders in
+`model_cards/` come from their records: `<!-- models -->`, `<!-- speed -->`, `<!-- mteb -->`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDS = ROOT / "benchmarks" / "records"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = r"^```(\w*)\n((?:(?!```).*\n)*)```\n\n?"
+STEP = re.compile(FENCE + r"<!-- (run|output)(?: (-?\d*):(-?\d*))? -->$", re.MULTILINE)
+SHOWN = re.compile(rf"({FENCE}<!-- output[^>]*-->)\n[\s\S]*?<!-- /output -->", re.MULTILINE)
+YEARS = ("STS12", "STS13", "STS14")
+# What pages call the data of others, and where they are below --data.
+DATA = {
+    "sts": "sts",
+    "senteval": "senteval",
+    "SICK": "senteval/SICK",
+    "glove.100d.100k.txt.gz": "vectors/glove.100d.100k.txt.gz",
+    "machine-translations.parquet": "pairs/machine-translations.parquet",
+    "SimLex-999.txt": "lexical/EN-SIMLEX-999.txt",
+    "ppdb-xl-lexical.txt": "lexical/ppdb-xl-lexical.txt",
+    "news.en": "bitext/news/news.en",
+    "train.en": "bitext/multi30k/train.en",
+    "all-MiniLM-L6-v2": "models/all-MiniLM-L6-v2",
+}
+
+
+def steps(text: str) -> Iterator[tuple[str, str, bool, slice]]:
+    """Language, code, whether the output is shown, and which paragraphs, of each block of a page that is run."""
+    for language, code, kind, first, last in STEP.findall(text):
+        yield language, code, kind == "output", slice(*(int(end) if end else None for end in (first, last)))
+
+
+def measure(page: Path, folder: Path, data: Path | None) -> dict[str, Any]:
+    """Run the blocks of a page in an empty folder, and return what they printed."""
+    links = {name: data.resolve() / place for name, place in DATA.items()} if data else {}
+    for name, target in (links | {name: ROOT / name for name in ("paranmt_hf", "benchmarks")}).items():
+        (folder / name).symlink_to(target)
+    outputs: dict[str, str] = {}
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    for language, code, shown, kept in steps(page.read_text(encoding="utf8")):
+        command = [sys.executable, "-c", code] if language == "python" else ["bash", "-ec", code]
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise SystemExit(f"{page.name}: status {done.returncode} of\n{code}")
+        if shown:
+            printed = done.stdout.replace(f"{folder}/", "").replace(str(folder), ".").strip("\n")
+            outputs[code] = "\n\n".join(printed.split("\n\n")[kept])
+    libraries = ", ".join(f"{name} {version(name)}" for name in ("torch", "sentence-transformers", "numpy"))
+    return {"made": f"{datetime.date.today()}, {libraries}", "outputs": outputs}
+
+
+def results(name: str) -> dict[str, Any]:
+    """The results of an encoder in `model_cards/`."""
+    return dict(json.loads((ROOT / "model_cards" / f"{name}.json").read_text(encoding="utf8"))["results"])
+
+
+def figure(name: str, table: str, row: str, measure: str) -> str:
+    """A figure of these results, times 100."""
+    values = next(each["values"] for each in results(name)["tables"][table] if each["name"] == row)
+    return f"{100 * values[measure]:.1f}"
+
+
+def models() -> str:
+    """The encoders of `model_cards/`, beside the paper's."""
+    titles = {
+        "word-trigram": "WORD,TRIGRAM, 384 + 216: `word-trigram`",
+        "word-trigram-free": "the same of text that anybody may use: `word-trigram-free`",
+        "word": "WORD, 400: `word`",
+        "trigram": "TRIGRAM, 300: `trigram`",
+        "lstm": "LSTM, 200: `lstm`",
+        "word-trigram-small": "WORD,TRIGRAM, 2 x 96, of text that anybody may use: `paranmt_hf.load()`",
+    }
+    lines = ["Pearson x 100, mean of each year's sets | STS12 | STS13 | STS14 | mean | development (STS 2017 track 5)"]
+    lines.append("---|---:|---:|---:|---:|---:")
+    for name, title in titles.items():
+        figures = [figure(name, "Year", year, "mean") for year in (*YEARS, "Mean")]
+        lines.append(" | ".join([title, *figures, figure(name, "Set", "STS17-track5", "pearson")]))
+    lines.append("for comparison: the paper's WORD,TRIGRAM, 2 x 300 (table 8) | 67.8 | | 77.4 | |")
+    return "\n" + "".join(f"| {line} |\n" for line in lines)
+
+
+def speed() -> str:
+    """How fast the encoder of the package is."""
+    found = results("word-trigram-small")["speed"]
+    rate = round(found["sentences_per_second"], -4)
+    return f"{rate:,} sentences of {found['words']:.0f} words a second on one core ({found['processor']})"
+
+
+def mteb() -> str:
+    """What MTEB reports of the encoder of the package."""
+    return ", ".join(figure("word-trigram-small", "Year", year, "all_spearman") for year in YEARS)
+
+
+TABLES: dict[str, Callable[[], str]] = {"models": models, "speed": speed, "mteb": mteb}
+
+
+def read_record(page: Path) -> dict[str, Any]:
+    """What the blocks of a page printed; nothing for a page without any."""
+    path = RECORDS / f"{page.stem}.json"
+    return dict(json.loads(path.read_text(encoding="utf8"))) if path.exists() else {"outputs": {}}
+
+
+def filled(page: Path) -> str:
+    """The text of a page with the figures of the records."""
+    text, record = page.read_text(encoding="utf8"), read_record(page)
+
+    def show(match: re.Match[str]) -> str:
+        block, _, code = match.groups()
+        if code not in record["outputs"]:
+            raise SystemExit(f"{page.name}: there is no record of this block; run --measure with the page\n{code}")
+        return f"{block}\n\n```text\n{record['outputs'][code]}\n```\n<!-- /output -->"
+
+    text = SHOWN.sub(show, text)
+    tables = TABLES | ({"made": lambda: str(record["made"])} if record["outputs"] else {})
+    for name, table in tables.items():
+        opening, closing = f"<!-- {name} -->", f"<!-- /{name} -->"
+        shown = f"{opening}{table()}{closing}".replace("\\", "\\\\")
+        text = re.sub(rf"{opening}[\s\S]*?{closing}", shown, text)
+    return text
+
+
+def main() -> None:
+    """Parse the command line; run the blocks of some pages and fill these, or fill all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", nargs="+", type=Path, default=[], help="pages whose blocks are run")
+    parser.add_argument("--data", type=Path, help="folder with the data of others that blocks name")
+    arguments = parser.parse_args()
+    for page in arguments.measure:
+        with tempfile.TemporaryDirectory() as folder:
+            record = measure(page, Path(folder), arguments.data)
+        (RECORDS / f"{page.stem}.json").write_text(f"{json.dumps(record, indent=1, ensure_ascii=False)}\n")
+    for page in arguments.measure or PAGES:
+        page.write_text(filled(page), encoding="utf8")
+
+
+if __name__ == "__main__":
+    main()
