@@ -6,12 +6,14 @@ sentence embeddings; the trigram overlap counts shared word trigrams.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.overlap import slice_table, trigram_overlap
-from paranmt_hf.text.protocols import Encoder, TokenEncoder
+from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 
 # Lengths of vectors whose products are sure to be numbers of 32 bits, with all their digits.
@@ -52,8 +54,9 @@ def paraphrase_scores(
     """
     if not len(references):
         return pa.array([], pa.float32())
-    if tokens is not None and isinstance(encoder, TokenEncoder):
-        scores = _token_scores(*tokens, encoder)
+    encode_tokens = getattr(encoder, "encode_tokens", None)
+    if tokens is not None and encode_tokens is not None:
+        scores = _token_scores(*tokens, encode_tokens)
     else:
         scores = cosines(*(_encode_distinct(column, encoder) for column in (references, translations)))
     if not np.isfinite(scores).all():
@@ -65,14 +68,16 @@ def paraphrase_scores(
     return pa.array(scores, pa.float32())
 
 
-def _token_scores(references: TokenTable, translations: TokenTable, encoder: TokenEncoder) -> np.ndarray:
+def _token_scores(
+    references: TokenTable, translations: TokenTable, encode_tokens: Callable[[TokenTable], np.ndarray]
+) -> np.ndarray:
     """Scores [pair] of tokenised pairs."""
     scores = np.empty(len(references), np.float32)
     # Fresh memory for the vectors of many pairs would cost as much as the vectors; that of few is used again.
     for start in range(0, len(scores), ENCODED):
         stop = min(start + ENCODED, len(scores))
         sides = (slice_table(table, start, stop) for table in (references, translations))
-        scores[start:stop] = cosines(*map(encoder.encode_tokens, sides))
+        scores[start:stop] = cosines(*map(encode_tokens, sides))
     return scores
 
 

@@ -15,11 +15,10 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import Measured, Models, find_models
-from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
+from paranmt_hf.evaluation.pair_set import parse_sentence, tab_separated
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.util.wording import counted
 
 COLUMNS = ("kind", "sentence", "paraphrase", "other")
 # The triples that the package carries.
@@ -29,15 +28,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Triples:
-    """Triples of sentences.
-
-    Attributes:
-        name: Name of the set.
-        kinds: In what the other sentence differs [triple], such as `number`.
-        sentences: The sentences [triple].
-        paraphrases: A paraphrase of each [triple].
-        others: A sentence that means something else for each [triple].
-    """
+    """Sentences, a paraphrase of each, and another sentence that differs in a kind such as `number` [triple]."""
 
     name: str
     kinds: list[str]
@@ -60,25 +51,20 @@ def read_triples(path: str | Path | None = None) -> Triples:
             triples that the package carries if left out.
     """
     path = CONTRAST if path is None else Path(path).expanduser()
-    header, *lines = read_lines(path)
-    if tuple(name.strip().lower() for name in header.split("\t")) != COLUMNS:
+    header, *lines = tab_separated(path, len(COLUMNS), ", ".join(COLUMNS), exactly=True)
+    if tuple(name.strip().lower() for name in header) != COLUMNS:
         raise InputError(
-            f"{path}, line 1: expected the names {', '.join(COLUMNS)} separated by tabs, found {header[:80]!r}"
+            f"{path}, line 1: expected the names {', '.join(COLUMNS)} separated by tabs, found {header}", path=path
         )
-    rows = []
-    for number, line in enumerate(lines, 2):
-        cells = line.split("\t")
-        if len(cells) != len(COLUMNS):
-            raise InputError(
-                f"{path}, line {number}: expected {', '.join(COLUMNS)} separated by tabs, found "
-                f"{counted(len(cells), 'column')}"
-            )
-        where = f"{path}, line {number}"
-        rows.append(
-            [parse_sentence(cell, where, f"the column {name}") for name, cell in zip(COLUMNS, cells, strict=True)]
-        )
-    if not rows:
+    if not lines:
         raise InputError(f"{path} has no triples below its first line; give some")
+    rows = [
+        [
+            parse_sentence(cell, f"{path}, line {number}", f"the column {name}")
+            for name, cell in zip(COLUMNS, cells, strict=True)
+        ]
+        for number, cells in enumerate(lines, 2)
+    ]
     if any(row[0] == ALL for row in rows):
         raise InputError(f"{path} names a kind {ALL!r}, which the row of all triples is called; choose another name")
     kinds, sentences, paraphrases, others = (list(column) for column in zip(*rows, strict=True))

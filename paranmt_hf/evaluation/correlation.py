@@ -27,20 +27,9 @@ def pearson(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndar
 
 def spearman(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray) -> float:
     """Spearman's rank correlation; equal values share the average of their ranks."""
-    x, y = _checked(left, "first"), _checked(right, "second")
-    _check_lengths(x, y)
-    return pearson(ranks(x), ranks(y))
+    from scipy.stats import rankdata
 
-
-def ranks(values: np.ndarray) -> np.ndarray:
-    """Rank values from 1; equal ones share the average of their ranks.
-
-    >>> ranks(np.array([10, 30, 10, 20])).tolist()
-    [1.5, 4.0, 1.5, 3.0]
-    """
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[inverse]
+    return pearson(rankdata(_checked(left, "first")), rankdata(_checked(right, "second")))
 
 
 def bootstrap_interval(
@@ -53,9 +42,6 @@ def bootstrap_interval(
     """95 % percentile bootstrap interval of Pearson's correlation, over pairs drawn with replacement.
 
     Resamples in which a side is constant have no correlation and are left out; they only occur with a few pairs.
-
-    Returns:
-        Lower and upper bound, in [-1, 1].
     """
     x, y = _standardised(left, "first"), _standardised(right, "second")
     _check_lengths(x, y)

@@ -32,12 +32,9 @@ Models = AnyModel | Sequence[AnyModel] | Mapping[str, AnyModel]
 
 @dataclass(frozen=True)
 class Measured:
-    """A model to evaluate, located but not loaded.
+    """A model to evaluate, located but not loaded: an encoder, a measure of pairs, or the files of an encoder.
 
-    Attributes:
-        name: Its name in the results.
-        model: An encoder, a measure of pairs, or where the files of an encoder are.
-        weights: Checksum of its weights; None for what was not loaded from files.
+    `weights` is the checksum of its weights; None for what was not loaded from files.
     """
 
     name: str

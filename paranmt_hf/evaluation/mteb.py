@@ -299,11 +299,7 @@ def model_meta(encoder: SentenceEncoder, model: Model) -> ModelMeta:
 
 
 def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask) -> TaskResult:
-    """Evaluate an encoder on a task.
-
-    Returns:
-        The result: `scores` by split, of which each has a `main_score` and a `hf_subset`.
-    """
+    """Evaluate an encoder on a task; each of the `scores` by split has a `main_score` and a `hf_subset`."""
     import mteb
 
     task = fresh(task)

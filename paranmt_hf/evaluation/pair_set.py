@@ -12,6 +12,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, decode_line
+from paranmt_hf.util.wording import brief, counted
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,14 @@ class StsSet:
         return digest.hexdigest()
 
 
-def tab_separated(path: Path, width: int, what: str) -> Iterator[list[str]]:
-    """Read the fields of each line, at least `width`, separated by tabs; `what` names them in errors."""
+def tab_separated(path: Path, width: int, what: str, *, exactly: bool = False) -> Iterator[list[str]]:
+    """Read the fields of each line, at least or exactly `width`, separated by tabs; `what` names them in errors."""
     for line_number, line in enumerate(read_lines(path), 1):
         fields = line.split("\t")
-        if len(fields) < width:
+        if len(fields) < width or (exactly and len(fields) > width):
             raise InputError(
-                f"{path}, line {line_number}: expected {what} in at least {width} columns with tabs between, "
-                f"found {len(fields)}"
+                f"{path}, line {line_number}: expected {what} in {'' if exactly else 'at least '}{width} columns with "
+                f"tabs between, found {counted(len(fields), 'column')}"
             )
         yield fields
 
@@ -77,11 +78,11 @@ def collect(
     may_be_empty: bool = False,
     scale: tuple[float, float] | None = None,
 ) -> StsSet:
-    """Check rows of score, first and second sentence.
+    """Check rows of score, first and second sentence as text [row]; rows without a score are skipped.
 
     Args:
         name: Name of the set.
-        rows: Score and sentences as text [row]; rows without a score are skipped.
+        rows: The rows.
         files: Files of the scores and of the sentences.
         year: See `StsSet`.
         subsets: See `StsSet`; only of the rows that are not skipped.
@@ -119,20 +120,15 @@ def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     if not raw.strip():
         raise InputError(f"{path} is empty: expected a line for each item; get the file again")
-    if or_latin1 and not _is_utf8(raw):
-        raw = raw.decode("latin-1").encode()
+    if or_latin1:
+        try:
+            raw.decode("utf8")
+        except UnicodeDecodeError:
+            raw = raw.decode("latin-1").encode()
     lines = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     if not lines[-1]:
         lines.pop()
     return [decode_line(line, path, line_number).removesuffix("\r") for line_number, line in enumerate(lines, 1)]
-
-
-def _is_utf8(raw: bytes) -> bool:
-    try:
-        raw.decode("utf8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def parse_number(text: str, where: str, what: str) -> float:
@@ -142,7 +138,7 @@ def parse_number(text: str, where: str, what: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{where}: expected {what}, which is a number, found {_short(text)}; check the columns")
+        raise InputError(f"{where}: expected {what}, which is a number, found {brief(text)}; check the columns")
     return value
 
 
@@ -152,7 +148,3 @@ def parse_sentence(text: str, where: str, column: str) -> str:
     if not sentence:
         raise InputError(f"{where}: expected a sentence in {column}, found none; check the columns")
     return sentence
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:40] + "…")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,21 +16,6 @@ from paranmt_hf.util.files import result_file, write_result
 from paranmt_hf.util.records import as_json, from_json, read_json
 from paranmt_hf.util.tables import escape, markdown_table
 
-Kind = Literal[
-    "sts",
-    "transfer",
-    "mteb",
-    "contrast",
-    "overfitting",
-    "supervised",
-    "paraphrases",
-    "canonical",
-    "words",
-    "lengths",
-    "under-trained",
-    "neighbours",
-    "norms",
-]
 # Headings of measures whose name is not one.
 TITLES = {
     "bleu": "BLEU",
@@ -50,18 +35,8 @@ FORMATS = {
     "cosine_difference": "{:+.3f}",
     "length_ratio": "{:.2f}",
     "without": "{:,.0f}",
-    **dict.fromkeys(
-        (
-            "bleu",
-            "self_bleu",
-            "among_bleu",
-            "outputs",
-            "sentences_per_second",
-            "character_edits",
-            "word_edits",
-        ),
-        "{:.1f}",
-    ),
+    **dict.fromkeys(("bleu", "self_bleu", "among_bleu", "outputs"), "{:.1f}"),
+    **dict.fromkeys(("sentences_per_second", "character_edits", "word_edits"), "{:.1f}"),
 }
 # A comparison of more figures has a row for each of them, else a column.
 MAX_COLUMNS = 12
@@ -99,11 +74,9 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """The results of a model in one kind of evaluation.
+    """The results of a model in one kind of evaluation, such as `sts` or `transfer`.
 
     Attributes:
-        kind: What was evaluated.
-        model: Name of the model, as it was given.
         tables: Figures by what their rows are, such as `Set` and `Year`.
         data: Checksum or revision of each dataset.
         settings: What else determined the figures: seed, folds.
@@ -115,7 +88,7 @@ class Results:
         similarities: The single similarities [pair] of each row, in [-1, 1]; kept in memory alone.
     """
 
-    kind: Kind
+    kind: str
     model: str
     tables: dict[str, list[Row]]
     data: dict[str, str] = field(default_factory=dict)

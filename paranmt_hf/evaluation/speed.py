@@ -22,17 +22,14 @@ SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Speed:
-    """Encoding speed of a model.
+    """Encoding speed of a model on some cores of a processor.
 
     Attributes:
         sentences_per_second: Per second of processor time, all threads together; the median of the passes.
-        passes: Number of passes.
-        sentences: Sentences in each.
+        sentences: Sentences of each pass.
         words: Words (separated by white space) in a sentence, on average.
-        processor: Name of the processor.
-        cores: Cores that this process may use; None in records of earlier versions.
         load: Mean number of processes of the machine that were at work in the minute before, which slow each other
-            down; None if the system does not say, and in records of earlier versions.
+            down; None if the system does not say.
     """
 
     sentences_per_second: int

@@ -1,4 +1,4 @@
-"""Sets of sentence pairs with gold similarities: SentEval's folders, the STS benchmark, TSV, Hub datasets."""
+"""Sets of sentence pairs with gold similarities: SentEval's folders, the STS benchmark, TSV, Parquet, the Hub."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import StsSet, collect, read_lines, tab_separated
 from paranmt_hf.evaluation.transfer_data import read_relatedness
-from paranmt_hf.hub.client import absent_here
-from paranmt_hf.hub.repository import own_files
+from paranmt_hf.hub.client import absent_here, is_id, perhaps_path
+from paranmt_hf.hub.repository import ASSETS, own_files
 from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.parquet import check_unique, open_parquet
 from paranmt_hf.util.wording import counted
 
 # Of the gold scores of the SemEval tasks and of the STS benchmark.
@@ -23,22 +24,9 @@ SCALE = (0, 5)
 COUNTS: Mapping[str, Mapping[str, int]] = {
     "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
     "STS13": {"FNWN": 189, "OnWN": 561, "headlines": 750},
-    "STS14": {
-        "OnWN": 750,
-        "deft-forum": 450,
-        "deft-news": 300,
-        "headlines": 750,
-        "images": 750,
-        "tweet-news": 750,
-    },
+    "STS14": {"OnWN": 750, "deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "tweet-news": 750},
     "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
-    "STS16": {
-        "answer-answer": 254,
-        "headlines": 249,
-        "plagiarism": 230,
-        "postediting": 244,
-        "question-question": 209,
-    },
+    "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
 }
 # Columns of tables with names.
 COLUMNS = ("score", "sentence1", "sentence2")
@@ -52,6 +40,8 @@ _LAYOUTS = (
     "folders with such files, or a dataset with the split 'test' and the columns score, sentence1 and sentence2"
 )
 _TABLES = (".parquet", ".jsonl", ".jsonl.gz", ".arrow")
+# Forty pairs of our own, which the package carries.
+SAMPLE = "sample"
 SICK, TWITTER = "SICK", "Twitter"
 # The trial part of 500 pairs is in neither paper's figures.
 SICK_FILES: Mapping[str, str] = {"train": "SICK_train.txt", "test": "SICK_test_annotated.txt"}
@@ -164,8 +154,6 @@ def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
 def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), name: str | None = None) -> StsSet:
     """Read a tab-separated file without header or quoting; columns count from 1: score, first and second sentence."""
     path = Path(path)
-    if min(columns) < 1 or len(set(columns)) != 3:
-        raise InputError(f"expected three different column numbers, from 1, got {columns}")
     rows = [
         tuple(fields[column - 1] for column in columns)
         for fields in tab_separated(path, max(columns), "a score and two sentences")
@@ -190,11 +178,9 @@ def read_benchmark(folder: Path | str, split: Literal["train", "dev", "test"] = 
 def development_set(folder: Path | str) -> StsSet:
     """Read the papers' development set: the 250 pairs of STS 2017 track 5, which are in no test set of 2012-2016.
 
-    They stand in the STS benchmark's dev and test files as `track5.en-en`. STS-B dev itself must not select a model
-    that is tested on STS 2012-2016, because most of its pairs come from those years.
-
-    Args:
-        folder: The STS benchmark's folder, or the folder that holds it as `STSBenchmark`.
+    They stand in the STS benchmark's dev and test files as `track5.en-en`; `folder` is the benchmark's, or holds it as
+    `STSBenchmark`. STS-B dev itself must not select a model that is tested on STS 2012-2016, because most of its pairs
+    come from those years.
     """
     folder = Path(folder)
     if not (folder / "sts-dev.csv").exists() and (folder / "STSBenchmark").is_dir():
@@ -223,12 +209,9 @@ def _benchmark_rows(folder: Path, split: str) -> list[tuple[str, ...]]:
 
 
 def read_sick(folder: Path) -> StsSet:
-    """Read the relatedness of SICK (Marelli et al. 2014): train and test together, each a subset.
+    """Read the relatedness of SICK (Marelli et al. 2014): train and test together, or one of them, each a subset.
 
     PARAGRAM-PHRASE (arXiv:1511.08198) reports the test part, Sent2Vec (arXiv:1703.02507, table 2) both.
-
-    Args:
-        folder: A folder with `SICK_train.txt` and `SICK_test_annotated.txt`, or one of them, as published.
     """
     parts = {part: read_relatedness(folder / name) for part, name in SICK_FILES.items() if (folder / name).exists()}
     if not parts:
@@ -261,10 +244,7 @@ def read_pit(folder: Path) -> StsSet:
 def read_hub(dataset: str, *, split: str = "test", columns: Sequence[str] = COLUMNS) -> StsSet:
     """Read a split of a dataset on the Hub or in a local folder, such as MTEB's: all sets of a year in one.
 
-    Args:
-        dataset: Hub id such as `mteb/sts12-sts`, or a folder that `load_dataset` reads.
-        split: Name of the split.
-        columns: Names of the columns of score, first and second sentence.
+    `columns` are the names of those of the score, the first and the second sentence.
     """
     from datasets import load_dataset, load_dataset_builder
 
@@ -313,3 +293,75 @@ def notes(sets: list[StsSet]) -> list[str]:
             elif pairs[name] != count:
                 sentences.append(f"{year} {name} has {pairs[name]} scored pairs where {count} are expected.")
     return sentences
+
+
+def read_scored_pairs(data: str | Path) -> StsSet:
+    """Read a development set.
+
+    Args:
+        data: `sample` (forty pairs that the package carries); a TSV file; a Parquet file, a folder of such files or a
+            dataset on the Hub (its split `validation`, or the one behind a colon, `you/pairs:dev`), with the columns
+            `sentence1`, `sentence2` and `score`; or the folder of the STS benchmark, of which the 250 pairs of STS
+            2017 track 5 are read. A TSV file names these columns in its first line, or has score and
+            sentences in this order, or the score last. Scores may have any range.
+    """
+    path = Path(data).expanduser()
+    if str(data) == SAMPLE and not path.exists():
+        return read_tsv(ASSETS / "sample" / "similarity.tsv", name=SAMPLE)
+    if path.is_file():
+        pairs = _read_parquet([path], path.stem) if path.suffix == ".parquet" else _read_tsv(path)
+    elif any((folder / "sts-dev.csv").exists() for folder in (path, path / "STSBenchmark")):
+        return development_set(path)
+    elif path.is_dir() and (files := sorted(path.rglob("*.parquet"))):
+        pairs = _read_parquet(files, path.resolve().name)
+    elif is_id(str(data).partition(":")[0]) and not Path(data).parent.exists():
+        name, _, split = str(data).partition(":")
+        pairs = read_hub(name, split=split or "validation")
+    else:
+        raise InputError(
+            f"there is no development set {data}: expected {SAMPLE!r}, a TSV or Parquet file (or a folder of Parquet "
+            "files) with sentence1, sentence2 and score, the folder of the STS benchmark with sts-dev.csv, or the id "
+            f"of a dataset on the Hub{perhaps_path(str(data), SAMPLE)}"
+        )
+    if len(np.unique(pairs.gold)) < 2:
+        raise InputError(f"{data}: all {len(pairs)} scores are equal, so nothing can agree with them; give others")
+    return pairs
+
+
+def _read_tsv(path: Path) -> StsSet:
+    first = read_lines(path)[0].split("\t")
+    names = [name.strip().lower() for name in first]
+    if set(COLUMNS) <= set(names):
+        _, *lines = tab_separated(path, len(names), ", ".join(names), exactly=True)
+        rows = [tuple(fields[names.index(column)] for column in COLUMNS) for fields in lines]
+        return collect(path.stem, rows, (path, path), first=2)
+    if len(first) >= 3 and all(names) and not any(map(_is_number, first)):
+        raise InputError(
+            f"{path}, line 1: expected a score and two sentences, or a header that names the columns sentence1, "
+            f"sentence2 and score; found {', '.join(first)[:80]!r}; rename the columns"
+        )
+    score_last = len(first) >= 3 and not _is_number(first[0]) and _is_number(first[2])
+    return read_tsv(path, columns=(3, 1, 2) if score_last else (1, 2, 3))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_parquet(files: list[Path], name: str) -> StsSet:
+    rows: list[tuple[str, ...]] = []
+    for file in files:
+        with open_parquet(file) as opened:
+            names = opened.schema_arrow.names
+            if missing := [column for column in COLUMNS if column not in names]:
+                raise InputError(f"{file} has no column {', '.join(missing)}; it has {', '.join(names)}")
+            check_unique(opened.schema_arrow, COLUMNS, file)
+            table = opened.read(columns=list(COLUMNS))
+        columns = [["" if value is None else str(value) for value in table[column].to_pylist()] for column in COLUMNS]
+        rows += zip(*columns, strict=True)
+    where = files[0] if len(files) == 1 else files[0].parent
+    return collect(name, rows, (where, where), unit="row")

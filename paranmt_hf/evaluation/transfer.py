@@ -181,11 +181,7 @@ def _evaluate_task(task: TransferTask, store: _VectorStore, config: TransferConf
         warnings.simplefilter("ignore", ConvergenceWarning)
         values, penalties = _trained(task, store, config, lambda: progress.advance_to(progress.rows + 1))
     parts = {part: len(items) for part, items in task.parts.items()}
-    details = {
-        "parts": parts,
-        "penalties": list(penalties),
-        "zero_vectors": int((~store.vectors.any(axis=1)).sum()),
-    }
+    details = {"parts": parts, "penalties": list(penalties), "zero_vectors": int((~store.vectors.any(axis=1)).sum())}
     return Row(name=task.name, values=values, items=sum(parts.values()), details=details)
 
 
@@ -199,7 +195,9 @@ def _trained(
     tuned = tuned_head(features, task.way, config, tick)
     values = {"accuracy": tuned.accuracy, "dev": tuned.dev}
     if task.name == "MRPC":
-        values["f1"] = f1(tuned.predictions, features["test"].labels)
+        from sklearn.metrics import f1_score
+
+        values["f1"] = float(f1_score(features["test"].labels, tuned.predictions, zero_division=0))
     return values, tuned.penalties
 
 
@@ -207,24 +205,13 @@ def _relatedness(
     task: TransferTask, features: dict[str, LabelledVectors], store: _VectorStore, config: TransferConfig, tick: Tick
 ) -> dict[str, float]:
     """Scores of SICK-R; `cosine_spearman` is MTEB's, without training, over train, dev and test."""
-    found = train_relatedness(features["train"], features["dev"], features["test"], config.seed, tick)
+    scores, dev = train_relatedness(features["train"], features["dev"], features["test"], config.seed, tick)
     gold = features["test"].labels
     untrained = np.concatenate([pair_cosines(store.vectors, *store.sides(part)) for part in task.parts.values()])
     return {
-        "pearson": pearson(found.scores, gold),
-        "dev": found.dev,
-        "spearman": spearman(found.scores, gold),
-        "mse": float(np.mean((found.scores - gold) ** 2)),
+        "pearson": pearson(scores, gold),
+        "dev": dev,
+        "spearman": spearman(scores, gold),
+        "mse": float(np.mean((scores - gold) ** 2)),
         "cosine_spearman": spearman(untrained, np.concatenate([part.labels for part in task.parts.values()])),
     }
-
-
-def f1(predictions: np.ndarray, labels: np.ndarray) -> float:
-    """F1 of class 1, in [0, 1]; 0 if there are no true positives.
-
-    >>> f1(np.array([1, 1, 0, 1]), np.array([1, 0, 1, 1]))
-    0.6666666666666666
-    """
-    right = int(np.sum((predictions == 1) & (labels == 1)))
-    claimed = int(np.sum(predictions == 1) + np.sum(labels == 1))
-    return 2 * right / claimed if claimed else 0.0

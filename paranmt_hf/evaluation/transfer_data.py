@@ -47,11 +47,9 @@ class TaskPart:
 
 @dataclass(frozen=True)
 class TransferTask:
-    """A task.
+    """A task, such as `MR`: how it is evaluated, and its items.
 
     Attributes:
-        name: Such as `MR`.
-        way: How it is evaluated.
         parts: Its items: `all`, or `train`, `test` and, if there is one, `dev`.
         files: The files that they come from.
         notes: Sentences that a reader of its result must know.
@@ -111,14 +109,9 @@ class _Layout:
 
 
 def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[list[TransferTask], list[str]]:
-    """Read the tasks in a folder.
+    """Read the tasks in a folder in SentEval's layout (`MR/rt-polarity.pos`, `TREC/train_5500.label` and so on).
 
-    Args:
-        folder: A folder in SentEval's layout: `MR/rt-polarity.pos`, `TREC/train_5500.label` and so on.
-        names: The tasks to read; those that are there if left out.
-
-    Returns:
-        The tasks, and the names of those that are not there.
+    Reads those of some names, or those that are there; returns the tasks, and the names of those that are not there.
     """
     folder = Path(folder).expanduser()
     check_regular(folder)

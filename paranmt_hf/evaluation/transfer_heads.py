@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Event, Lock
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -81,12 +80,7 @@ class TransferConfig:
 
 @dataclass(frozen=True)
 class LabelledVectors:
-    """Vectors and labels of the items of a part.
-
-    Attributes:
-        vectors: A row for each item [item, feature], float32.
-        labels: Classes from 0 [item], int64; of SICK-R relatedness from 1 to 5, float64.
-    """
+    """Vectors [item, feature], float32, and labels of items, as in `TaskPart`."""
 
     vectors: np.ndarray
     labels: np.ndarray
@@ -114,15 +108,11 @@ class Tuned:
 
 
 def tuned_head(parts: Mapping[str, LabelledVectors], way: Way, config: TransferConfig, tick: Tick) -> Tuned:
-    """Choose the penalty of a head, train it and test it.
+    """Choose the penalty of a head, train it and test it, given all items of the task, or those of its splits.
 
-    Args:
-        parts: All items of the task, or those of its splits.
-        way: `nested` (MR, CR, SUBJ, MPQA): each fold is tested with the penalty that cross-validation inside the
-            others prefers. `train` (TREC, MRPC): cross-validation on the training items chooses. `dev` (SST, SICK-E):
-            the development items choose.
-        config: Folds and seed.
-        tick: Called after each fit, `count_fits` times.
+    `nested` (MR, CR, SUBJ, MPQA): each fold is tested with the penalty that cross-validation inside the others
+    prefers. `train` (TREC, MRPC): cross-validation on the training items chooses. `dev` (SST, SICK-E): the development
+    items choose. `tick` is called after each fit, `count_fits` times.
     """
     if way == "nested":
         items = parts["all"]
@@ -163,45 +153,39 @@ def _tune(
 
     grid = GRIDS[way]
 
-    def predictions(penalty: float, train: LabelledVectors, held: LabelledVectors, tick: Tick) -> np.ndarray:
+    def predictions(penalty: float, train: LabelledVectors, held: LabelledVectors) -> np.ndarray:
         # As SentEval has it, so that figures are equal: scikit-learn's defaults, which stop after 100 steps.
         head = LogisticRegression(C=penalty, random_state=config.seed).fit(train.vectors, train.labels)
-        tick()
         return np.asarray(head.predict(held.vectors))
 
-    def accuracy(job: tuple[Fold, float], tick: Tick) -> float:
+    def accuracy(job: tuple[Fold, float]) -> float:
         (inside, outside), penalty = job
         held = items.take(outside)
-        return float(np.mean(predictions(penalty, items.take(inside), held, tick) == held.labels))
+        return float(np.mean(predictions(penalty, items.take(inside), held) == held.labels))
 
     jobs = [(fold, penalty) for fold in folds for penalty in grid]
     accuracies = np.mean(np.reshape(_on_threads(accuracy, jobs, tick), (len(folds), len(grid))), axis=0)
     # The highest accuracy, rounded as SentEval does, and of equal ones the strongest penalty.
     best = int(np.argmax(np.round(100 * accuracies, 2)))
-    (found,) = _on_threads(lambda penalty, tick: predictions(penalty, train, test, tick), [grid[best]], tick)
+    (found,) = _on_threads(lambda penalty: predictions(penalty, train, test), [grid[best]], tick)
     return Tuned(float(np.mean(found == test.labels)), float(accuracies[best]), (grid[best],), found)
 
 
-def _on_threads(work: Callable[[Job, Tick], Done], jobs: Sequence[Job], tick: Tick) -> list[Done]:
+def _on_threads(work: Callable[[Job], Done], jobs: Sequence[Job], tick: Tick) -> list[Done]:
     """Run jobs in parallel, each on one thread, so that results do not depend on the number of processors."""
     from threadpoolctl import threadpool_limits
 
-    lock, stopped = Lock(), Event()
-
-    def locked_tick() -> None:
-        if stopped.is_set():
-            raise InterruptedError
-        with lock:
-            tick()
-
+    results = []
     with threadpool_limits(1), ThreadPoolExecutor(min(visible_cores(), MOST_THREADS)) as pool:
         try:
-            return list(pool.map(lambda job: work(job, locked_tick), jobs))
+            for result in pool.map(work, jobs):
+                results.append(result)
+                tick()
         except BaseException:
-            # Ctrl-C ends the other jobs at their next fit.
-            stopped.set()
+            # Ctrl-C ends the work with the fits that have begun.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+    return results
 
 
 def _folds(labels: np.ndarray, config: TransferConfig) -> list[Fold]:
@@ -213,13 +197,9 @@ def _folds(labels: np.ndarray, config: TransferConfig) -> list[Fold]:
 
 
 def check_folds(labels: np.ndarray, folds: int, name: str, *, nested: bool) -> None:
-    """Reject items of one class, and classes with fewer items than folds.
+    """Reject items of one class, and classes [item] with fewer items than folds.
 
-    Args:
-        labels: Class of each training item [item].
-        folds: How many folds; 1 where a development set chooses.
-        name: Of the task, for the error.
-        nested: Whether each fold's other items are cut into folds again.
+    `folds` is 1 where a development set chooses; if `nested`, each fold's other items are cut into folds again.
     """
     classes, counts = np.unique(labels, return_counts=True)
     if len(classes) < 2:
@@ -233,28 +213,8 @@ def check_folds(labels: np.ndarray, folds: int, name: str, *, nested: bool) -> N
         )
 
 
-@dataclass(frozen=True)
-class Relatedness:
-    """Predictions of the head.
-
-    Attributes:
-        scores: Relatedness of the test pairs [pair], in [1, 5].
-        dev: Pearson's r on the development pairs, in [-1, 1].
-    """
-
-    scores: np.ndarray
-    dev: float
-
-
 def target_distributions(scores: np.ndarray, values: Sequence[int] = range(1, CLASSES + 1)) -> np.ndarray:
-    """Convert each score to a distribution with that mean, on at most two neighbouring values.
-
-    Args:
-        scores: The scores [pair].
-        values: What the classes count as [class], ascending whole numbers.
-
-    Returns:
-        Distributions [pair, class], float32.
+    """Convert each score to a distribution with that mean, on at most two neighbours of `values` [pair, class].
 
     >>> target_distributions(np.array([3.6, 5.0])).round(1).tolist()
     [[0.0, 0.0, 0.4000000059604645, 0.6000000238418579, 0.0], [0.0, 0.0, 0.0, 0.0, 1.0]]
@@ -264,13 +224,18 @@ def target_distributions(scores: np.ndarray, values: Sequence[int] = range(1, CL
 
 def train_relatedness(
     train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, seed: int, tick: Tick
-) -> Relatedness:
-    """Train the head of SICK-R until the development score stops improving, and score the test pairs."""
+) -> tuple[np.ndarray, float]:
+    """Train the head of SICK-R until the development score stops improving.
+
+    Returns the relatedness of the test pairs [pair], in [1, 5], and Pearson's r on the development pairs.
+    """
     with one_thread():
         return _train(train, dev, test, seed, tick)
 
 
-def _train(train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, seed: int, tick: Tick) -> Relatedness:
+def _train(
+    train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, seed: int, tick: Tick
+) -> tuple[np.ndarray, float]:
     import torch
 
     generator = torch.Generator().manual_seed(seed)
@@ -300,7 +265,7 @@ def _train(train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, 
         else:
             break
     head.load_state_dict(kept)
-    return Relatedness(_scores(head, test.vectors), best)
+    return _scores(head, test.vectors), best
 
 
 def _scores(head: torch.nn.Module, vectors: np.ndarray) -> np.ndarray:

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csr_matrix
 
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.sentences import open_sentences
+from paranmt_hf.encoders.modules.paranmt_tables import NgramTable
 from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.encoders.static_average import StaticAverage
 from paranmt_hf.encoders.units import UnitCounter
+from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_weights import (
     BY_FREQUENCY,
@@ -30,7 +32,7 @@ from paranmt_hf.evaluation.word_weights import (
     word_weights,
 )
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.text.tokens import TokenTable, WordTokenizer
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_known, read_vectors, read_words
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.parquet import read_schema
@@ -64,36 +66,31 @@ class WordAverage:
         checksum: str | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        weights = np.ones(len(vectors.words)) if weights is None else np.asarray(weights, np.float64)
-        if weights.shape != (len(vectors.words),) or not np.isfinite(weights).all() or (weights < 0).any():
-            raise InputError(
-                f"expected a weight of at least 0 for each of {len(vectors.words):,} words, got the shape "
-                f"{weights.shape} and values from {weights.min(initial=0):g} to {weights.max(initial=0):g}"
-            )
+        weights = np.ones(len(vectors.words)) if weights is None else weights
         if not np.isfinite(vectors.matrix).all():
             word = vectors.words[int(np.argmin(np.isfinite(vectors.matrix).all(axis=1)))]
             raise InputError(f"the vector of {word!r} has a number that is not finite")
-        used = np.flatnonzero(weights)
+        used = [row for row in np.flatnonzero(weights).tolist() if vectors.words[row] != UNKNOWN]
         self.checksum, self.notes = checksum, tuple(notes)
-        self._matrix = (vectors.matrix[used] * weights[used, None]).astype(np.float32)
-        self._rows = {vectors.words[row]: index for index, row in enumerate(used.tolist())}
+        matrix = np.zeros((len(used) + 1, vectors.matrix.shape[1]), np.float32)
+        matrix[1:] = vectors.matrix[used] * weights[used, None]
+        # Of this kind unknown words are left out of the mean; without n-grams it has words alone.
+        units = [UNKNOWN, *(vectors.words[row] for row in used)]
+        ngrams = NgramTable(1, 0, np.empty(0, np.int64), len(units))
+        self._average = StaticAverage([AverageTable(Vocabulary("ngram", units, ngrams), matrix)])
         self._removes = remove_component
         self._component: np.ndarray | None = None
-        self._tokenizer = WordTokenizer()
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension], float32."""
-        rows, bounds = self._lookup(sentences)
-        shape = (len(sentences), len(self._matrix))
-        counts = csr_matrix((np.ones(len(rows), np.float32), rows, bounds), shape)
-        means = (counts @ self._matrix / np.maximum(np.diff(bounds), 1)[:, None]).astype(np.float32)
+        means = self._average.encode(sentences)
         if self._component is not None:
             means -= (means @ self._component)[:, None] * self._component
         return means
 
     def known_tokens(self, sentences: list[str]) -> np.ndarray:
         """Count the tokens of each sentence with a vector and a weight [sentence]."""
-        return np.diff(self._lookup(sentences)[1])
+        return self._average.known_tokens(sentences)
 
     def fitted(self, sentences: list[str]) -> WordAverage:
         """Return the encoder for a dataset, without the first principal component of its vectors if so configured.
@@ -111,27 +108,14 @@ class WordAverage:
         other._component = np.linalg.eigh(vectors.T @ vectors)[1][:, -1].astype(np.float32)
         return other
 
-    def _lookup(self, sentences: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the known tokens, sentence after sentence, and the offsets of the sentences [sentence + 1]."""
-        table: TokenTable = self._tokenizer.tables(sentences)[0]
-        row_of = np.array([self._rows.get(word, -1) for word in table.vocabulary], np.int64)
-        rows = row_of[table.ids] if len(table.ids) else np.empty(0, np.int64)
-        known = rows >= 0
-        return rows[known], np.concatenate([[0], np.cumsum(known)])[table.offsets]
-
 
 def read_averages(
     spaces: Sequence[str | Path], sentences: Sequence[str], config: WordWeighting
 ) -> list[tuple[str, WordAverage]]:
     """Create encoders that average the word vectors of files, or of encoders with other word weights.
 
-    Args:
-        spaces: Files of word vectors, or encoders; see `word_vectors`.
-        sentences: The sentences that will be encoded; only the vectors of their words are read.
-        config: How words are weighted; each weighting of each space is an encoder.
-
-    Returns:
-        The encoders with their names, such as `SIF of glove.txt`, space by space.
+    Each weighting of each space (see `word_vectors`) is an encoder, space by space, with a name such as `SIF of
+    glove.txt`. Only the vectors of the words of the sentences that will be encoded are read.
     """
     if not spaces:
         return []

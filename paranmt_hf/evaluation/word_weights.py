@@ -6,9 +6,7 @@ PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 6; Sent2Vec (ar
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +16,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.files import decode_line, open_lines
 from paranmt_hf.util.settings import Count, PythonOnly, check
 
 Weighting = Literal["average", "sif", "blacklist", "inverse-frequency", "norms"]
@@ -61,10 +59,6 @@ class WordWeighting:
 
     def __post_init__(self) -> None:
         check(self)
-        if len(set(self.weighting)) != len(self.weighting):
-            raise InputError(
-                f"weighting names one twice: {' '.join(self.weighting)}; name each once", option="weighting"
-            )
         if ("norms" in self.weighting) != (self.norms_of is not None):
             raise InputError("norms_of and the weighting norms must be given together", option="norms_of")
 
@@ -82,18 +76,11 @@ def word_weights(
     counts: WordCounts | None = None,
     norms: Mapping[str, float] | None = None,
 ) -> np.ndarray:
-    """Compute the weight of each word.
+    """Compute the weight of each word [word], float64, at least 0, by one of `WEIGHTINGS`.
 
-    Args:
-        weighting: One of `WEIGHTINGS`.
-        words: The words.
-        config: The size of the blacklist.
-        counts: How often words occur, for those of `BY_FREQUENCY`.
-        norms: L1 norm of each word's vector in another table, for `norms`; a word without one gets their mean.
-
-    Returns:
-        Weights [word], float64, at least 0. `sif`: a / (a + p), so 1 for a word that was not seen.
-        `inverse-frequency`: 1 over the count; a word that was not seen counts once (arXiv:1511.08198, section 6).
+    `sif`: a / (a + p), so 1 for a word that was not seen. `inverse-frequency`: 1 over the count; a word that was not
+    seen counts once (arXiv:1511.08198, section 6). `norms`: the L1 norm of the word's vector in another table; a word
+    without one gets their mean. Those of `BY_FREQUENCY` need `counts`.
     """
     if weighting == "average":
         return np.ones(len(words))
@@ -145,12 +132,7 @@ def weighting_notes(weighting: Weighting, config: WordWeighting, counts: WordCou
 
 @dataclass(frozen=True)
 class WordCounts:
-    """Number of occurrences of words.
-
-    Attributes:
-        counts: Occurrences of each word; a word that is not there was not seen.
-        source: Where they come from, for people.
-    """
+    """Number of occurrences of each word, and where they come from, for people; a missing word was not seen."""
 
     counts: Mapping[str, float]
     source: str
@@ -182,11 +164,10 @@ def counts_by_rank(words: Sequence[str], source: str) -> WordCounts:
 
 def is_count_list(path: Path) -> bool:
     """Whether a file is a list for `read_counts`: most of its first lines are a word and an integer."""
-    check_regular(path)
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+        with open_lines(path) as lines:
             first = [line.strip() for line, _ in zip(lines, range(_FIRST), strict=False)]
-    except (OSError, EOFError, zlib.error):
+    except InputError:
         return False
     filled = [line for line in first if line]
     return 2 * sum(_LINE.fullmatch(line) is not None for line in filled) > len(filled)
@@ -198,27 +179,17 @@ def read_counts(path: Path) -> WordCounts:
     A line is a word, a blank or tab, and a whole number; empty lines are passed over. Words are taken in lower case,
     and the counts of equal ones are added up.
     """
-    check_regular(path)
     counts: dict[str, float] = {}
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if not (stripped := line.strip()):
-                    continue
-                if not _LINE.fullmatch(stripped):
-                    raise InputError(
-                        f"{path}, line {number}: expected a word and how often it occurs, found "
-                        f"{stripped[:40].decode('utf8', 'replace')!r}"
-                    )
-                word, count = stripped.split()
-                try:
-                    lowered = word.decode("utf8").lower()
-                except UnicodeDecodeError:
-                    raise InputError(
-                        f"{path}, line {number}: expected text in UTF-8, found "
-                        f"{stripped[:40].decode('utf8', 'replace')!r}; save the file in that encoding"
-                    ) from None
-                counts[lowered] = counts.get(lowered, 0) + int(count)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    with open_lines(path) as lines:
+        for number, line in enumerate(lines, 1):
+            if not (stripped := line.strip()):
+                continue
+            if not _LINE.fullmatch(stripped):
+                raise InputError(
+                    f"{path}, line {number}: expected a word and how often it occurs, found "
+                    f"{stripped[:40].decode('utf8', 'replace')!r}"
+                )
+            word, count = stripped.split()
+            lowered = decode_line(word, path, number).lower()
+            counts[lowered] = counts.get(lowered, 0) + int(count)
     return WordCounts(counts, str(path))

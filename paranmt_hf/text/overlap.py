@@ -18,16 +18,10 @@ NARROWEST = 16
 
 
 def trigram_overlap(references: TokenTable, translations: TokenTable) -> pa.Array:
-    """Compute the `trigram_overlap` column: shared word trigrams over the smaller side's count.
+    """Compute the `trigram_overlap` column [pair]: shared word trigrams over the smaller side's count, in [0, 1].
 
-    Trigrams are counted as multisets: a trigram that stands twice on both sides counts twice.
-
-    Args:
-        references: Word tokens [pair].
-        translations: Word tokens [pair], over the same vocabulary.
-
-    Returns:
-        Overlap [pair], float32 in [0, 1]; null if a side has fewer than three tokens.
+    Trigrams are counted as multisets: a trigram that stands twice on both sides counts twice. The two tables have one
+    vocabulary; the overlap is null if a side has fewer than three tokens.
     """
     smaller = np.minimum(references.lengths, translations.lengths) - 2
     shared = _shared_trigrams(references, translations)

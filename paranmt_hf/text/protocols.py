@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
-
-from paranmt_hf.text.tokens import TokenTable
 
 
 class Encoder(Protocol):
     """Converts sentences to vectors: a `SentenceTransformer`, or one of our encoders.
 
-    It may also have `known_tokens(sentences) -> int array [sentence]`, the number of tokens it has vectors for, and
-    `fitted(sentences) -> Encoder`, the encoder of a dataset if it depends on all its distinct sentences.
+    It may also have `known_tokens(sentences) -> int array [sentence]`, the number of tokens it has vectors for;
+    `encode_tokens(TokenTable)`, which avoids splitting the text again; and `fitted(sentences) -> Encoder`, the encoder
+    of a dataset if it depends on all its distinct sentences.
     """
 
     def encode(self, sentences: list[str]) -> np.ndarray:
@@ -25,12 +24,3 @@ def fitted(encoder: Encoder, sentences: list[str]) -> Encoder:
     """Return the encoder for a dataset: itself, unless it depends on the distinct sentences of the set."""
     fit = getattr(encoder, "fitted", None)
     return encoder if fit is None else fit(sentences)
-
-
-@runtime_checkable
-class TokenEncoder(Protocol):
-    """An encoder that can start from word tokens, which avoids splitting the text again."""
-
-    def encode_tokens(self, tokens: TokenTable) -> np.ndarray:
-        """Encode sentences into vectors [sentence, dimension]."""
-        ...

@@ -163,15 +163,9 @@ def text_bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenate ranges of `flat`.
+    """Concatenate ranges of `flat`, given the first position and the length of each range [range].
 
-    Args:
-        flat: Values to take from.
-        starts: First position of each range [range].
-        counts: Length of each range [range].
-
-    Returns:
-        The values [sum of counts], and the bounds [range + 1] of each range in them.
+    Returns the values [sum of counts], and the bounds [range + 1] of each range in them.
     """
     bounds = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=bounds[1:])
@@ -210,8 +204,7 @@ class Bags:
 def ngram_starts(table: TokenTable, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Find the word n-grams of every sentence; none crosses the end of a sentence.
 
-    Returns:
-        The position of each n-gram's first token in `table.ids` [n-gram], and its sentence [n-gram], both int64.
+    Returns the position of each n-gram's first token in `table.ids` [n-gram], and its sentence [n-gram], both int64.
     """
     sentences = np.repeat(np.arange(len(table)), np.diff(table.offsets))
     inside = sentences[: 1 - size] == sentences[size - 1 :]
@@ -220,14 +213,9 @@ def ngram_starts(table: TokenTable, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
-    """Hash sentences so that equal sequences of tokens get equal numbers, and different ones almost never.
+    """Hash sentences [sentence], uint64: equal sequences of tokens get equal numbers, and different ones almost never.
 
-    Args:
-        table: The sentences.
-        hashes: A random-looking number for each token of the vocabulary, uint64.
-
-    Returns:
-        Keys [sentence], uint64.
+    `hashes` has a random-looking number for each token of the vocabulary, uint64.
     """
     lengths = np.diff(table.offsets)
     # Position of each token in its own sentence: its index less the index at which the sentence begins.
@@ -236,6 +224,12 @@ def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
     # Sums from the start of the table to each token; a sentence's sum is the difference at its two bounds.
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes[table.ids] * powers[positions])])
     return sums[table.offsets[1:]] - sums[table.offsets[:-1]]
+
+
+def keys_of(*columns: pa.Array | Sequence[str]) -> np.ndarray:
+    """Keys of the sentences of several columns of equal length [column, sentence], uint64; see `sentence_keys`."""
+    hashes = TokenHashes()
+    return np.stack([sentence_keys(table, hashes.of(table)) for table in WordTokenizer().tables(*columns)])
 
 
 class PerToken:
@@ -265,11 +259,12 @@ class TokenHashes(PerToken):
     """The hash of every token, uint64."""
 
     def __init__(self) -> None:
-        super().__init__(_hashes, np.uint64)
+        super().__init__(hash_texts, np.uint64)
 
 
-def _hashes(tokens: Sequence[str]) -> np.ndarray:
-    parts = []
+def hash_texts(tokens: Sequence[str]) -> np.ndarray:
+    """Hash texts [text], uint64."""
+    parts = [np.empty(0, np.uint64)]
     # In slices: the digests of a large vocabulary as Python objects would take several times its own memory.
     for start in range(0, len(tokens), SLICE):
         some = tokens[start : start + SLICE]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 import sys
-import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_regular, replacing
-from paranmt_hf.util.wording import counted
+from paranmt_hf.util.files import decode_line, open_lines, replacing
+from paranmt_hf.util.wording import brief, counted
 
 # What the row for words without one of their own is called: in PARAGRAM's files, and in those of GloVe's program.
 UNKNOWN_WORDS = ("UUUNKKK", "<unk>")
@@ -49,7 +48,6 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
             them find the row of unknown words.
     """
     path = Path(path)
-    check_regular(path)
     words: dict[str, int] = {}
     rows: list[np.ndarray] = []
     unknown: dict[str, np.ndarray] = {}
@@ -108,14 +106,8 @@ def read_words(path: Path | str) -> list[str]:
         for number, line in enumerate(lines, 1):
             if number == 1 and _header(line) is not None:
                 continue
-            try:
-                parts = line.rstrip().rsplit(b" ", width)
-                words[parts[0].decode("utf8")] = None
-            except UnicodeDecodeError:
-                raise InputError(
-                    f"{path}, line {number}: expected text in UTF-8, found {_start(line)}; save the file in that "
-                    "encoding"
-                ) from None
+            parts = line.rstrip().rsplit(b" ", width)
+            words[decode_line(parts[0], path, number)] = None
             if len(parts) <= width or b" " in parts[0]:
                 # Numbers are missing, or there are more; or the word holds a blank.
                 _parse(line, path, number, width)
@@ -145,14 +137,8 @@ def knows_any(path: Path | str, words: Collection[str]) -> bool:
 @contextmanager
 def _lines(path: Path) -> Iterator[Iterator[bytes]]:
     """Open a file, plain or `.gz`; its fields are separated by single blanks."""
-    try:
-        opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-        with opened as lines:
-            yield (line.replace(b"\t", b" ") for line in lines)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(
-            f"cannot read word vectors from {path}: {getattr(error, 'strerror', None) or error}"
-        ) from None
+    with open_lines(path, "word vectors from") as lines:
+        yield (line.replace(b"\t", b" ") for line in lines)
 
 
 def _header(line: bytes) -> tuple[int, int] | None:
@@ -171,19 +157,18 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str
     try:
         if count < 1 or len(fields) < count + 1:
             raise ValueError
-        word = b" ".join(fields[:-count]).decode("utf8")
+        word = decode_line(b" ".join(fields[:-count]), path, number)
         vector = np.array(fields[-count:], dtype=np.float32)
         if any(map(_is_number, fields[1:-count])):
             raise ValueError
-    except UnicodeDecodeError:
-        raise InputError(
-            f"{path}, line {number}: expected text in UTF-8, found {_start(line)}; save the file in that encoding"
-        ) from None
+    except InputError:
+        raise
     except ValueError:
         numbers = sum(map(_is_number, fields[1:]))
         expected = f"a word and {counted(width, 'number')}" if width is not None else "a word and its numbers"
+        found = brief(line.decode("utf8", "replace").rstrip())
         raise InputError(
-            f"{path}, line {number}: expected {expected}, found {_start(line)} ({counted(numbers, 'number')})"
+            f"{path}, line {number}: expected {expected}, found {found} ({counted(numbers, 'number')})"
         ) from None
     if not np.isfinite(vector).all():
         raise InputError(f"{path}, line {number}: the vector of {word!r} has a number that is not finite")
@@ -193,10 +178,6 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str
 def _is_number(field: bytes) -> bool:
     # `nan` and `inf` inside a word of several parts are words, and as numbers they are refused.
     return re.fullmatch(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", field) is not None
-
-
-def _start(line: bytes) -> str:
-    return repr(line[:40].decode("utf8", "replace").rstrip())
 
 
 def write_vectors(path: Path | str, vectors: WordVectors) -> None:

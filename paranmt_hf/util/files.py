@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import errno
 import glob
+import gzip
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from filelock import FileLock
 from safetensors import SafetensorError
@@ -213,6 +216,18 @@ def read_text(path: Path) -> str:
     """Read a text file in UTF-8; raises `OSError` and `UnicodeDecodeError`."""
     check_regular(path)
     return path.read_text(encoding="utf8")
+
+
+@contextmanager
+def open_lines(path: Path, what: str = "") -> Iterator[IO[bytes]]:
+    """Open a text file, plain or `.gz`, in a `with` block; errors say `what` it is."""
+    check_regular(path)
+    try:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+            yield lines  # type: ignore[misc]
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read {f'{what} {path}'.strip()}: {reason}", path=path) from None
 
 
 def decode_line(line: bytes, path: Path, number: int) -> str:

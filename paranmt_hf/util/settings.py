@@ -360,7 +360,7 @@ def option_words(given: Any, usual: Any = None) -> list[str]:  # noqa: ANN401 - 
         value = getattr(given, name)
         if value in (None, getattr(usual, name)) or not is_recorded(kind, name) or PythonOnly in expected.markers:
             continue
-        text = f"{value:g}" if isinstance(value, float) else str(value)
+        text = f"{value:g}" if isinstance(value, float) else "true" if value is True else str(value)
         group = next((marker.name for marker in expected.markers if isinstance(marker, Group)), None)
         if group is not None:
             groups.setdefault(group, []).append(f"{name}={text}")

@@ -61,7 +61,14 @@ def test_the_own_triples():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\tb\n", "line 1: expected the names kind, sentence, paraphrase, other separated by tabs, found 'a"),
+        (
+            "a\tb\n",
+            "line 1: expected kind, sentence, paraphrase, other in 4 columns with tabs between, found 2 columns",
+        ),
+        (
+            HEADER.replace("kind", "sort"),
+            "line 1: expected the names kind, sentence, paraphrase, other separated by tabs",
+        ),
         (HEADER, "has no triples below its first line"),
         (HEADER + "number\ta\tb\n", "line 2: expected kind, sentence, paraphrase, other .* found 3 columns"),
         (HEADER + "number\ta\t \tb\n", "line 2: expected a sentence in the column paraphrase, found none"),

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as arrays
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import correlation
-from paranmt_hf.evaluation.correlation import bootstrap_interval, pearson, ranks, spearman
+from paranmt_hf.evaluation.correlation import bootstrap_interval, pearson, spearman
 
 scipy_stats = pytest.importorskip("scipy.stats", reason="scipy is the oracle")
 
@@ -22,10 +22,6 @@ def test_pearson_by_hand():
 def test_spearman_by_hand():
     # Ranks 1.5 1.5 3 and 1 2 3; centred -0.5 -0.5 1 and -1 0 1: 1.5 / sqrt(1.5 * 2).
     assert spearman([5, 5, 9], [0, 10, 11]) == pytest.approx(1.5 / 3**0.5)
-
-
-def test_ranks_share_the_average():
-    assert ranks(np.array([3.0, 1.0, 3.0, 3.0, 2.0])).tolist() == [4, 1, 4, 4, 2]
 
 
 @pytest.mark.parametrize("size", [2, 3, 50, 2000])

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts_data import (
     DEVELOPMENT,
     collect,
@@ -17,6 +16,7 @@ from paranmt_hf.evaluation.sts_data import (
     notes,
     read_benchmark,
     read_hub,
+    read_scored_pairs,
     read_senteval,
     read_sts,
     read_tsv,
@@ -198,9 +198,6 @@ def test_tsv_columns_are_checked(tmp_path):
         InputError, match=r"line 2: expected a score and two sentences in at least 3 columns .* found 2"
     ):
         read_tsv(path)
-    for columns in ((0, 1, 2), (1, 1, 2)):
-        with pytest.raises(InputError, match="three different column numbers, from 1"):
-            read_tsv(path, columns=columns)
 
 
 def test_damaged_benchmark(tmp_path):
@@ -265,7 +262,7 @@ def test_parquet_files_and_folders(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sentence1\tsentence2\tscore\na\tc\t1\nb\td\n", "mine.tsv, line 3: expected 3 columns, found 2"),
+        ("sentence1\tsentence2\tscore\na\tc\t1\nb\td\n", "mine.tsv, line 3: expected .* in 3 columns .*, found 2"),
         ("sentence1\tsentence2\tscore\na\tc\tbest\n", "mine.tsv, line 2: expected a gold similarity.*'best'"),
         ("sentence1\tsentence2\tscore\n\tc\t1\n", "mine.tsv, line 2: expected a sentence in the first"),
         ("a\tb\tc\n", "mine.tsv, line 1: expected a score and two sentences, or a header that names"),
@@ -291,7 +288,7 @@ def test_dataset_on_the_hub(monkeypatch):
         asked.append((name, split))
         return collect(name, [("1", "a", "b"), ("2", "c", "d")], ("x", "x"))
 
-    monkeypatch.setattr("paranmt_hf.evaluation.scored_pairs.read_hub", read_hub)
+    monkeypatch.setattr("paranmt_hf.evaluation.sts_data.read_hub", read_hub)
     assert len(read_scored_pairs("you/pairs")) == 2
     assert len(read_scored_pairs("you/pairs:dev")) == 2
     assert asked == [("you/pairs", "validation"), ("you/pairs", "dev")]

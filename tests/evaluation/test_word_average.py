@@ -75,10 +75,7 @@ def test_the_component_is_that_of_each_data_set():
     assert pair_similarities(encoder, left, right, "set").values == pytest.approx(expected, abs=1e-5)
 
 
-def test_bad_weights_and_vectors():
-    for weights in ([1.0], [1.0, -1.0], [1.0, np.nan]):
-        with pytest.raises(InputError, match="expected a weight of at least 0 for each of 2 words"):
-            WordAverage(table("ab"), np.array(weights))
+def test_bad_vectors():
     broken = WordVectors(["a", "b"], np.array([[1, 2], [np.nan, 1]], np.float32))
     with pytest.raises(InputError, match="the vector of 'b' has a number that is not finite"):
         WordAverage(broken)
@@ -107,7 +104,6 @@ def test_settings():
     assert WordWeighting(weighting=("sif",)).needs_counts and not WordWeighting().needs_counts
     for settings, message in (
         ({"weighting": ("idf",)}, "must be one of average, sif, blacklist, inverse-frequency"),
-        ({"weighting": ("sif", "sif")}, "names one twice"),
         ({"weighting": ("norms",)}, "must be given together"),
         ({"norms_of": "m"}, "must be given together"),
         ({"blacklist": 0}, "blacklist must be at least 1"),
@@ -136,7 +132,7 @@ def test_lists_of_counts(tmp_path):
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert is_count_list(packed) and read_counts(packed).counts == {"the": 7, "cat": 3}
     path.write_bytes(b"the 6\ncaf\xe9 3\n")
-    with pytest.raises(InputError, match="counts.txt, line 2: expected text in UTF-8, found 'caf. 3'; save the file"):
+    with pytest.raises(InputError, match="counts.txt, line 2: expected UTF-8, found the byte 0xe9"):
         read_counts(path)
     whole = gzip.compress(b"the 6\ncat 3\n" * 1000)
     packed.write_bytes(whole[:20] + b"\xff" * 5 + whole[25:])
