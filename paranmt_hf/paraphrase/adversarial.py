@@ -27,13 +27,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     holds_paraphrases,
     without_lines,
 )
-from paranmt_hf.paraphrase.tables import (
-    LABELLED_SUFFIXES,
-    LabelledColumns,
-    LabelledFile,
-    TableWriter,
-    with_text,
-)
+from paranmt_hf.paraphrase.tables import LABELLED_SUFFIXES, LabelledColumns, LabelledFile, TableWriter, with_text
 from paranmt_hf.training.supervised.config import SupervisedRecord
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
@@ -261,11 +255,9 @@ class Classifier:
 
 
 def find_classifier(classifier: str | Path | Function) -> Classifier:
-    """Find a classifier.
+    """Find a classifier: a folder or Hub id of a model of `paranmt supervise` or of a text classifier of transformers.
 
-    Args:
-        classifier: Folder or Hub id of a model of `paranmt supervise` or of a text classifier of transformers, read
-            without running code of theirs; or a function from sentences to labels, which is known by its name alone.
+    These are read without running code of theirs. A function from sentences to labels is known by its name alone.
     """
     if callable(classifier):
         name = getattr(classifier, "__qualname__", type(classifier).__qualname__)

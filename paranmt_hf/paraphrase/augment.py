@@ -28,13 +28,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     holds_paraphrases,
     without_lines,
 )
-from paranmt_hf.paraphrase.tables import (
-    LABELLED_SUFFIXES,
-    LabelledColumns,
-    LabelledFile,
-    TableWriter,
-    with_text,
-)
+from paranmt_hf.paraphrase.tables import LABELLED_SUFFIXES, LabelledColumns, LabelledFile, TableWriter, with_text
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
@@ -139,13 +133,13 @@ def augment(
         wanting = {label for label, quota in quotas.items() if quota is None or quota > 0}
         cut = cut_shards(_of_labels(whole, wanting), work / "input", identity, engine)
         done = run_job(cut, work / "output", stage, engine)
-        chosen = _choose(whole, cut, done, quotas, search.seed)
+        chosen, left_out = _choose(whole, cut, done, quotas, search.seed)
         labels = _write(whole, done, chosen, source, path)
         for label, counts in labels.items():
             quota = quotas[label]
             counts["short"] = 0 if quota is None else max(0, quota - counts["paraphrases"])
         return AugmentedFileRecord(
-            settings=identity, labels=labels, notes=done.dropped, left_out=chosen.left_out, **made_with(*PACKAGES)
+            settings=identity, labels=labels, notes=done.dropped, left_out=left_out, **made_with(*PACKAGES)
         )
 
     return run(
@@ -180,18 +174,13 @@ def _of_labels(whole: Manifest, labels: set[str]) -> Iterator[pa.Table]:
         yield with_text(table)
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """Sorted indices and ranks of the selected paraphrases, and how many were in the file already."""
-
-    keys: np.ndarray
-    left_out: int
-
-
-def _choose(whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, int | None], seed: int) -> _Chosen:
+def _choose(
+    whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, int | None], seed: int
+) -> tuple[np.ndarray, int]:
     """Select the paraphrases of each label: the best of each sentence first, sentences in random order.
 
-    Texts are compared by their hashes, because all texts of a large file do not fit into memory.
+    Texts are compared by their hashes, because all texts of a large file do not fit into memory. Returns the sorted
+    indices and ranks of the selected paraphrases [paraphrase, 2], and how many were in the file already.
     """
     names = {label: number for number, label in enumerate(quotas)}
     known = np.unique(
@@ -230,7 +219,7 @@ def _choose(whole: Manifest, cut: Manifest, done: Manifest, quotas: dict[str, in
         kept.append(order[label[order] == number][: quotas[name]])
     taken = np.concatenate([np.empty(0, np.int64), *kept])
     keys = np.stack([index[taken], rank[taken]], axis=1)
-    return _Chosen(keys[np.lexsort((keys[:, 1], keys[:, 0]))], candidates - len(order))
+    return keys[np.lexsort((keys[:, 1], keys[:, 0]))], candidates - len(order)
 
 
 def _among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
@@ -240,7 +229,7 @@ def _among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 
 def _write(
-    whole: Manifest, done: Manifest, chosen: _Chosen, source: LabelledFile, path: Path
+    whole: Manifest, done: Manifest, chosen: np.ndarray, source: LabelledFile, path: Path
 ) -> dict[str, dict[str, int]]:
     """Write every row, followed by its paraphrases; returns counts for each label."""
     labels: dict[str, dict[str, int]] = {}
@@ -256,7 +245,7 @@ def _write(
             while not left.num_rows or left["index"][-1].as_py() <= last:
                 if (following := next(shards, None)) is None:
                     break
-                left = pa.concat_tables([left, _only_chosen(pq.read_table(following), chosen.keys)])
+                left = pa.concat_tables([left, _only_chosen(pq.read_table(following), chosen)])
             count = int(np.searchsorted(left["index"].to_numpy(), last, side="right"))
             added, left = left.slice(0, count), left.slice(count)
             at = pa.array(np.searchsorted(rows["index"].to_numpy(), added["index"].to_numpy()))

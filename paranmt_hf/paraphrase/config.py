@@ -22,7 +22,7 @@ from paranmt_hf.util.settings import (
     Share,
     check,
     is_given,
-    read_value,
+    values_for,
 )
 from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.yaml_files import read_yaml
@@ -259,19 +259,11 @@ class Decoding:
     @classmethod
     def read(cls, name: str, settings: Mapping[str, Any], base: ParaphraseConfig) -> Decoding:
         """Parse settings, which may be text; `base` provides the missing ones."""
-        known = list(ParaphraseConfig.__dataclass_fields__)
-        if unknown := [str(field) for field in settings if field not in known]:
-            raise InputError(
-                f"{name}: there is no setting {', '.join(unknown)}; there are {', '.join(known)}"
-                f"{perhaps(unknown[0], known)}"
-            )
-        if fixed := [field for field in COMMON_SETTINGS if field in settings]:
-            raise InputError(f"{name}: {', '.join(fixed)} is the same for all decodings; give it to `search`")
         try:
-            own = {field: read_value(ParaphraseConfig, field, value) for field, value in settings.items()}
+            (own,) = values_for([ParaphraseConfig], settings, "decodings", without=COMMON_SETTINGS)
             return cls(name, own, replace(base, **own))
         except InputError as error:
-            raise InputError(f"{name}: {error}") from None
+            raise InputError(f"{name}: {error}", option="decodings") from None
 
 
 def read_decodings(given: Sequence[str], base: ParaphraseConfig) -> list[Decoding]:
@@ -299,7 +291,7 @@ def _parsed(text: str) -> dict[str, Any]:
     for part in filter(None, text.split(",")):
         name, equals, value = part.strip().partition("=")
         if equals:
-            values[name.replace("-", "_")] = value
+            values[name] = value
         elif name in SEARCH_WORDS:
             values |= SEARCH_WORDS[name]
         else:

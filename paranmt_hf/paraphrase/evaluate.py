@@ -18,22 +18,21 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.hub.repository import Model, plain_name, weights_checksum
-from paranmt_hf.paraphrase.config import (
-    Decoding,
-    ParaphraseConfig,
-    ParaphraseEvaluationData,
-    read_decodings,
-)
-from paranmt_hf.paraphrase.figures import NOISY, MatchTemplates, ParaphraseMeasures, canonical_figures
-from paranmt_hf.paraphrase.items import (
+from paranmt_hf.paraphrase.config import Decoding, ParaphraseConfig, ParaphraseEvaluationData, read_decodings
+from paranmt_hf.paraphrase.figures import (
+    NOISY,
+    MatchTemplates,
     Output,
     ParaphraseData,
     ParaphraseItems,
+    ParaphraseMeasures,
+    canonical_figures,
     group,
     is_outputs,
     read_outputs,
 )
 from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
+from paranmt_hf.training.inputs import listed
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.settings import Advanced, Group, Prefixed, Range, is_given, option_words
@@ -87,7 +86,7 @@ def evaluate_paraphrases(
         template_parser: `link-grammar` or `stanza`: parses the paraphrases of files with a column `template`, to
             measure how many have theirs.
     """
-    models, data = _several(models), _several(data)
+    models, data = listed(models), listed(data)
     items, selection = items or ParaphraseEvaluationData(), selection or PairSelection()
     encoder, asked = NamedEncoder.of(scorer), search or ParaphraseConfig()
     # Copies are measured too.
@@ -156,10 +155,6 @@ def canonical_examples(results: Sequence[Results]) -> str:
         f"  noisy   {each['noisy']}\n  output  {each['output']}\n  clean   {each['clean']}"
         for each in results[0].examples[:SHOWN_EXAMPLES]
     )
-
-
-def _several(given: str | Path | Sequence[str | Path]) -> list[str | Path]:
-    return [given] if isinstance(given, str | Path) else list(given)
 
 
 def _count_errors(sources: list[str], texts: list[str]) -> Mapping[str, np.ndarray]:
@@ -278,7 +273,7 @@ def evaluate_canonical(
     """
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
-    models, data = _several(models), _several(data)
+    models, data = listed(models), listed(data)
     items, selection = items or ParaphraseEvaluationData(), selection or PairSelection()
     asked = search or ParaphraseConfig()
     # A clean sentence must stay as it is.

@@ -18,14 +18,7 @@ from transformers import (
     NoBadWordsLogitsProcessor,
 )
 
-from paranmt_hf.corpus.translation.beam import (
-    Change,
-    beam_search,
-    diverse_beam_search,
-    encode,
-    sample,
-    uniforms,
-)
+from paranmt_hf.corpus.translation.beam import Change, beam_search, diverse_beam_search, encode, sample, uniforms
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.pretrained import check_tokens, quiet, read_configuration, read_encoder_decoder
 from paranmt_hf.hub.repository import Model, locate
@@ -193,7 +186,6 @@ class ParaphraserModels:
     Attributes:
         paraphrases: From a sentence, controlled also from the tree of a paraphrase, to the paraphrase.
         parses: From the tree of a sentence and a template to the tree of a paraphrase; None without control.
-        templates: The templates that a controlled network was trained on.
     """
 
     paraphrases: EncoderDecoder

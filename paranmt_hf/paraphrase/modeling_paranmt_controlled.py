@@ -55,10 +55,9 @@ class ParaNMTControlledConfig(ParaNMTLstmConfig):
 
 @dataclass
 class ControlledEncoded(BaseModelOutput):
-    """Output of the encoders for the decoder.
+    """Output of the encoders for the decoder: states of the source [sentence, source position, hidden], and these.
 
     Attributes:
-        last_hidden_state: States of the source [sentence, source position, hidden].
         source_ids: Ids of the source [sentence, source position], which may be copied.
         control_states: States of the control [sentence, control position, hidden].
         control_mask: Shape [sentence, control position], False at padding.
@@ -72,9 +71,8 @@ class ControlledEncoded(BaseModelOutput):
 class ControlledState(DecoderState):
     """State of the controlled decoder between two steps.
 
-    Attributes:
-        control_keys: The control's states under the bilinear product of the first layer and of the last
-            [sentence, control position, 2 x hidden].
+    `control_keys` are the control's states under the bilinear product of the first layer and of the last [sentence,
+    control position, 2 x hidden].
     """
 
     def __init__(
@@ -186,7 +184,7 @@ class ParaNMTControlledDecoder(nn.Module):
 
 
 def mixed(logits: torch.Tensor, weights: torch.Tensor, gate: torch.Tensor, source_ids: torch.Tensor) -> torch.Tensor:
-    """Combine generating and copying (See et al. 2017, equation 9).
+    """Combine generating and copying (See et al. 2017, equation 9): log-probabilities [sentence, position, piece].
 
     A piece's probability is that of generating times its own, and that of copying times the attention to all its
     places in the source.
@@ -196,9 +194,6 @@ def mixed(logits: torch.Tensor, weights: torch.Tensor, gate: torch.Tensor, sourc
         weights: Attention [sentence, position, source position]; 0 at padding.
         gate: Logit that a piece is generated [sentence, position, 1].
         source_ids: Ids of the source [sentence, source position].
-
-    Returns:
-        Logarithms of the probabilities [sentence, position, piece].
     """
     generated = logits.log_softmax(dim=-1, dtype=torch.float32) + functional.logsigmoid(gate.float())
     # Of each place [sentence, place, place] where the same piece is, and whether it is the first such.
@@ -243,18 +238,11 @@ class ParaNMTControlledForConditionalGeneration(ParaNMTLstmForConditionalGenerat
         encoder_outputs: ControlledEncoded | None = None,
         **given: Any,
     ) -> Seq2SeqLMOutput | tuple[torch.Tensor, ...]:
-        """Compute logits, and the loss if there are labels.
+        """Compute logits, and the loss if there are labels; arguments and result as in the parent, and `control_ids`.
 
-        Args:
-            input_ids: Source [sentence, position].
-            attention_mask: Shape [sentence, position], 0 at padding.
-            control_ids: Control [sentence, control position], filled up with the id of padding.
-            encoder_outputs: What the encoders gave, in place of source and control.
-            given: The rest, as `ParaNMTLstmForConditionalGeneration.forward` takes it.
-
-        Returns:
-            What that returns; with copying the logits are the logarithms of probabilities, and there are two kinds of
-            weights: to the source and to the control [sentence, position, control position].
+        These are the control [sentence, control position], filled up with the id of padding. With copying the logits
+        are the logarithms of probabilities, and there are two kinds of weights: to the source, and to the control
+        [sentence, position, control position].
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, control_ids=control_ids)

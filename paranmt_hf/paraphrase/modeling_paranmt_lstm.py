@@ -89,12 +89,10 @@ class DecoderState:
 
 
 def token_loss(logits: torch.Tensor, labels: torch.Tensor, smoothing: float = 0.0) -> torch.Tensor:
-    """Cross-entropy, the mean over all target pieces.
+    """Cross-entropy of logits [sentence, position, piece], the mean over all target pieces [sentence, position].
 
-    Args:
-        logits: Shape [sentence, position, piece].
-        labels: Shape [sentence, position]; -100 where there is nothing to predict.
-        smoothing: Probability that the target spreads evenly over all pieces.
+    Labels are -100 where there is nothing to predict; `smoothing` is the probability that the target spreads evenly
+    over all pieces.
     """
     return functional.cross_entropy(
         logits.flatten(0, 1).float(), labels.flatten(), ignore_index=IGNORED, label_smoothing=smoothing
@@ -139,15 +137,10 @@ class ParaNMTLstmEncoder(nn.Module):
         inputs_embeds: torch.Tensor | None = None,
         **_: Any,
     ) -> BaseModelOutput:
-        """Read sentences.
+        """Read sentences, given pieces [sentence, position] or vectors of them [sentence, position, embedding].
 
-        Args:
-            input_ids: Shape [sentence, position].
-            attention_mask: Shape [sentence, position], 0 at padding; None without padding.
-            inputs_embeds: Vectors of the pieces [sentence, position, embedding] in place of `input_ids`.
-
-        Returns:
-            States [sentence, position, hidden], those of both directions side by side, zero at padding.
+        The mask is 0 at padding. Returns states [sentence, position, hidden], those of both directions side by side,
+        zero at padding.
         """
         if inputs_embeds is None:
             if input_ids is None:
@@ -174,11 +167,9 @@ def _read(lstm: nn.Module, states: torch.Tensor, order: torch.Tensor) -> torch.T
 
 
 def whole_sentences(encoded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """States [sentence, hidden] of each direction after reading the whole sentence.
+    """States [sentence, hidden] of each direction of an encoder after reading the whole sentence.
 
-    Args:
-        encoded: The encoder's states [sentence, position, hidden].
-        mask: Shape [sentence, position], False at padding.
+    The mask [sentence, position] is False at padding.
     """
     half, positions = encoded.shape[2] // 2, torch.arange(mask.shape[1], device=mask.device)
     last = (positions * mask).amax(dim=1)
@@ -190,16 +181,11 @@ def whole_sentences(encoded: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 def attend(
     queries: torch.Tensor, keys: torch.Tensor, encoded: torch.Tensor, mask: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attend to an encoder's states by the softmax of dot products.
+    """Attend to an encoder's states [sentence, source position, hidden] by the softmax of dot products.
 
-    Args:
-        queries: A decoder's states [sentence, position, hidden].
-        keys: Vectors for the dot products [sentence, source position, hidden].
-        encoded: The encoder's states [sentence, source position, hidden].
-        mask: Shape [sentence, source position], False at padding.
-
-    Returns:
-        Weighted means of the states [sentence, position, hidden]; the weights [sentence, position, source position].
+    Queries are a decoder's states [sentence, position, hidden], keys as many vectors as states, and the mask is False
+    at padding. Returns weighted means of the states [sentence, position, hidden], and the weights [sentence, position,
+    source position].
     """
     scores = queries @ keys.transpose(1, 2)
     scores = scores.masked_fill(~mask[:, None], torch.finfo(scores.dtype).min)
@@ -349,23 +335,10 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         return_dict: bool | None = None,
         **_: Any,
     ) -> Seq2SeqLMOutput | tuple[torch.Tensor, ...]:
-        """Compute logits, and the loss if there are labels.
+        """Compute logits [sentence, position, piece], and the loss if there are labels, as models of transformers do.
 
-        Args:
-            input_ids: Source [sentence, position].
-            attention_mask: Shape [sentence, position], 0 at padding.
-            decoder_input_ids: Target [sentence, position]; with a state only what it has not read.
-            encoder_outputs: What the encoder gave, in place of a source.
-            past_key_values: The state after what was read.
-            inputs_embeds: Vectors of the source's pieces, in place of their ids.
-            labels: Shape [sentence, position]; -100 is not predicted.
-            use_cache: Whether the state is returned.
-            output_attentions: Whether the attention's weights are returned.
-            return_dict: Whether the result has names.
-
-        Returns:
-            Loss, logits [sentence, position, piece], the state, weights [sentence, position, source position] and the
-            encoder's states; None for those that are not requested.
+        A target with a state (`past_key_values`) is only what that has not read; labels of -100 are not predicted. The
+        weights of the attention are [sentence, position, source position].
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds)

@@ -32,7 +32,7 @@ from paranmt_hf.paraphrase.modeling_paranmt_lstm import ParaNMTLstmConfig, ParaN
 from paranmt_hf.paraphrase.pieces import Batches, PieceStore, PieceSummary, read_summary, write_pieces
 from paranmt_hf.paraphrase.record import ParaphraserRecord, ParseGenerator, TrainingCourse
 from paranmt_hf.paraphrase.templates import KnownTemplates
-from paranmt_hf.paraphrase.trainer import measure, set_weights, train_pieces, weights_of
+from paranmt_hf.paraphrase.trainer import measure, train_pieces
 from paranmt_hf.paraphrase.training_pairs import (
     CONTROLLED_COLUMNS,
     PARSE_COLUMNS,
@@ -41,7 +41,7 @@ from paranmt_hf.paraphrase.training_pairs import (
     TrainingSetup,
     first_columns,
 )
-from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.checkpoint import read_checkpoint, set_weights, weights_of, write_checkpoint
 from paranmt_hf.util.files import new_folder, write_bytes
 from paranmt_hf.util.records import from_json, made_with, read_json
 from paranmt_hf.util.wording import counted
@@ -300,12 +300,7 @@ def _trained(setup: TrainingSetup, task: TrainingTask, work: Path) -> TrainingCo
     batches = Batches(store, training.batch_tokens, epochs=training.epochs, seed=training.seed, pad=task.own.pad)
 
     measured = partial(
-        measure,
-        task.own,
-        held_out,
-        budget=training.batch_tokens,
-        longest=task.longest,
-        template_of=task.template_of,
+        measure, task.own, held_out, budget=training.batch_tokens, longest=task.longest, template_of=task.template_of
     )
     label = f"train {task.name}"
     course = train_pieces(task.own, batches, folder, training, measured if len(held_out) else None, label=label)

@@ -24,12 +24,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.tables import TableWriter
-from paranmt_hf.paraphrase.templates import (
-    DEFAULT_PARSER,
-    TemplateControl,
-    check_control,
-    control_of,
-)
+from paranmt_hf.paraphrase.templates import DEFAULT_PARSER, TemplateControl, check_control, control_of
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run, work_folder

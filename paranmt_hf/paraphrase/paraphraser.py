@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeGuard
@@ -121,7 +121,6 @@ class Paraphraser:
             scorer: Gives the paraphrase score; None: no score.
             settings: Fields of `ParaphraseConfig`.
         """
-        _check_names(settings)
         files, config = locate(model, revision), ParaphraseConfig(**settings)
         if not is_controlled(files):
             return cls(files, config, scorer=scorer)
@@ -169,7 +168,6 @@ class Paraphraser:
                 raise InputError(f"expected a list of sentences, got {type(sentence).__name__} at place {place} of it")
         if fixed := {"device", "dtype"} & set(settings):
             raise InputError(f"{', '.join(sorted(fixed))} is fixed when the model is loaded; give it to Paraphraser")
-        _check_names(settings)
         config = replace(self.config, **(settings if n is None else {**settings, "n": n}))
         chosen = None if templates is None else self._chosen(templates)
         return [result.paraphrases for result in self.paraphrase(list(sentences), config, templates=chosen)]
@@ -181,15 +179,9 @@ class Paraphraser:
         *,
         templates: Sequence[str] | None = None,
     ) -> list[Paraphrased]:
-        """Generate paraphrases, with a note for each sentence that has none.
+        """Generate paraphrases, with a note for each sentence that has none; a sentence is None if it cannot be read.
 
-        Args:
-            sentences: Sentences; None for text that cannot be read.
-            config: How to search.
-            templates: Templates as the network knows them.
-
-        Returns:
-            Results in the order of `sentences`. They do not depend on the other sentences.
+        Templates are those that the network knows. Results do not depend on the other sentences.
         """
         config = config or self.config
         if (positions := self._own.positions) is not None:
@@ -309,13 +301,6 @@ class Paraphraser:
         first, second = (np.asarray(self._scorer.encode(side)) for side in (texts, flat))
         rows = np.repeat(np.arange(len(texts)), [len(own) for own in choices])
         return [float(score) for score in cosines(first[rows], second)]
-
-
-def _check_names(settings: Iterable[str]) -> None:
-    """Reject names that are not fields of `ParaphraseConfig`."""
-    known = list(ParaphraseConfig.__dataclass_fields__)
-    if unknown := sorted(set(settings) - set(known)):
-        raise InputError(f"a paraphraser has no setting {', '.join(unknown)}; it has {', '.join(known)}")
 
 
 def _within(

@@ -28,13 +28,10 @@ BLOCK_ROWS = 10_000
 def read_tables(
     path: Path, types: Mapping[str, pa.DataType], columns: Collection[str], advice: str
 ) -> Iterator[pa.Table]:
-    """Read some columns of a file, block by block.
+    """Read some columns of a file, block by block: TSV or CSV with a header, JSON lines, or Parquet.
 
-    Args:
-        path: TSV or CSV with a header, JSON lines, or Parquet.
-        types: Types of columns of TSV, CSV and JSON; of others they are as found.
-        columns: The columns that must be there; others of `types` are read if they are.
-        advice: What errors end with.
+    `types` are those of columns of TSV, CSV and JSON; others are as found. `columns` must be there, others of `types`
+    are read if they are; errors end with `advice`.
     """
     check_regular(path)
     parquet = path.suffix.lower() == ".parquet"

@@ -20,7 +20,7 @@ from paranmt_hf.paraphrase.record import ParaphraserRecord, ParaphraserSettings
 from paranmt_hf.paraphrase.templates import is_controlled
 from paranmt_hf.paraphrase.training_pairs import TrainingPairs, TrainingSetup, parsers_of
 from paranmt_hf.text.evaluation_sets import read_sentences
-from paranmt_hf.training.inputs import holds_training
+from paranmt_hf.training.inputs import holds_training, listed
 from paranmt_hf.util.files import source_name
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Group
@@ -132,9 +132,9 @@ def _resolve(
             "another encoder-decoder, or train a new network",
             option="base",
         )
-    controlled, sources = config.model == "controlled", [data] if isinstance(data, str | Path) else list(data)
+    controlled, sources = config.model == "controlled", listed(data)
     parsers = parsers_of(sources) if controlled else None
-    excluded = read_sentences(*([exclude] if isinstance(exclude, str | Path) else exclude))
+    excluded = read_sentences(*listed(exclude))
     for file, reason in excluded.unread.items():
         logger.warning(f"not read for `exclude`: {file} ({reason})")
     training = training.resolved("own" if base is None else "base")

@@ -24,27 +24,27 @@ from transformers import (
 )
 
 from paranmt_hf.corpus.translation.transformers import token_batches
-from paranmt_hf.errors import DivergedError, InputError
+from paranmt_hf.errors import DivergedError
 from paranmt_hf.paraphrase.config import ParaphraseConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.loading import EncoderDecoder
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, shifted, token_loss
 from paranmt_hf.paraphrase.pieces import SIDES, Batches, PieceStore, collate
 from paranmt_hf.paraphrase.record import HeldOutFigures, TrainingCourse
 from paranmt_hf.training.checkpoint import (
-    forget_cut_off,
-    last_checkpoint,
+    SealedCheckpoints,
     read_checkpoint,
     read_sealed,
     seal,
+    set_weights,
+    weights_of,
     write_checkpoint,
 )
 from paranmt_hf.training.record import thinned
-from paranmt_hf.util.files import writing
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json
 
-WEIGHTS, BEST = "weights.safetensors", "best.safetensors"
+BEST = "best.safetensors"
 # Number of steps after which losses are read from the device, and the time for a checkpoint is checked.
 NOTED_STEPS = 20
 # Loss of a piece, in natural logarithms, that only a diverged model reaches.
@@ -67,7 +67,7 @@ def logits_of(own: EncoderDecoder, batch: dict[str, torch.Tensor], wrapped: nn.M
     return logits
 
 
-class PieceTrainer(Seq2SeqTrainer):
+class PieceTrainer(SealedCheckpoints, Seq2SeqTrainer):
     """A trainer with numbered batches and with checkpoints that a kill cannot damage."""
 
     def __init__(
@@ -96,61 +96,25 @@ class PieceTrainer(Seq2SeqTrainer):
         self.counted += torch.tensor([len(labels), int((labels != IGNORED).sum())])
         return (loss, {}) if return_outputs else loss
 
-    def _save_checkpoint(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
-        """Write a checkpoint; an error names its path."""
-        with writing(Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"):
-            super()._save_checkpoint(*arguments, **options)
-
-    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        """Write the weights of a checkpoint, with a checksum."""
-        if self.args.should_save:
-            folder = Path(output_dir or str(self.args.output_dir))
-            folder.mkdir(parents=True, exist_ok=True)
-            write_checkpoint(folder / WEIGHTS, weights_of(self._own.model), {})
-
-    def _load_from_checkpoint(self, checkpoint_path: str, model: nn.Module | None = None) -> None:
-        """Read what `_save` wrote."""
-        found = read_checkpoint(Path(checkpoint_path) / WEIGHTS)
-        if found is None:
-            raise InputError(f"{checkpoint_path} has no {WEIGHTS}; remove it and run again")
-        set_weights(self._own.model, found[0])
-
 
 def _only(items: list[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
     (item,) = items
     return item
 
 
-def weights_of(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Weights by name, shared ones once."""
-    return {name: value.detach().cpu().contiguous() for name, value in model.named_parameters()}
-
-
-def set_weights(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    """Load weights into a model."""
-    names = [name for name, _ in model.named_parameters()]
-    if sorted(names) != sorted(weights):
-        raise InputError("a checkpoint is of another model; remove the work folder and start again")
-    model.load_state_dict(weights, strict=False)
-
-
 class _Noting(TrainerCallback):
     """Callback that records the course, evaluates, requests checkpoints and shows the progress."""
+
+    # Set before training begins.
+    trainer: PieceTrainer
+    progress: Progress
 
     def __init__(self, folder: Path, config: ParaphraserTraining, steps: int, measure: Measure | None) -> None:
         self.folder, self.config, self.steps, self.measure = folder, config, steps, measure
         self.course = TrainingCourse()
-        self.trainer: PieceTrainer | None = None
-        self.progress: Progress | None = None
         self._saved = self._noted = time.monotonic()
         every = max(1, round(steps / config.evaluations))
         self._measured = {*range(every, steps - every // 2, every), steps} if measure is not None else set()
-
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Start measuring time."""
-        self._saved = self._noted = time.monotonic()
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
@@ -160,23 +124,20 @@ class _Noting(TrainerCallback):
         measured = step in self._measured
         if not (measured or step % NOTED_STEPS == 0 or step == self.steps):
             return
-        assert self.trainer is not None
         self._note(step)
         if measured:
             self._measure(step, state)
         self.course.seconds += time.monotonic() - self._noted
         self._noted = time.monotonic()
-        if self.progress is not None:
-            note = f"loss {self.course.losses[-1][1]:.2f}"
-            if self.course.measured:
-                note += f", held-out perplexity {self.course.measured[-1].perplexity:.1f}"
-            self.progress.advance_to(step, note)
+        note = f"loss {self.course.losses[-1][1]:.2f}"
+        if self.course.measured:
+            note += f", held-out perplexity {self.course.measured[-1].perplexity:.1f}"
+        self.progress.advance_to(step, note)
         if time.monotonic() - self._saved >= self.config.checkpoint_seconds:
             control.should_save = True
 
     def _note(self, step: int) -> None:
         trainer = self.trainer
-        assert trainer is not None
         loss = float(torch.stack(trainer.losses).mean()) if trainer.losses else self.course.losses[-1][1]
         if not loss < DIVERGED_LOSS:
             raise DivergedError(f"training diverged: the loss is {loss:g} at step {step:,}; lower the learning rate")
@@ -189,7 +150,7 @@ class _Noting(TrainerCallback):
         trainer.counted.zero_()
 
     def _measure(self, step: int, state: TrainerState) -> None:
-        assert self.measure is not None and self.trainer is not None
+        assert self.measure is not None
         found = self.measure(step)
         best = self.course.best
         self.course.measured.append(found)
@@ -256,27 +217,14 @@ def train_pieces(
     optimizer = torch.optim.AdamW(own.model.parameters(), lr=args.learning_rate, weight_decay=0.0)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: config.rate(step, steps))
     trainer = PieceTrainer(
-        own,
-        args,
-        batches,
-        config.label_smoothing,
-        callbacks=[noting],
-        optimizers=(optimizer, schedule),
+        own, args, batches, config.label_smoothing, callbacks=[noting], optimizers=(optimizer, schedule)
     )
     trainer.remove_callback(PrinterCallback)
-    noting.trainer = trainer
-    checkpoint = last_checkpoint(folder / "trainer")
-    if args.process_index == 0:
-        # Even if no checkpoint is complete: an incomplete one of a later step would displace those that follow.
-        forget_cut_off(folder / "trainer")
-    if checkpoint is not None:
+    if (checkpoint := trainer.last_checkpoint()) is not None:
         noting.course = from_json(TrainingCourse, read_sealed(checkpoint), checkpoint)
     with Progress(label, steps, done=noting.course.steps, unit="steps") as progress:
-        noting.progress = progress
-        if noting.course.steps >= steps:
-            trainer._load_from_checkpoint(str(checkpoint))
-        else:
-            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        noting.trainer, noting.progress = trainer, progress
+        trainer.run_from(checkpoint, over=noting.course.steps >= steps)
     best = read_checkpoint(folder / BEST) if measure is not None else None
     if best is not None:
         set_weights(own.model, best[0])

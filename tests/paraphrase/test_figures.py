@@ -10,8 +10,17 @@ from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
-from paranmt_hf.paraphrase.figures import ParaphraseMeasures, canonical_figures, closeness, corpus_bleu, edit_distance
-from paranmt_hf.paraphrase.items import Output, ParaphraseData, ParaphraseItems, group
+from paranmt_hf.paraphrase.figures import (
+    Output,
+    ParaphraseData,
+    ParaphraseItems,
+    ParaphraseMeasures,
+    canonical_figures,
+    closeness,
+    corpus_bleu,
+    edit_distance,
+    group,
+)
 from paranmt_hf.paraphrase.noise import ARTICLES, KINDS, add_noise
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, _apart, overlaps, unlike
 from paranmt_hf.text.definitions import words
@@ -130,7 +139,7 @@ def test_two_columns(tmp_path):
     path.write_text("a b\tc d\ne\tf\n")
     assert given.rows() == [("a b", "c d"), ("e", "f")]
     for text, message in (
-        ("a b\tc d\ne\n", r"pairs.tsv, line 2: expected two sentences with a tab between, found 1"),
+        ("a b\tc d\ne\n", r"pairs.tsv, line 2: expected two sentences in 2 columns with tabs between, found 1 column"),
         ("a\t \n", "line 1: expected a sentence in column 2"),
     ):
         path.write_text(text)

@@ -14,7 +14,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData, read_decodings
 from paranmt_hf.paraphrase.evaluate import DECODINGS, evaluate_canonical, evaluate_paraphrases, together
-from paranmt_hf.paraphrase.items import read_outputs
+from paranmt_hf.paraphrase.figures import read_outputs
 from paranmt_hf.paraphrase.noise import add_noise
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 from paranmt_hf.paraphrase.paraphraser import Paraphraser
@@ -154,12 +154,12 @@ def test_ways_in_words_and_in_yaml(tmp_path):
 @pytest.mark.parametrize(
     ("ways", "message"),
     [
-        (["beam=4"], "beam=4: there is no setting beam; there are n, beams, groups"),
+        (["beam=4"], "beam=4: decodings names 'beam', which is not one of"),
         (["beams"], "'beams': expected NAME=VALUE with commas between, such as beams=4, found 'beams'"),
         (["beams=x"], "beams=x: beams must be"),
         (["greedy", "greedy"], "each decoding must be named once"),
         (["sample,groups=2"], "give either `sample` or `groups`"),
-        (["device=cpu"], "device is the same for all decodings"),
+        (["device=cpu"], "decodings names 'device', which is not one of"),
         ([], "there is no decoding"),
     ],
 )
