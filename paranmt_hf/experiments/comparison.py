@@ -23,9 +23,8 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.paper_tables import mean_over_sets
-from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import read_several
+from paranmt_hf.evaluation.sts_data import read_scored_pairs, read_several
 from paranmt_hf.experiments.pictures import Line, draw_lines
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import train
@@ -197,8 +196,6 @@ class Trial(Record):
     """One encoder trained on one sample.
 
     Attributes:
-        model: Kind of the encoder.
-        pairs: Number of training pairs.
         pearson: Pearson's r on the development set, in [-1, 1].
         sts: Mean Pearson's r over the STS sets, in [-1, 1], if they were measured.
         seconds: Time of training.
@@ -221,11 +218,9 @@ class ComparedSample:
     Attributes:
         group: What it is a part by, such as `para_score`; empty for a source.
         name: Its name, such as the number of a fold.
-        rows: Number of its rows.
-        left: Rows within the length limit.
+        left: Number of its rows within the length limit, of which the sample is.
         low: Lowest score of all its rows, if it is a part by a score.
         high: Highest score.
-        trials: The encoders trained on a sample of the rows that are left.
     """
 
     group: str
@@ -260,11 +255,7 @@ class ComparedSample:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRecord(Record):
-    """The content of `experiment.json`.
-
-    Attributes:
-        samples: What was compared.
-    """
+    """The content of `experiment.json`: what was compared."""
 
     FILE: ClassVar[str] = "experiment.json"
     KIND: ClassVar[str] = "an experiment (`paranmt experiment`)"

@@ -72,12 +72,7 @@ def paragram_table6(
 
 
 def _measured(
-    name: str,
-    encoder: Trained,
-    folder: Path,
-    data: str | Path,
-    tasks: Sequence[TaskName],
-    lambdas: Sequence[float],
+    name: str, encoder: Trained, folder: Path, data: str | Path, tasks: Sequence[TaskName], lambdas: Sequence[float]
 ) -> Results:
     """Figures of the test items, by the settings that are best on the development items."""
     rows = list[Row]()

@@ -45,10 +45,6 @@ def paragram_table7(
         bootstrap: Resamples for 95 % intervals; 0 for none.
     """
     check_picture(picture)
-    if not up_to or min(up_to) < 1 or list(up_to) != sorted(set(up_to)):
-        raise InputError(
-            f"up_to must be ascending whole numbers from 1, was {' '.join(map(str, up_to))}", option="up_to"
-        )
     sets = sets_of(data)
     evaluated = evaluate(models, data=sets, vectors=vectors, bootstrap=0)
     found = Evaluation([pearson_by_length(each, sets, up_to, bootstrap) for each in evaluated], (compare,), each=False)
