@@ -100,8 +100,8 @@ def _train(corpus: Path, out: Path) -> Iterator[str]:
 
 def _score(encoder: Encoder) -> str:
     """Pearson times 100 on the embedded judged pairs."""
-    from paranmt_hf.evaluation.scored_pairs import SAMPLE, read_scored_pairs
     from paranmt_hf.evaluation.sts import evaluate_sts
+    from paranmt_hf.evaluation.sts_data import SAMPLE, read_scored_pairs
 
     results = evaluate_sts(encoder, [read_scored_pairs(SAMPLE)], bootstrap=0)
     return f"{100 * results.tables['Set'][0].main:.1f}"

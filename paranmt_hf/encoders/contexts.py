@@ -30,15 +30,10 @@ Tensors = dict[str, torch.Tensor]
 
 
 def first_holders(bags: Bags, seen: np.ndarray, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the first sentences with each word.
+    """Find the first sentences with each word, at most `limit` of each.
 
-    Args:
-        bags: Rows of the words of the next sentences.
-        seen: Number of sentences so far with each word [row]; those of `bags` are added to it.
-        limit: Maximum number of sentences of each word.
-
-    Returns:
-        The sentence [pair] and the row [pair], each pair once, by sentence.
+    Given the rows of the words of the next sentences and the number of sentences so far with each word [row], to which
+    those of `bags` are added; returns the sentence [pair] and the row [pair], each pair once, by sentence.
     """
     sentences = np.repeat(np.arange(len(bags)), np.diff(bags.offsets))
     # Sentence and row as one number, so that a word counts once for each sentence; divmod takes them apart again.
@@ -65,12 +60,10 @@ def check_reads_words(encoder: SentenceTransformer, name: str) -> PreTrainedToke
 
 
 class StateMeans:
-    """Sums of the states of words in sentences.
+    """Sums of the states of words in sentences, under an encoder that begins with a transformer.
 
-    Args:
-        encoder: A SentenceTransformer whose first module is a transformer with a fast tokenizer.
-        lookup: Rows of the words; row 0 is for unknown ones and gets nothing.
-        in_bf16: The encoder computes in bfloat16; the sums do not.
+    Its tokenizer must be a fast one. Row 0 of the lookup is for unknown words and gets nothing. If `in_bf16`, the
+    encoder computes in bfloat16; the sums do not.
     """
 
     def __init__(self, encoder: SentenceTransformer, lookup: Lookup, *, in_bf16: bool = False) -> None:
@@ -107,12 +100,7 @@ class StateMeans:
             self._sum(states.float().cpu(), bounds, sentences, wanted, alone)
 
     def _sum(
-        self,
-        states: torch.Tensor,
-        bounds: np.ndarray,
-        sentences: list[str],
-        wanted: list[np.ndarray],
-        alone: bool,
+        self, states: torch.Tensor, bounds: np.ndarray, sentences: list[str], wanted: list[np.ndarray], alone: bool
     ) -> None:
         # Which states [sentence, piece] count for which row, and how much.
         flat, rows, shares = [], [], []
@@ -181,19 +169,16 @@ def mean_states(
     *,
     in_bf16: bool = False,
 ) -> np.ndarray:
-    """Read text and average the states of words.
+    """Read text and average the states of words [row, dimension], float32; zeros in row 0.
 
     Args:
         encoder: See `StateMeans`.
         lookup: Rows of the words.
-        sentences: Columns of sentences.
-        total: How many there are, for the progress.
+        sentences: Columns of sentences, `total` of them in all.
+        total: For the progress.
         limit: Sentences of each word.
         kept: Keeps the state; of the same arguments. The result does not depend on it.
         in_bf16: See `StateMeans`.
-
-    Returns:
-        Mean states [row, dimension], float32; zeros in row 0.
     """
     tokenizer, means = WordTokenizer(), StateMeans(encoder, lookup, in_bf16=in_bf16)
     seen, known, done = np.zeros(len(lookup.vocabulary), np.int64), 0, 0

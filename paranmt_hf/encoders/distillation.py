@@ -68,10 +68,6 @@ class DistillConfig:
 
     def __post_init__(self) -> None:
         check(self)
-        if self.precision != "float32" and self.contexts is None:
-            raise InputError(
-                "`precision` applies to models that read words in sentences; give `contexts` too, or leave it out"
-            )
 
 
 def distill(
@@ -150,15 +146,9 @@ def _scaled(matrix: np.ndarray) -> np.ndarray:
 
 
 def components(rows: np.ndarray, dimension: int | None, remove: int = 0) -> np.ndarray:
-    """Find the principal components of centred rows.
+    """Find principal components of centred rows [row, width], by falling variance: [width, dimension], float32.
 
-    Args:
-        rows: The rows [row, width].
-        dimension: How many; None for all that are left.
-        remove: Number of first ones to leave out.
-
-    Returns:
-        The components [width, dimension], float32, by falling variance.
+    `dimension` is their number, None for all that are left; the first `remove` ones are left out.
     """
     check_reduction(rows.shape[0], rows.shape[1], dimension, remove)
     last = remove + dimension if dimension is not None else min(rows.shape)

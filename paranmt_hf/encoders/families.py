@@ -89,12 +89,7 @@ _layered = partial(Family, units="word", dense=True, table_dimension="word_dimen
 _ordered = partial(Family, units="word", dense=True, table_dimension="word_dimension", ordered=True, limits=SEQUENCE)
 _RECORDS = (
     Family("word", "WORD", "word"),
-    Family(
-        "trigram",
-        "TRIGRAM",
-        "trigram",
-        table_dimension="trigram_dimension",
-    ),
+    Family("trigram", "TRIGRAM", "trigram", table_dimension="trigram_dimension"),
     _ordered("lstm", "LSTM", gates=4),
     _ordered("blstm", "BLSTM", gates=8),
     _layered("projection", "projection"),

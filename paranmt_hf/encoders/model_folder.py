@@ -117,10 +117,9 @@ def _parts(folder: Path) -> list[list[tuple[str, str]]]:
 
 
 def read_average_tables(model: Model) -> tuple[list[AverageTable], str] | None:
-    """Read an encoder that only averages rows (WORD, TRIGRAM, their combinations, Sent2Vec), without torch.
+    """Read the tables of an encoder that only averages rows, and how their means are combined, without torch.
 
-    Returns:
-        Its tables, and how their means are combined; None if it is another kind of encoder.
+    Those are WORD, TRIGRAM, their combinations, and Sent2Vec; None for another kind of encoder.
     """
     (entry, *further) = module_list(model.folder, model.name)
     folder, kind = model.folder / entry["path"], entry["type"].rpartition(".")[2]

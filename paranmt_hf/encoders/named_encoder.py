@@ -113,7 +113,7 @@ class NamedEncoder:
             return static
         from paranmt_hf.encoders.loading import load
 
-        return LargeBatches(load(self.model))
+        return Quiet(load(self.model), 256)
 
 
 def _stated_languages(card: Path) -> set[str]:
@@ -137,12 +137,12 @@ def word_table(vectors: WordVectors) -> AverageTable:
     return AverageTable(Vocabulary("word", units), weight)
 
 
-class LargeBatches:
-    """A sentence-transformers encoder with a batch size for corpora."""
+class Quiet:
+    """A sentence-transformers encoder with another batch size and without a progress bar."""
 
-    def __init__(self, encoder: SentenceEncoder) -> None:
-        self._encoder = encoder
+    def __init__(self, encoder: SentenceEncoder, batch_size: int = 128) -> None:
+        self._encoder, self._batch_size = encoder, batch_size
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension]."""
-        return self._encoder.encode(sentences, batch_size=256, show_progress_bar=False)
+        return self._encoder.encode(sentences, batch_size=self._batch_size, show_progress_bar=False)

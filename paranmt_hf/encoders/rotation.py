@@ -28,11 +28,7 @@ def even_rotation(dimension: int, seed: int) -> np.ndarray:
 
 
 def second_moment(vectors: Iterable[np.ndarray]) -> np.ndarray:
-    """Average the outer product of each normalised vector with itself.
-
-    Returns:
-        The mean [dimension, dimension], float64.
-    """
+    """Average the outer product of each normalised vector with itself: [dimension, dimension], float64."""
     total, count = np.zeros((1, 1)), 0
     for batch in vectors:
         wide = batch.astype(np.float64)
@@ -47,12 +43,10 @@ def second_moment(vectors: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def principal_rotation(moment: np.ndarray) -> np.ndarray:
-    """Principal components of vectors, those of the largest variance first.
+    """Principal components of vectors [dimension, component], those of the largest variance first.
 
-    The mean is not subtracted, as cosines do not subtract it either.
-
-    Returns:
-        The components [dimension, component], orthogonal; the largest value of each is positive.
+    They are orthogonal, and the largest value of each is positive. The mean is not subtracted, as cosines do not
+    either.
     """
     _, components = np.linalg.eigh(moment)
     components = components[:, ::-1]
@@ -85,14 +79,10 @@ def refuse_other_weights(encoder: SentenceEncoder, name: str) -> Composition:
 
 
 def rotate_together(encoder: SentenceEncoder, rotation: np.ndarray) -> SentenceEncoder:
-    """Rotate all dimensions of an averaging encoder together.
+    """Rotate all dimensions of an averaging encoder together, by an orthogonal matrix or the first columns of one.
 
     Concatenated tables become tables as wide as both, whose means are added: [w, t] times a matrix is w R + t S, where
-    R and S are the matrix's rows for w and for t.
-
-    Args:
-        encoder: The encoder, stored in full precision; its tables may be changed.
-        rotation: Orthogonal matrix [dimension, dimension], or the first columns of one.
+    R and S are the matrix's rows for w and for t. The tables are stored in full precision, and may be changed.
     """
     composition = take_apart(list(encoder))
     low = 0

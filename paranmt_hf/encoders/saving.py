@@ -91,14 +91,10 @@ BUCKETS_AT_ONCE, LARGEST_HALF = 2**20, 65504.0
 
 
 class RowFile:
-    """Writes a table row by row; the header before the rows is written last.
+    """Writes a table of known size row by row, stored as `AverageEmbedding` does; the header is written last.
 
-    Args:
-        path: The file.
-        rows: Number of rows.
-        dimension: Width of a row.
-        precision: `float32`, `float16` or `int8`, as `AverageEmbedding` stores them.
-        hashes: The buckets that have a row, ascending; a number for all below it; None for an encoder without n-grams.
+    `hashes` are the buckets that have a row, ascending; a number for all below it; None for an encoder without
+    n-grams.
     """
 
     def __init__(

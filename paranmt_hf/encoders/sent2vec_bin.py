@@ -131,22 +131,9 @@ class BinReader:
 
 @dataclass(frozen=True)
 class Sent2VecBinSettings:
-    """Training settings in a model file, with the names of the program's options.
+    """Training settings in a model file, with the names of the program's options; `loss` is the name of the loss.
 
-    Attributes:
-        dim: Dimensions of a vector.
-        ws: Window, of no effect here.
-        epoch: Passes over the text.
-        minCount: Words that occur less often have no vector.
-        neg: Negatives for each target.
-        wordNgrams: Words of the longest n-grams.
-        loss: Name of the loss.
-        bucket: Number of buckets for n-grams.
-        minn: Shortest character n-gram, of no effect here.
-        maxn: Longest one.
-        lrUpdateRate: Tokens between two changes of the learning rate.
-        t: Threshold of the subsampling of targets.
-        tokens: Tokens of the text.
+    `ws`, `minn` and `maxn` have no effect on Sent2Vec; `tokens` is the number of tokens of the text.
     """
 
     dim: int

@@ -40,17 +40,10 @@ def lstm_modules(
     average_directions: bool = False,
     pooling: str = "mean",
 ) -> list[nn.Module]:
-    """Build the modules of a (B)LSTM encoder; section 4 averages the directions, table 14 concatenates them.
+    """Build the modules of a (B)LSTM encoder over word vectors [row, word dimension]; the first word is unknown.
 
-    The LSTM is torch's, which has no peepholes; the paper's has.
-
-    Args:
-        units: Word of each row; the first is the unknown word.
-        weight: Word vectors [row, word dimension].
-        dimension: Width of the hidden state of one direction.
-        bidirectional: Add the LSTM that reads backwards.
-        average_directions: Average both directions' states; else they are concatenated.
-        pooling: `mean` or `max` over the words.
+    Section 4 averages the directions, whose states are `dimension` wide, table 14 concatenates them; `pooling` over
+    the words is `mean` or `max`. The LSTM is torch's, which has no peepholes; the paper's has.
     """
     table = word_sequence(units, weight)
     lstm = LSTM(table.get_embedding_dimension(), dimension, bidirectional=bidirectional)
@@ -94,17 +87,11 @@ def _halves(width: int) -> torch.Tensor:
 
 
 def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
-    """Run the stock LSTM module without packing the sequences.
+    """Run the stock LSTM module, of one layer, without packing the sequences.
 
     The states are the same; on a CPU the backward pass through packed sequences costs three times as much. Sentences
-    are sorted by length and split into groups, so that little is computed for padding.
-
-    Args:
-        features: `token_embeddings` [sentence, word, dimension] and `sentence_lengths` [sentence].
-        encoder: An LSTM of one layer.
-
-    Returns:
-        The features with the hidden states in `token_embeddings` [sentence, word, width].
+    are sorted by length and split into groups, so that little is computed for padding. `token_embeddings` [sentence,
+    word, dimension] become the hidden states [sentence, word, width].
     """
     tokens, lengths = features["token_embeddings"], features["sentence_lengths"].clamp(min=1)
     longest = tokens.shape[1]
@@ -150,14 +137,9 @@ def unpacked_sequences(modules: Iterable[nn.Module]) -> Iterator[None]:
 
 
 def sequence_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:
-    """Pad sequences of rows to the features of the stock modules.
+    """Pad sequences of rows [word], with bounds [sentence + 1], to the features of the stock modules.
 
-    Args:
-        rows: Word of each position as a row of the table [word], sentence after sentence.
-        offsets: Bounds [sentence + 1].
-
-    Returns:
-        `input_ids` and `attention_mask` [sentence, word], and `sentence_lengths` [sentence].
+    These are `input_ids` and `attention_mask` [sentence, word], and `sentence_lengths` [sentence].
     """
     lengths = np.diff(offsets)
     mask = np.arange(max(1, int(lengths.max(initial=0)))) < lengths[:, None]

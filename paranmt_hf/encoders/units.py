@@ -80,10 +80,9 @@ def _count_crossings(table: TokenTable) -> dict[str, int]:
 
 
 def _neighbours(table: TokenTable) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tokens that are followed by another token of their sentence.
+    """Find tokens that are followed by another token of their sentence.
 
-    Returns:
-        The token [pair], the next token [pair], and whether each token has one [token].
+    Returns the token [pair], the next token [pair], and whether each token has one [token].
     """
     has_next = np.ones(len(table.ids), bool)
     ends = table.offsets[1:][np.diff(table.offsets) > 0]

@@ -23,7 +23,7 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TRAINING_PICTURE, TrainingRecord
-from paranmt_hf.util.settings import Group, expected_fields
+from paranmt_hf.util.settings import option_words
 
 # The Hub's datasets of the same pairs, and the names of their tasks.
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
@@ -234,7 +234,7 @@ def command(training: TrainingRecord) -> str:
     settings = training.settings
     words = ["paranmt train --data", *map(_word, sources(training))]
     for usual, given in ((EncoderConfig().resolved(), settings.encoder), (TrainConfig(), settings.training)):
-        words += _settings(usual, given, training.inputs)
+        words += map(_word, option_words(_named(given, training.inputs), usual))
     chosen, without = data_options(settings.data)
     words += chosen
     if name := settings.development:
@@ -266,29 +266,11 @@ def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     return words, ["--exclude", "STS"] if data.get("unwanted_sentences") else []
 
 
-def _settings(usual: Any, given: Any, inputs: Mapping[str, str]) -> list[str]:  # noqa: ANN401 - settings
-    """Options for the settings that differ from the defaults; those of a group are one option."""
-    words: list[str] = []
-    groups: dict[str, list[str]] = {}
-    for name, expected in expected_fields(type(usual)).items():  # type: ignore[arg-type]
-        value = getattr(given, name)
-        if value is None or value == getattr(usual, name):
-            continue
-        option = _option(name, inputs.get(name, value))
-        if group := next((marker.name for marker in expected.markers if isinstance(marker, Group)), None):
-            groups.setdefault(group, []).append(f"{name}={'true' if value is True else option[1]}")
-        else:
-            words += option
-    return [*words, *(word for group, own in groups.items() for word in (f"--{group}", ",".join(own)))]
-
-
-def _option(name: str, value: Any) -> list[str]:  # noqa: ANN401
-    flag = f"--{name.replace('_', '-')}"
-    if value is True:
-        return [flag]
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    # A checksum tells which file it was, but not its name.
-    return [flag, name.upper() if text.startswith("sha256:") else _word(text)]
+def _named(given: Any, inputs: Mapping[str, str]) -> Any:  # noqa: ANN401 - settings
+    """Replace checksums in settings by the names of the inputs, or where these are unknown, by a placeholder."""
+    checksums = {name for name, value in vars(given).items() if str(value).startswith("sha256:")}
+    names = {name: inputs.get(name, name.upper()) for name in vars(given) if name in inputs or name in checksums}
+    return replace(given, **names)
 
 
 def _word(text: str) -> str:

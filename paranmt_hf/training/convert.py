@@ -79,10 +79,7 @@ class ConvertConfig:
 class ConversionSettings:
     """Everything that determines a converted encoder, besides the converted file.
 
-    Attributes:
-        config: What is kept of the model.
-        text: The identity of `config.text`, with its checksum.
-        license: The licence of the model, as `License` reads it.
+    `text` is the identity of `config.text`, with its checksum.
     """
 
     config: ConvertConfig
@@ -95,14 +92,12 @@ class ConversionRecord(Record):
     """The content of an encoder's `conversion.json`.
 
     Attributes:
-        settings: What determines it, next to the file.
         source: Name of the file that was converted.
         checksum: `sha256:` and the checksum of its bytes, unpacked.
         bytes: Their number.
         trained: How the program trained it, as the file says.
         labels: Number of labels in the file, which are left out.
         order: Number of words of the longest n-grams that were kept.
-        dimension: Size of a sentence vector.
         words: Number of words with a vector.
         ngrams: Number of buckets of n-grams with a vector.
         unreachable: Number of words that no text can hold, because this encoder cuts it otherwise.
@@ -146,11 +141,7 @@ class Converted(Result[ConversionRecord]):
 
 
 def convert_model(
-    model: str | Path,
-    out: str | Path,
-    *,
-    license: str,
-    config: ConvertConfig | None = None,
+    model: str | Path, out: str | Path, *, license: str, config: ConvertConfig | None = None
 ) -> Converted:
     """Convert a `.bin` model of the authors' Sent2Vec program into an encoder.
 
@@ -188,10 +179,7 @@ def _order(config: ConvertConfig, found: Sent2VecWords, name: str) -> int:
             f"`order` {config.order} asks for n-grams of {config.order} words, and {name} holds those of at most "
             f"{held}; leave it out, or give at most {held}"
         )
-    order = config.order or held
-    if config.text is not None and order == 1:
-        raise InputError("`text` chooses among n-grams, and words alone are kept here; leave out `text` or `order`")
-    return order
+    return config.order or held
 
 
 @contextmanager
@@ -253,7 +241,7 @@ def _convert(
         order, buckets = _order(config, found, source_name), found.settings.bucket
         words, stock = len(found.units), order == 1 and config.cut == "words"
         kept: np.ndarray | int = buckets if order > 1 else 0
-        if config.text is not None:
+        if config.text is not None and order > 1:
             kept = _kept_buckets(config.text, found, order, config.cut)
         ngrams = kept if isinstance(kept, int) else len(kept)
         rows = Sent2VecRows(reader, found)
@@ -321,13 +309,10 @@ def _kept_buckets(path: str, found: Sent2VecWords, order: int, cut: str) -> np.n
 
 
 def _chosen(start: int, block: np.ndarray, words: int, kept: np.ndarray | int) -> np.ndarray:
-    """Select the rows of a block that are kept: all words, and some buckets.
+    """Select the rows of a block [row, dimension] that are kept: all words, and some buckets.
 
-    Args:
-        start: Index of the first row.
-        block: Rows [row, dimension]; the row of unknown words becomes zeros.
-        words: Number of words.
-        kept: The buckets, ascending; a number for all below it.
+    `start` is the index of the first row; the row of unknown words becomes zeros. `kept` are the buckets, ascending,
+    or a number for all below it.
     """
     if start == 0:
         block[0] = 0

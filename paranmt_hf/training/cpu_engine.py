@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -33,13 +32,6 @@ from paranmt_hf.training.step_kernels import (
 from paranmt_hf.training.teacher import TeacherVectors
 
 BETAS = np.float32(BETA1), np.float32(BETA2)
-
-
-class _Forward(NamedTuple):
-    """The sentences that a table encoded last: their distinct rows, and their lengths [sentence], float32."""
-
-    units: Units
-    lengths: np.ndarray
 
 
 class CpuTable:
@@ -88,14 +80,15 @@ class CpuTable:
         )
         # Numbers of rows while they are counted; -1 between calls.
         self._place = np.full(len(array), -1, np.int32)
-        self._forward: _Forward | None = None
+        # Of the sentences that were encoded last their distinct rows, and their lengths [sentence], float32.
+        self._forward: tuple[Units, np.ndarray] | None = None
 
     def add_means(self, bags: Bags, sentences: np.ndarray, vectors: np.ndarray) -> None:
         """Add the mean of each chosen sentence's rows to its vector [sentence, all dimensions], float32."""
         units: Units = find_units(bags.rows, bags.offsets, sentences, self._place)
         self._catch_up(units.rows)
         lengths = bags.offsets[sentences + 1] - bags.offsets[sentences]
-        self._forward = _Forward(units, np.maximum(lengths, 1).astype(np.float32))
+        self._forward = units, np.maximum(lengths, 1).astype(np.float32)
         average(self._table.weight, bags.rows, bags.offsets, sentences, vectors, self.column)
 
     def slopes(self, gradient: np.ndarray, moves: np.ndarray) -> tuple[Units, Slopes]:

@@ -77,8 +77,7 @@ class Processes:
 def join(device: torch.device) -> Processes:
     """Create the process group of the processes that were started together, for the rest of this process.
 
-    Args:
-        device: Where this process trains; a GPU becomes the current one.
+    A GPU to train on becomes the current one.
     """
     backend = "gloo"
     if device.type == "cuda":
@@ -99,8 +98,7 @@ def join(device: torch.device) -> Processes:
 def join_started(device: str | None) -> Processes | None:
     """Create the process group of the processes that were started together; None if there is one process.
 
-    Args:
-        device: The device of the settings: `cpu`, `cuda`, or None for a GPU if there is one.
+    Without a device they take a GPU if there is one.
     """
     if started() == 1:
         return None
@@ -173,11 +171,9 @@ def summed(
     all processes add up these, in the order of their ranks. No row occurs twice in the list of one process, so the
     order of each sum is fixed, and tables stay equal in every bit.
 
-    Args:
-        processes: The processes that train together.
-        sent: For each table the distinct rows with a gradient from the pairs of this process (see `tables.distinct`)
-            and their gradients, float32 [row] and [row, dimension]; as many rows in each process.
-        totals: For each table zeros [row of the table, dimension]; they get the gradient from all pairs.
+    `sent` has for each table the distinct rows with a gradient from the pairs of this process (see `tables.distinct`)
+    and their gradients, float32 [row] and [row, dimension], as many rows in each process; `totals` has for each table
+    zeros [row of the table, dimension], which get the gradient from all pairs.
     """
     # Rows and gradients are sent as 32-bit integers.
     packed = [torch.cat([rows.int()[:, None], gradient.view(torch.int32)], dim=1) for rows, gradient in sent]

@@ -7,7 +7,6 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -38,14 +37,6 @@ def evaluation_points(count: int, config: TrainConfig) -> set[int]:
     return {-(-count * part // config.evaluations) for part in range(1, config.evaluations + 1)}
 
 
-@dataclass
-class _Position:
-    """Position of a run: the epoch, and the number of its finished mega-batches."""
-
-    epoch: int = 0
-    mega: int = 0
-
-
 class Epochs:
     """Runs an engine over all epochs.
 
@@ -74,7 +65,8 @@ class Epochs:
         self.history = History()
         self._checkpoint = folder / "checkpoint.safetensors"
         self._best = folder / "best.safetensors"
-        self._position = _Position()
+        # The epoch, and the number of its finished mega-batches.
+        self._epoch = self._mega = 0
         # Vectors by which neighbours are found: the teacher's of each sentence, or their sum over both sides of each
         # pair [item, dimension].
         self._vectors: np.ndarray | None = None
@@ -90,21 +82,21 @@ class Epochs:
         self._resume()
         if self._processes is not None:
             # Before rank 0 writes another checkpoint.
-            self._processes.check_same("checkpoint", self._step, self._position.epoch, self._position.mega)
-        config, position = self.config, self._position
+            self._processes.check_same("checkpoint", self._step, self._epoch, self._mega)
+        config = self.config
         points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
         total = config.epochs * self.store.pairs
         with Progress("train", total, done=self.history.pairs, unit=self.store.unit, shown=self._first) as progress:
             saved = time.monotonic()
-            while position.epoch < config.epochs and not self.history.is_over(config):
+            while self._epoch < config.epochs and not self.history.is_over(config):
                 for mega in self._prepared():
                     started = time.monotonic()
-                    losses = self.engine.train_on(mega, self._generator(position.mega))
-                    position.mega += 1
+                    losses = self.engine.train_on(mega, self._generator(self._mega))
+                    self._mega += 1
                     self.history.pairs += mega.pairs
                     if losses:
                         self.history.add_loss(self._step, float(np.mean(losses)))
-                    if position.mega in points:
+                    if self._mega in points:
                         self._score()
                     self.history.seconds += time.monotonic() - started
                     progress.advance_to(self.history.pairs, self._note())
@@ -113,7 +105,7 @@ class Epochs:
                         saved = time.monotonic()
                     if self.history.is_over(config):
                         break
-                position.epoch, position.mega = position.epoch + 1, 0
+                self._epoch, self._mega = self._epoch + 1, 0
         # If the encoder cannot be written, nothing is lost.
         self._save()
         if self._first:
@@ -122,7 +114,7 @@ class Epochs:
 
     def _generator(self, mega: int) -> np.random.Generator:
         """The random generator of a mega-batch of this epoch."""
-        return np.random.default_rng([self.config.seed, self._position.epoch, mega, 1])
+        return np.random.default_rng([self.config.seed, self._epoch, mega, 1])
 
     def _prepared(self) -> Iterator[MegaBatch]:
         """The rest of the epoch; each mega-batch is prepared during the training of the previous one."""
@@ -130,28 +122,26 @@ class Epochs:
         if prepare is None:
             return megas
         # Reading in one thread, preparing in another.
-        numbered = enumerate(_ahead(megas), self._position.mega)
+        numbered = enumerate(_ahead(megas), self._mega)
         return _ahead(prepare(mega, self._generator(number)) for number, mega in numbered)
 
     def _mega_batches(self) -> Iterator[MegaBatch]:
         """The rest of the epoch."""
-        config, position, teacher = self.config, self._position, self.engine.teacher
+        config, teacher = self.config, self.engine.teacher
         if not config.neighbours or teacher is None:
             assert isinstance(self.store, PairStore)
-            return self.store.mega_batches(
-                config.mega_pairs, seed=config.seed, epoch=position.epoch, start=position.mega
-            )
+            return self.store.mega_batches(config.mega_pairs, seed=config.seed, epoch=self._epoch, start=self._mega)
         keys = self.store.keys()
         if self._vectors is None:
             self._vectors = teacher.directions(keys)
-        generator = np.random.default_rng([config.seed, position.epoch, 0, 2])
+        generator = np.random.default_rng([config.seed, self._epoch, 0, 2])
         order = neighbour_order(self._vectors, 2 * config.batch_size // keys.shape[1], generator)
         if self._processes is not None:
             # It depends on floating-point products.
             self._processes.check_same("order of sentences", zlib.crc32(order.tobytes()))
         if isinstance(self.store, DistinctSentences):
-            return self.store.in_order(order, config.batch_size, config.mega_batch, start=position.mega)
-        return self.store.in_order([order], config.mega_pairs, start=position.mega)
+            return self.store.in_order(order, config.batch_size, config.mega_batch, start=self._mega)
+        return self.store.in_order([order], config.mega_pairs, start=self._mega)
 
     @property
     def _tables(self) -> list[CpuTable | DeviceOptimizer]:
@@ -191,7 +181,7 @@ class Epochs:
         tensors: dict[str, torch.Tensor] = {}
         for index, table in enumerate(self._tables):
             tensors |= {f"{index}.{name}": value for name, value in table.state().items()}
-        state = {"epoch": self._position.epoch, "mega": self._position.mega, "history": as_json(self.history)}
+        state = {"epoch": self._epoch, "mega": self._mega, "history": as_json(self.history)}
         write_checkpoint(self._checkpoint, tensors, {**state, "step": self._step})
 
     def _resume(self) -> None:
@@ -203,7 +193,7 @@ class Epochs:
             prefix = f"{index}."
             own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
             table.restore(own, state["step"])
-        self._position = _Position(state["epoch"], state["mega"])
+        self._epoch, self._mega = state["epoch"], state["mega"]
         self.history = from_json(History, state["history"], self._checkpoint)
         if self._first:
             logger.info(f"continuing after {self.history.pairs:,} {self.store.unit}")

@@ -19,8 +19,7 @@ from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
-from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_sts
+from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_scored_pairs, read_sts
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
 from paranmt_hf.text.word_vectors import read_vectors
 from paranmt_hf.training.config import TrainConfig
@@ -47,17 +46,9 @@ def listed(names: Names | None) -> list[str | Path]:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """The inputs of a training run.
+    """The inputs of a training run; the encoder's settings are completed from the encoder to continue from.
 
-    Attributes:
-        encoder: The encoder's settings; completed from the initial encoder.
-        config: The training's settings.
-        pairs: The data.
-        development: The development set, if there is one.
-        start: The encoder to continue from, if there is one.
-        teachers: The files of the teachers, at most two.
-        vectors: The file of word vectors, if there is one.
-        processes: Number of processes that train together.
+    `vectors` is the file of word vectors, `teachers` are at most two, and `processes` train together.
     """
 
     encoder: EncoderConfig
@@ -223,17 +214,10 @@ def holds_training(work: Path) -> bool:
 
 
 class PairsAndText:
-    """Pairs, followed by sentences of text, every two of which form a row.
+    """Pairs, if there are any, followed by sentences of text, if there are any, every two of which form a row.
 
-    They are not paraphrases, so this is for a teacher alone.
-
-    Attributes:
-        unit: Name of a row in messages.
-
-    Args:
-        pairs: The pairs, if there are any.
-        text: The sentences, if there are any.
-        unwanted: Sentences of test sets; text that shares one of them, or eight words in a row, is left out.
+    They are not paraphrases, so this is for a teacher alone. Text that shares one of the `unwanted` sentences of test
+    sets, or eight words in a row, is left out. `unit` is the name of a row in messages.
     """
 
     unit = "pairs of sentences"

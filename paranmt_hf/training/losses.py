@@ -46,18 +46,16 @@ def margin_loss(
 ) -> torch.Tensor:
     """Compute the mean over pairs of max(0, d - cos(s, s') + cos(s, t)) + max(0, d - cos(s, s') + cos(s', t')).
 
-    arXiv:1511.08198, equation 1; ParaNMT-50M (Wieting & Gimpel 2018), section 4, prints the first term alone. The
-    margin is relative: `MegaBatchMarginLoss` of sentence-transformers has two absolute margins.
+    arXiv:1511.08198, equation 1; ParaNMT-50M (Wieting & Gimpel 2018), section 4, prints the first term alone, as
+    without `translation_negatives`. The margin is relative: `MegaBatchMarginLoss` of sentence-transformers has two
+    absolute margins.
 
     Args:
         references: Vectors s [pair, dimension].
         translations: Vectors s' [pair, dimension].
         reference_negatives: Vectors t [pair, dimension], the negative of each s.
-        translation_negatives: Vectors t' [pair, dimension], the negative of each s'; None leaves out the second term.
+        translation_negatives: Vectors t' [pair, dimension], the negative of each s'.
         margin: d, above 0.
-
-    Returns:
-        The loss, a scalar that has a gradient.
     """
     roles = [references, translations, reference_negatives]
     if translation_negatives is not None:
@@ -69,16 +67,10 @@ def margin_loss(
 def margin_loss_and_gradient(
     vectors: torch.Tensor, roles: int, margin: float, of: int | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Compute the loss and its gradient, with a quarter of the operations of autograd.
+    """Compute the loss and its gradient [role x pair, dimension], with a quarter of the operations of autograd.
 
-    Args:
-        vectors: Vectors s, s', t and, with two sides, t' of all pairs [role x pair, dimension].
-        roles: Number of roles, 3 or 4.
-        margin: d, above 0.
-        of: Number of pairs of the mini-batch, if these are a part of it.
-
-    Returns:
-        The loss, a scalar, and its gradient [role x pair, dimension].
+    The vectors are those of s, s', t and, with four roles, t' of all pairs [role x pair, dimension]; `of` is the
+    number of pairs of the mini-batch, if these are a part of it.
     """
     shaped = vectors.unflatten(0, (roles, -1))
     sides, pairs = roles - 2, of or shaped.shape[1]
@@ -167,12 +159,8 @@ def combined_loss(
 ) -> torch.Tensor:
     """Compute the weighted sum of the margin loss and the loss over a teacher's similarities.
 
-    Args:
-        vectors: Vectors of the sentences, role after role [role x pair, dimension].
-        keys: Key of each sentence of the mega-batch.
-        sentences: Positions in the mega-batch [role, pair]: s, s' and, with a margin loss, t and t'.
-        config: The weights and the margin.
-        teacher: The teacher's vectors, if similarities are learned too.
+    `vectors` are those of the sentences, role after role [role x pair, dimension]; `sentences` are their positions in
+    the mega-batch [role, pair]: s, s' and, with a margin loss, t and t'.
     """
     terms = []
     if config.margin_weight:

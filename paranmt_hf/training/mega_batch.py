@@ -22,6 +22,7 @@ from torch.nn.functional import normalize
 
 from paranmt_hf.text.tokens import expand
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.step_kernels import dot
 from paranmt_hf.util.machine import compiled
 
 Precision = Literal["float32", "int8"]
@@ -58,9 +59,8 @@ def mining_precision(config: TrainConfig) -> Precision:
 def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find the distinct sentences that may not be negatives of each other.
 
-    Returns:
-        The distinct sentence that each sentence is a copy of [2 x pair], and the pairs of distinct sentences that mean
-        the same, each pair (u, w) as the number u * (2 x pair) + w, ascending. The relation is symmetric.
+    Returns the distinct sentence that each sentence is a copy of [2 x pair], and the pairs of distinct sentences that
+    mean the same, each pair (u, w) as the number u * (2 x pair) + w, ascending. The relation is symmetric.
     """
     count = len(keys)
     _, group = np.unique(keys, return_inverse=True)
@@ -78,12 +78,8 @@ def paraphrases(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def excluded(keys: np.ndarray, *, one_sided: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """List the excluded negatives of each sentence: copies of its paraphrases, see `paraphrases`.
 
-    Args:
-        keys: Key of each of the sentences [references; translations] [2 x pair]; equal for equal sentences.
-        one_sided: List exclusions among the references only.
-
-    Returns:
-        The sentence [exclusion], sorted, and what it excludes [exclusion], both int64. The relation is symmetric.
+    Given the keys of the references, then of the translations [2 x pair], returns the sentence [exclusion], sorted,
+    and what it excludes [exclusion], both int64; if one-sided, among the references only. The relation is symmetric.
     """
     count = len(keys)
     group, related = paraphrases(keys)
@@ -136,12 +132,12 @@ def hardest(
     asking: torch.Tensor | None = None,
     block: int | None = None,
 ) -> torch.Tensor:
-    """Find the most similar allowed sentence of each sentence on a device, without synchronising with the host.
+    """Find the most similar allowed sentence of each query on a device, without synchronising with the host.
 
     Args:
         vectors: Vectors of the candidates [sentence, dimension].
-        exclusions: Position among the queries and position of a candidate that it excludes, sorted by the former,
-            both [exclusion].
+        exclusions: Position among the queries and position of a candidate that it excludes, sorted by the former, both
+            [exclusion].
         bounds: Bounds of the queries in the exclusions [query + 1], on the host.
         asking: Positions of the sentences that are queries [query]; all by default.
         block: Queries that are compared with all candidates at once; by default as many as give a block of 1 GB.
@@ -276,24 +272,14 @@ def best_of_tile(
             chosen[column] = number if better else chosen[column]
 
 
-@compiled(fast=True)
-def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
-    total = np.float32(0)
-    for k in range(len(left)):
-        total += left[k] * right[k]
-    return total
-
-
 @compiled()
 def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors: np.ndarray) -> np.ndarray:
     """Select the best of all segments: the sentence [sentence], int64; -1 if all are excluded.
 
-    Args:
-        values: Similarity of each sentence's best in each segment, in units of 2^-24 [sentence, segment], int32.
-        places: Which sentence that is [sentence, segment], int32.
-        unit: Vectors of length 1 [sentence, dimension], float32.
-        errors: Length of the error of each vector of which `values` are products [sentence], float64: sentences that
-            are the best within these errors are compared again, by float32 vectors. Empty without errors.
+    `values` are the similarity of each sentence's best in each segment, in units of 2^-24 [sentence, segment], int32,
+    and `places` which sentence that is. `errors` are the lengths of the error of each vector of length 1 of which
+    `values` are products [sentence], float64: sentences that are the best within these errors are compared again, by
+    float32 vectors. Empty without errors.
     """
     chosen = np.full(len(values), -1, np.int64)
     for sentence in range(len(values)):
@@ -317,7 +303,7 @@ def best_of_all(values: np.ndarray, places: np.ndarray, unit: np.ndarray, errors
                 continue
             other = errors[places[sentence, index]]
             if own[index] + (error + other + error * other) * UNIT + SLACK >= least:
-                similarity = _dot(unit[sentence], unit[places[sentence, index]])
+                similarity = dot(unit[sentence], unit[places[sentence, index]])
                 if similarity > best:
                     best, chosen[sentence] = similarity, places[sentence, index]
     return chosen

@@ -18,7 +18,7 @@ from torch.utils.data import get_worker_info
 
 from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.training.config import Negatives, TrainConfig
 from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.mega_batch import select_negatives
@@ -120,11 +120,7 @@ class MegaBatchMiner:
         return _MegaBatchSampler(self, len(dataset), batch_size, drop_last)
 
     def mine(self, rows: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """Mine the negatives of the pairs of a mega-batch, given by index [pair].
-
-        Returns:
-            The indices of the pairs that have all negatives, in the same order.
-        """
+        """Mine the negatives of the pairs of a mega-batch, given by index [pair]; returns those that have all."""
         table = self._pairs.select(rows)
         sides = [list(table[side]) for side in SIDES]
         sentences = [*sides[0], *sides[1]]
@@ -135,9 +131,7 @@ class MegaBatchMiner:
                 sentences, batch_size=ENCODE_SENTENCES, convert_to_tensor=True, show_progress_bar=False
             ).float()
             self._model.train(training)
-        hashes = TokenHashes()
-        keys = np.concatenate([sentence_keys(part, hashes.of(part)) for part in WordTokenizer().tables(*sides)])
-        chosen = select_negatives(vectors, keys, self.config, generator).reshape(-1, len(rows)).T
+        chosen = select_negatives(vectors, keys_of(*sides).ravel(), self.config, generator).reshape(-1, len(rows)).T
         whole = (chosen >= 0).all(axis=1)
         self._found = {
             int(row): [sentences[index] for index in own]

@@ -39,11 +39,7 @@ def learning_rates(pairs: int, config: TrainConfig) -> np.ndarray:
 
 
 class Schedule:
-    """Values that change from step to step.
-
-    Args:
-        rates: Learning rate of each step [step], from step 1.
-        optimizer: `adam` or `adagrad`.
+    """Values that change from step to step, from the learning rate of each step [step], from step 1.
 
     Attributes:
         sizes: Size of each step [step + 1], float64; step 0 is none.

@@ -9,11 +9,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags, CorpusIds, TokenHashes, TokenTable, WordTokenizer, sentence_keys
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
@@ -26,14 +27,6 @@ READ_UNITS = 1 << 24
 ABOUT = "pairs.json"
 # In a folder of tokens.
 KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
-
-
-class RowLookup(Protocol):
-    """Looks up the rows of sentences."""
-
-    def bags(self, table: TokenTable) -> Bags:
-        """Look up every unit of every sentence."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -71,18 +64,13 @@ class MegaBatch:
 def write_pairs(
     tables: Iterable[tuple[TokenTable, TokenTable]],
     folder: Path,
-    readers: Mapping[str, RowLookup],
+    readers: Mapping[str, Lookup],
     rows: Mapping[str, int],
 ) -> PairStore:
-    """Look up the rows of all pairs and write them.
+    """Look up the rows of all pairs, given as tokens batch by batch, and write them into a folder.
 
-    Pairs with a side of which no reader knows a unit are left out.
-
-    Args:
-        tables: Tokens of references and translations [pair], batch by batch.
-        folder: Where to.
-        readers: How sentences become rows, by name.
-        rows: Number of rows of each reader's table.
+    Pairs with a side of which no reader knows a unit are left out. `rows` has the number of rows of each reader's
+    table.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -199,12 +187,9 @@ class PairStore:
         return MegaBatch(bags, self.keys().ravel())
 
     def in_order(self, orders: Iterable[np.ndarray], size: int, *, start: int = 0) -> Iterator[MegaBatch]:
-        """Read pairs in a given order.
+        """Read mega-batches of `size` pairs, the last one perhaps of fewer, in orders of some pairs each [pair].
 
-        Args:
-            orders: The pairs, some at a time [pair].
-            size: Pairs of a mega-batch; the last one may be smaller.
-            start: Number of mega-batches to skip.
+        The first `start` mega-batches are skipped.
         """
         everything, skipped = self.everything(), start * size
         waiting = np.empty(0, np.int64)

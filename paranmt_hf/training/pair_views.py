@@ -19,9 +19,7 @@ WIDENED_ROWS = 10_000
 
 
 class PairsWithErrors(PairStore):
-    """Pairs whose mega-batches also contain wrong translations of their references.
-
-    A wrong translation differs from its reference in a number or a negation.
+    """Pairs whose mega-batches also contain wrong translations: they differ in a number or a negation.
 
     Args:
         folder: The sound pairs, as `write_pairs` wrote them.
@@ -84,15 +82,7 @@ def with_errors(chosen: np.ndarray, vectors: torch.Tensor, errors: np.ndarray) -
 
 
 class DistinctSentences:
-    """The distinct sentences of some pairs; every two form a pair, so that batches keep their sizes.
-
-    Args:
-        store: The pairs.
-
-    Attributes:
-        pairs: Number of pairs of sentences.
-        unit: Name of a pair in messages.
-    """
+    """The distinct sentences of some pairs; every two form a pair, so that batches keep their sizes."""
 
     unit = "pairs of sentences"
 
@@ -108,13 +98,9 @@ class DistinctSentences:
         return self._everything.keys[self._sentences, None]
 
     def in_order(self, order: np.ndarray, batch_size: int, mega_batch: int, *, start: int = 0) -> Iterator[MegaBatch]:
-        """Read the sentences in a given order.
+        """Read the sentences in an order [sentence], mini-batch after mini-batch, after `start` mega-batches.
 
-        Args:
-            order: All sentences [sentence], mini-batch after mini-batch.
-            batch_size: Pairs of a mini-batch, of two sentences each.
-            mega_batch: Mini-batches of a mega-batch; the last one may have fewer.
-            start: Number of mega-batches to skip.
+        A mini-batch has two sentences for each of its pairs; the last mega-batch may have fewer mini-batches.
         """
         size = 2 * batch_size * mega_batch
         for low in range(start * size, len(order), size):
@@ -125,19 +111,11 @@ class DistinctSentences:
 
 
 def neighbour_order(vectors: np.ndarray, size: int, generator: np.random.Generator) -> np.ndarray:
-    """Order items so that groups of `size` of them are neighbours.
+    """Order items by their vectors [item, dimension], so that groups of `size` of them are neighbours [item].
 
     Among random sentences nearly all cosines are low, and a mini-batch of them says little about how similar similar
     sentences are. All items are halved along the line through two random ones, and so are the halves, down to `size`
     items; then these groups are shuffled. An incomplete group comes last.
-
-    Args:
-        vectors: Their vectors [item, dimension].
-        size: Items of a group.
-        generator: Decides the lines and the order of the groups.
-
-    Returns:
-        Every item once [item], int64.
     """
     groups, waiting = [], [generator.permutation(len(vectors))]
     while waiting:

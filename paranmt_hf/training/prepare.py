@@ -20,21 +20,13 @@ from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.units import UnitCounter, lookup
+from paranmt_hf.encoders.units import Lookup, UnitCounter, lookup
 from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors, read_vectors
 from paranmt_hf.training.inputs import TrainingRun
-from paranmt_hf.training.pair_store import (
-    ABOUT,
-    PairStore,
-    RowLookup,
-    TokenStore,
-    keys_are_whole,
-    write_pairs,
-    write_tokens,
-)
+from paranmt_hf.training.pair_store import ABOUT, PairStore, TokenStore, keys_are_whole, write_pairs, write_tokens
 from paranmt_hf.training.pair_views import PairsWithErrors
 from paranmt_hf.training.teacher import TeacherVectors, teach_all
 from paranmt_hf.util.files import write_bytes
@@ -195,7 +187,7 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
     return store
 
 
-def _readers(model: SentenceEncoder) -> tuple[dict[str, RowLookup], dict[str, int]]:
+def _readers(model: SentenceEncoder) -> tuple[dict[str, Lookup], dict[str, int]]:
     """Lookups of an encoder's tables, which convert sentences to rows, and the number of rows, by name."""
     vocabularies = {part.reader: part.vocabulary for part in take_apart(list(model)).parts}
     return (

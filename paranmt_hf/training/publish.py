@@ -68,10 +68,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
         files[RESULTS_FILE] = entries.encode()
 
     def values(repository: str) -> dict[str, Any]:
-        return {
-            **origin.values(repository.split("/")[1], folder, record, about, figures),
-            "repository": repository,
-        }
+        return {**origin.values(repository.split("/")[1], folder, record, about, figures), "repository": repository}
 
     def verify(staged: Path) -> None:
         # Links to files that were checked where they are.

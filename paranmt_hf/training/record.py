@@ -34,9 +34,7 @@ class History:
     Attributes:
         losses: Step and mean loss since the entry before.
         scores: Step and score on the development set.
-        best_score: Highest of them.
-        best_step: Its step.
-        stale: Evaluations since then.
+        stale: Evaluations since the best score.
         pairs: Pairs trained on.
         seconds: Time spent training, evaluations included.
     """

@@ -151,19 +151,15 @@ def catch_up(table: Table, rows: np.ndarray, step: int, decay: Decay) -> None:
 
 
 @compiled(fast=True)
-def _add(target: np.ndarray, factor: np.float32, row: np.ndarray) -> None:
+def add_scaled(target: np.ndarray, factor: np.float32, row: np.ndarray) -> None:
+    """Add a row times a factor to another."""
     for k in range(len(target)):
         target[k] += factor * row[k]
 
 
 @compiled(fast=True, error_model="numpy")
 def average(
-    weight: np.ndarray,
-    rows: np.ndarray,
-    offsets: np.ndarray,
-    sentences: np.ndarray,
-    vectors: np.ndarray,
-    column: int,
+    weight: np.ndarray, rows: np.ndarray, offsets: np.ndarray, sentences: np.ndarray, vectors: np.ndarray, column: int
 ) -> None:
     """Add the mean row of each chosen sentence to its vector [chosen, all dimensions], starting at a column.
 
@@ -177,12 +173,13 @@ def average(
             continue
         total[:] = ZERO
         for unit in range(start, stop):
-            _add(total, ONE, weight[rows[unit]])
-        _add(vectors[number, column : column + dimension], ONE / np.float32(stop - start), total)
+            add_scaled(total, ONE, weight[rows[unit]])
+        add_scaled(vectors[number, column : column + dimension], ONE / np.float32(stop - start), total)
 
 
 @compiled(fast=True)
-def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
+def dot(left: np.ndarray, right: np.ndarray) -> np.float32:
+    """Product of two rows."""
     total = ZERO
     for k in range(len(left)):
         total += left[k] * right[k]
@@ -194,10 +191,10 @@ def _pass_back(
     gradient: np.ndarray, own: np.ndarray, one: np.ndarray, alpha: np.float32, other: np.ndarray, beta: np.float32
 ) -> None:
     """Convert the gradient of a direction, alpha times one vector plus beta times another, to that of `own`."""
-    length = np.sqrt(_dot(own, own))
+    length = np.sqrt(dot(own, own))
     share = ONE / max(length, SHORTEST)
     # The part along the vector itself changes its length alone, which the cosine does not see.
-    along = (alpha * _dot(own, one) + beta * _dot(own, other)) * share * share if length >= SHORTEST else ZERO
+    along = (alpha * dot(own, one) + beta * dot(own, other)) * share * share if length >= SHORTEST else ZERO
     for k in range(len(own)):
         gradient[k] = (alpha * one[k] + beta * other[k] - along * own[k]) * share
 
@@ -206,26 +203,23 @@ def _pass_back(
 def margin_gradient(vectors: np.ndarray, roles: int, margin: float, gradient: np.ndarray, moves: np.ndarray) -> float:
     """Compute the margin loss of a mini-batch (see `losses.margin_loss`) and its gradient.
 
-    Args:
-        vectors: Vectors of s, s', t and, with two sides, t' of each pair [role x pair, dimension], float32.
-        roles: 4, or 3 without t'.
-        margin: d.
-        gradient: Output: gradient of each vector [role x pair, dimension], float32.
-        moves: Output: which vectors have a gradient [role x pair], bool; that of the others is undefined.
+    The vectors are those of s, s', t and, with four roles, t' of each pair [role x pair, dimension], float32. Written
+    into `gradient` is that of each vector, and into `moves` which vectors have one [role x pair], bool; the gradient
+    of others is undefined.
     """
     pairs = len(vectors) // roles
     lengths = np.empty(len(vectors), np.float32)
     for index in range(len(vectors)):
-        lengths[index] = ONE / max(np.sqrt(_dot(vectors[index], vectors[index])), SHORTEST)
+        lengths[index] = ONE / max(np.sqrt(dot(vectors[index], vectors[index])), SHORTEST)
     share, loss = ONE / np.float32(pairs), 0.0
     for left in range(pairs):
         right, first = left + pairs, left + 2 * pairs
         second = left + 3 * pairs if roles == 4 else first
-        gap = margin - float(_dot(vectors[left], vectors[right]) * lengths[left] * lengths[right])
-        term = gap + float(_dot(vectors[left], vectors[first]) * lengths[left] * lengths[first])
+        gap = margin - float(dot(vectors[left], vectors[right]) * lengths[left] * lengths[right])
+        term = gap + float(dot(vectors[left], vectors[first]) * lengths[left] * lengths[first])
         other = -1.0
         if roles == 4:
-            other = gap + float(_dot(vectors[right], vectors[second]) * lengths[right] * lengths[second])
+            other = gap + float(dot(vectors[right], vectors[second]) * lengths[right] * lengths[second])
         # At exactly 0 the slope counts, as in torch. NaN goes into the loss.
         alpha = ZERO if term < 0 else share
         beta = ZERO if other < 0 else share
@@ -279,7 +273,7 @@ def _sum_over_sentences(
     total[:] = ZERO
     for sentence in users:
         if moves[sentence]:
-            _add(total, ONE / lengths[sentence], gradient[sentence, column : column + len(total)])
+            add_scaled(total, ONE / lengths[sentence], gradient[sentence, column : column + len(total)])
 
 
 @compiled(fast=True, error_model="numpy")
@@ -300,7 +294,7 @@ def squared_norm(table: Table, units: Units, slopes: Slopes) -> float:
         _sum_over_sentences(total, users, gradient, moves, lengths, column)
         if slopes.pull > 0:
             _pull_back(total, slopes.pull, table.weight[row], slopes.initial[row])
-        squares += float(_dot(total, total))
+        squares += float(dot(total, total))
     return squares
 
 

@@ -21,6 +21,7 @@ from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
+from paranmt_hf.text.tokens import hash_texts
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.inputs import TrainingRun
 from paranmt_hf.training.pair_store import read_keys
@@ -105,13 +106,8 @@ class JoinedTeachers(TeacherVectors):
 def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str = "") -> TeacherVectors:
     """Encode with a teacher what is missing in a folder of vectors, which several processes may share.
 
-    Of sentences with one key the teacher reads the first, so that the result does not depend on what the folder holds.
-
-    Args:
-        sentences: Columns of sentences with their keys.
-        encode: From sentences to the teacher's vectors [sentence, dimension].
-        folder: Folder of vectors; those of an interrupted call, or of another corpus, are used again.
-        name: Identity of the teacher.
+    Of sentences with one key the teacher reads the first, so that the result does not depend on what the folder holds:
+    the vectors of an interrupted call, or of another corpus, are used again. `name` is the identity of the teacher.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -121,18 +117,14 @@ def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str
     if not owner.exists():
         write_bytes(owner, name.encode())
     keys, texts = _distinct(sentences)
-    codes, parts = _codes(texts), _Parts(folder)
+    # The teacher reads texts as they are: upper case counts.
+    codes, parts = hash_texts(texts), _Parts(folder)
     if len(parts.missing(codes)):
         with _locked(folder):
             # Another process may have encoded some of them in the meantime.
             parts.read()
             _encode_missing(codes, texts, encode, parts)
     return TeacherVectors(keys, parts.of(codes))
-
-
-def _codes(texts: list[str]) -> np.ndarray:
-    """Hash texts as the teacher reads them, in which upper case counts: [text], uint64."""
-    return np.frombuffer(b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts), np.uint64)
 
 
 class _Parts:

@@ -16,10 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.named_encoder import Quiet
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
@@ -63,13 +62,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Recipe:
-    """How an encoder of `model_cards/` is made.
+    """How an encoder of `model_cards/` is made, and what the user has to bring, by names of parameters.
 
-    Attributes:
-        needs: Parameters that name what the user has to bring.
-        first: Settings of the first step, which learns a teacher's similarities.
-        then: Settings of the second step, which continues with the margin loss; the result is the mean of both. Empty
-            for a recipe of one step.
+    The first step learns a teacher's similarities; the second, empty for a recipe of one step, continues with the
+    margin loss, and the result is the mean of both.
     """
 
     needs: Sequence[str]
@@ -339,14 +335,3 @@ def development_score(model: SentenceEncoder, held_out: StsSet) -> float:
     similarities = pair_similarities(Quiet(model), held_out.left, held_out.right, held_out.name)
     model.train(training)
     return pearson(similarities.values, held_out.gold)
-
-
-class Quiet:
-    """An encoder without a progress bar."""
-
-    def __init__(self, model: SentenceEncoder) -> None:
-        self._model = model
-
-    def encode(self, sentences: list[str]) -> np.ndarray:
-        """Encode sentences into vectors [sentence, dimension]."""
-        return self._model.encode(sentences, batch_size=128, show_progress_bar=False)

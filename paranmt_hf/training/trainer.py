@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,16 +18,14 @@ from paranmt_hf.encoders.composition import Part
 from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
-from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
+from paranmt_hf.training.checkpoint import SealedCheckpoints
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.losses import Pull, combined_loss, diverged, penalty
 from paranmt_hf.training.mega_batch import minibatch, select_negatives
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
 from paranmt_hf.training.teacher import TeacherVectors
-from paranmt_hf.util.files import writing
 
 ENCODE_SENTENCES = 1000
-WEIGHTS = "weights.safetensors"
 CPU = torch.device("cpu")
 
 
@@ -65,7 +62,7 @@ class _Mega:
     negatives: np.ndarray | None = None
 
 
-class MegaBatchTrainer(SentenceTransformerTrainer):
+class MegaBatchTrainer(SealedCheckpoints, SentenceTransformerTrainer):
     """A trainer that mines negatives once per mega-batch and then performs one step for each mini-batch.
 
     Under `accelerate launch` every process takes mega-batches of its own and mines there, or, with `mine_over` "all",
@@ -139,28 +136,6 @@ class MegaBatchTrainer(SentenceTransformerTrainer):
 
     def _describe(self, epoch: int, index: int, mini: int) -> str:
         return f"{self.state.global_step + 1} (mega-batch {index + 1}, mini-batch {mini + 1} of epoch {epoch + 1})"
-
-    def _save_checkpoint(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
-        """Write a checkpoint; errors about the trainer's own files name the path."""
-        with writing(Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"):
-            super()._save_checkpoint(*arguments, **options)
-
-    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        """Write the weights of a checkpoint in full precision, whatever the precision of the release."""
-        # transformers 5 calls this in every process.
-        if not self.args.should_save:
-            return
-        folder = Path(output_dir or str(self.args.output_dir))
-        folder.mkdir(parents=True, exist_ok=True)
-        weights = {name: value.detach().cpu().contiguous() for name, value in self.model.state_dict().items()}
-        write_checkpoint(folder / WEIGHTS, weights, {})
-
-    def _load_from_checkpoint(self, checkpoint_path: str) -> None:
-        """Read what `_save` wrote."""
-        found = read_checkpoint(Path(checkpoint_path) / WEIGHTS)
-        if found is None:
-            raise InputError(f"{checkpoint_path} has no {WEIGHTS}; remove it and run again")
-        self.model.load_state_dict(found[0])
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: float | None = None) -> float | None:
         """Return no norm, because torch cannot compute it for the sparse gradients of tables."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,11 @@ from paranmt_hf.encoders.sequences import unpacked_sequences
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.checkpoint import (
     check_reporting,
-    forget_cut_off,
-    last_checkpoint,
     read_checkpoint,
     read_sealed,
     seal,
+    set_weights,
+    weights_of,
     write_checkpoint,
 )
 from paranmt_hf.training.config import TrainConfig
@@ -49,12 +48,6 @@ class HistoryCallback(TrainerCallback):
     def __init__(self, folder: Path, config: TrainConfig, evaluate: Evaluate | None) -> None:
         self.folder, self.config, self.evaluate = folder, config, evaluate
         self.history = History()
-        self._saved = self._ended = time.monotonic()
-
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Start the clocks."""
         self._saved = self._ended = time.monotonic()
 
     def on_step_end(
@@ -91,8 +84,7 @@ class HistoryCallback(TrainerCallback):
             return
         better = self.history.add_score(state.global_step, self._agreed(self.evaluate()))
         if better and state.is_world_process_zero:
-            weights = {name: value.detach().cpu() for name, value in self.trainer.model.state_dict().items()}
-            write_checkpoint(self.folder / BEST, weights, {"step": state.global_step})
+            write_checkpoint(self.folder / BEST, weights_of(self.trainer.model), {"step": state.global_step})
         if self.history.is_over(self.config):
             control.should_training_stop = True
 
@@ -102,18 +94,6 @@ class HistoryCallback(TrainerCallback):
         if state.is_world_process_zero:
             folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
             seal(folder, as_json(self.history))
-
-
-@contextmanager
-def _without_frozen(tables: Sequence[torch.Tensor]) -> Iterator[None]:
-    """Freeze some tables inside a `with` block."""
-    for table in tables:
-        table.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for table in tables:
-            table.requires_grad_(True)
 
 
 def _pulls(parts: Sequence[Part], config: TrainConfig, store: PairStore) -> list[Pull]:
@@ -173,7 +153,9 @@ def train_with_trainer(
     callback, args = HistoryCallback(folder, config, evaluate), _arguments(config, folder / "trainer")
     on_cpu, tables = args.device.type == "cpu", [part.table.weight for part in parts]
     fixed = [part.table.weight for part in parts if config.freeze_words and part.family.units == "word"]
-    with unpacked_sequences(model.modules() if on_cpu else ()), _without_frozen(fixed):
+    for weight in fixed:
+        weight.requires_grad_(False)
+    with unpacked_sequences(model.modules() if on_cpu else ()):
         # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
         for part in parts:
             part.table.sparse = on_cpu
@@ -197,30 +179,19 @@ def train_with_trainer(
         trainer.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: 1 - step / steps if config.decay else 1.0
         )
-        _run(trainer, callback, store)
+        if (last := trainer.last_checkpoint()) is not None:
+            callback.history = from_json(History, read_sealed(last), last)
+        total = config.epochs * store.pairs
+        with Progress("train", total, done=callback.history.pairs, unit=store.unit) as progress:
+            callback.trainer, callback.progress = trainer, progress
+            trainer.run_from(last, over=callback.history.is_over(config))
         for part in parts:
             part.table.sparse = False
         for hook in hooks:
             hook.remove()
+    for weight in fixed:
+        weight.requires_grad_(True)
     best = read_checkpoint(folder / BEST) if evaluate is not None else None
     if best is not None:
-        model.load_state_dict(best[0])
+        set_weights(model, best[0])
     return callback.history
-
-
-def _run(trainer: MegaBatchTrainer, callback: HistoryCallback, store: PairStore) -> None:
-    """Run from the last complete checkpoint."""
-    folder = Path(str(trainer.args.output_dir))
-    last = last_checkpoint(folder)
-    if trainer.args.process_index == 0:
-        # Also without a complete one: an incomplete one of a later step would push out those to come.
-        forget_cut_off(folder)
-    if last is not None:
-        callback.history = from_json(History, read_sealed(last), last)
-    total = callback.config.epochs * store.pairs
-    with Progress("train", total, done=callback.history.pairs, unit=store.unit) as progress:
-        callback.trainer, callback.progress = trainer, progress
-        if last is not None and callback.history.is_over(callback.config):
-            trainer._load_from_checkpoint(str(last))
-        else:
-            trainer.train(resume_from_checkpoint=str(last) if last else None)

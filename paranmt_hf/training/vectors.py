@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import time
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +17,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
+from paranmt_hf.encoders.named_encoder import Quiet
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
@@ -26,7 +25,7 @@ from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
 from paranmt_hf.training.inputs import PairsAndText, sentences_of
-from paranmt_hf.util.files import check_regular, result_file, shown_path
+from paranmt_hf.util.files import decode_line, open_lines, result_file, shown_path
 from paranmt_hf.util.records import FileRecord, made_with
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.wording import counted
@@ -70,14 +69,7 @@ class VectorsSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class VectorsRecord(FileRecord):
-    """The record of a file of distilled vectors.
-
-    Attributes:
-        settings: What determines them.
-        models: Names of the encoders.
-        words: Number of words.
-        dimension: Dimensions of a vector.
-    """
+    """The record of a file of distilled vectors; `models` are the names of the encoders."""
 
     KIND: ClassVar[str] = "word vectors (`paranmt encoder distill`)"
 
@@ -133,12 +125,6 @@ def distill_vectors(
         raise InputError(
             "give training data, text or a vocabulary file (or several of these), from which the words are taken"
         )
-    if config.contexts is not None and data is None and text is None:
-        raise InputError("`contexts` reads words in sentences; give some with `data` or `text`")
-    if exclude is not None and data is None and text is None:
-        raise InputError(
-            "`exclude` leaves out pairs and text, not words; give some with `data` or `text`, or leave it out"
-        )
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs = Pairs(list(data), PairSelection(), unwanted) if data is not None else None
     sentences = PairsAndText(pairs, SentenceSources(text) if text is not None else None, unwanted)
@@ -158,7 +144,7 @@ def distill_vectors(
         encoders = _encoders(located, words, config)
         kept = [_States(work / f"states-{index}.safetensors") for index in range(len(encoders))]
         if config.contexts is None:
-            vectors = distill(words, [partial(_encode, encoder) for encoder in encoders], config, kept)
+            vectors = distill(words, [Quiet(encoder, 256).encode for encoder in encoders], config, kept)
         else:
             vectors = _in_context(words, counts, encoders, sentences, config, kept)
         write_vectors(file, vectors)
@@ -234,10 +220,6 @@ def _choose(counts: Counter[str], vocabulary: str | Path | None, config: Distill
     return chosen
 
 
-def _encode(encoder: SentenceEncoder, texts: list[str]) -> np.ndarray:
-    return encoder.encode(texts, batch_size=256, show_progress_bar=False)
-
-
 def _in_context(
     words: list[str],
     counts: Counter[str],
@@ -285,19 +267,12 @@ def _every(columns: Iterator[pa.Array], step: int) -> pa.ChunkedArray:
 
 def _read_words(path: Path, limit: int) -> list[str]:
     words: dict[str, None] = {}
-    check_regular(path)
-    try:
-        with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(encoding="utf8") as lines:
-            for line in lines:
-                if fields := line.split():
-                    words.setdefault(fields[0])
-                if len(words) >= limit:
-                    break
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
-        raise InputError(
-            f"cannot read the vocabulary {path}: {reason}; expected UTF-8 text, a word a line", path=path
-        ) from None
+    with open_lines(path, "the vocabulary") as lines:
+        for number, line in enumerate(lines, 1):
+            if fields := decode_line(line, path, number).split():
+                words.setdefault(fields[0])
+            if len(words) >= limit:
+                break
     if not words:
         raise InputError(f"the vocabulary {path} is empty; expected a word in front of each line")
     return list(words)

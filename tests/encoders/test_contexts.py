@@ -207,7 +207,7 @@ def test_words_of_a_vocabulary_that_text_is_not_cut_into(transformer, tmp_path):
 
 def test_what_cannot_be_done(transformer, tmp_path):
     (tmp_path / "words").write_text("a\nb\n")
-    with pytest.raises(InputError, match="`contexts` reads words in sentences; give some with `data` or `text`"):
+    with pytest.raises(InputError, match="`contexts` reads words in sentences, and there is no word"):
         distill_vectors(transformer, tmp_path / "v", vocabulary=tmp_path / "words", config=DistillConfig(contexts=1))
     encoder_of((["a b"], ["b c"]), dimension=4).save(str(tmp_path / "word"))
     (tmp_path / "text.txt").write_text("a b\n")

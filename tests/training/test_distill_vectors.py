@@ -96,7 +96,7 @@ def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
     monkeypatch.setattr(distillation, "WORDS_AT_ONCE", 3)
     monkeypatch.setattr(workflow, "CHECKPOINT_SECONDS", 0)
     (tmp_path / "words").write_text("a\nb\nc\nd\ne\nf\ng\n", encoding="utf8")
-    calls, encode = [], workflow._encode
+    calls, encode = [], workflow.Quiet.encode
 
     def stopped(encoder, texts):
         calls.append(texts)
@@ -110,7 +110,7 @@ def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
         return (tmp_path / name).read_bytes()
 
     whole = distilled("whole")
-    monkeypatch.setattr(workflow, "_encode", stopped)
+    monkeypatch.setattr(workflow.Quiet, "encode", stopped)
     with pytest.raises(KeyboardInterrupt):
         distilled("cut")
     assert distilled("cut") == whole and len(calls) == 5 + 2
@@ -142,7 +142,7 @@ def test_vocabulary_file_that_cannot_be_used(tmp_path, model, content):
     name = "words.gz" if content and content[:2] == b"\x1f\x8b" else "words"
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=f"the vocabulary .*{name}"):
+    with pytest.raises(InputError, match=name):
         distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / name)
 
 
@@ -150,10 +150,6 @@ def test_what_does_not_go_together(tmp_path, model):
     (tmp_path / "words").write_text("a\nb\n")
     with pytest.raises(InputError, match="give training data, text or a vocabulary file"):
         distill_vectors(model, tmp_path / "v")
-    with pytest.raises(InputError, match="`exclude` leaves out pairs and text"):
-        distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "words", exclude=tmp_path)
-    with pytest.raises(InputError, match="`precision` applies to models that read words in sentences"):
-        DistillConfig(precision="bf16")
     for place in ("nowhere", "words"):
         with pytest.raises(InputError, match=f"there is no folder .*{place}; make it first"):
             distill_vectors(model, tmp_path / place / "v", vocabulary=tmp_path / "words")

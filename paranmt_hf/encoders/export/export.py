@@ -11,7 +11,7 @@ from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, Model, locate
-from paranmt_hf.util.files import shown_path
+from paranmt_hf.util.files import share_weights, shown_path
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -93,10 +93,7 @@ def formats() -> dict[str, Format]:
 
 
 def export_encoder(
-    model: str | Path,
-    out: str | Path,
-    *,
-    format: Literal["static", "model2vec", "onnx", "transformers.js"] = "static",
+    model: str | Path, out: str | Path, *, format: Literal["static", "model2vec", "onnx", "transformers.js"] = "static"
 ) -> Exported:
     """Write an encoder for another library, and check that it gives the same vectors there.
 
@@ -132,7 +129,7 @@ def _export(source: Model, format: Format, settings: ExportSettings, folder: Pat
     format.write(encoder, folder)
     titles = [part.family.title for part in composition.parts]
     (folder / "README.md").write_text(card(name, format, titles, source), encoding="utf8")
-    _make_readable(folder)
+    share_weights(folder)
     return ExportRecord(
         settings=settings,
         encoder=composition.title,
@@ -180,13 +177,6 @@ def _fits(composition: Composition, format: Format) -> bool:
     """Whether a format can hold an encoder."""
     names = [part.family.name for part in composition.parts]
     return not format.families or (len(names) == 1 and names[0] in format.families)
-
-
-def _make_readable(folder: Path) -> None:
-    """Give files the permissions of their folder; some versions of safetensors let only their owner read them."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            path.chmod(folder.stat().st_mode & 0o666)
 
 
 def _measure(encoder: SentenceEncoder, folder: Path, format: Format) -> float | None:

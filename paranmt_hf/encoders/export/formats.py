@@ -61,21 +61,19 @@ class Format:
     """A format to export to.
 
     Attributes:
-        name: Its name.
         holds: Description of the encoders that it can hold.
         families: The single encoders it can hold; empty if it can hold all of them and their combinations.
         write: Writes the files into a folder that exists.
         read: Loads the files as a reader would and gives what encodes with them; None if the package is missing.
-        tolerance: Maximum difference of its vectors from ours.
-        distance: How that is measured.
+        tolerance: Maximum `distance` of its vectors from ours.
         library: Name of the library that reads it, for the header of its README.
-        usage: A program that loads it; `{name}` is its folder and `{suffixes}` what the inputs of its parts end with.
+        usage: A program in `language` that loads it; `{name}` is its folder and `{suffixes}` what the inputs of its
+            parts end with.
         note: Text for its README.
         package: Package that writing needs, which is also the name of the extra.
         holds_settings: Whether it can hold a default prompt and a `truncate_dim`.
         holds_unknown: Whether it can hold a trained vector for unknown units.
-        language: What `usage` is written in.
-        usage_combined: The same for encoders that are combined, where that differs.
+        usage_combined: The same as `usage` for encoders that are combined, where that differs.
     """
 
     name: str

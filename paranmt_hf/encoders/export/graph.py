@@ -99,16 +99,9 @@ def add_linear(graph: Graph, layer: nn.Linear, vectors: str) -> str:
 
 
 def add_part(graph: Graph, part: Part, ids: str, mask: str) -> str:
-    """Add one encoder to a graph.
+    """Add one encoder to a graph, whose rows of units and mask [batch, length] have the names `ids` and `mask`.
 
-    Args:
-        graph: The graph.
-        part: The encoder.
-        ids: Name of the rows of the units [batch, length].
-        mask: Name of the mask, 1 where there is a unit [batch, length].
-
-    Returns:
-        Name of the sentence vectors [batch, dimension].
+    Returns the name of the sentence vectors [batch, dimension].
     """
     if part.family.name in ("lstm", "blstm"):
         return add_pooled_states(graph, part.modules, ids, mask)
@@ -223,17 +216,11 @@ def suffixes(composition: Composition) -> list[str]:
 
 
 def write_graph(composition: Composition, folder: Path, weights_file: str, *, leading: int = 0) -> None:
-    """Write an encoder as a graph.
+    """Write an encoder as a graph; weights that are too large for it go into `weights_file`.
 
     Its inputs are `input_ids` and `attention_mask` [batch, length] of each part, its output the sentence vectors
-    `sentence_embedding` [batch, dimension]. With leading ids there is also `last_hidden_state`, which holds the
-    sentence vector at every place, unless the encoder is a combination.
-
-    Args:
-        composition: The encoder.
-        folder: Where it is written.
-        weights_file: Name of the file of weights that are too large for the graph.
-        leading: Number of ids at the beginning of each sentence that are not units.
+    `sentence_embedding` [batch, dimension]. If sentences begin with `leading` ids that are not units, there is also
+    `last_hidden_state`, which holds the sentence vector at every place, unless the encoder is a combination.
     """
     graph, vectors, inputs = Graph(), [], []
     for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
@@ -276,10 +263,7 @@ def _save(
         [graph.onnx.numpy_helper.from_array(array, name) for name, array in graph.weights.items()],
     )
     model = helper.make_model(
-        whole,
-        producer_name="paranmt_hf",
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        ir_version=IR_VERSION,
+        whole, producer_name="paranmt_hf", opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
     )
     graph.onnx.save_model(
         model,

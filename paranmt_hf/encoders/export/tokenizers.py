@@ -136,12 +136,9 @@ def _word_steps(mark: str, other: str) -> list[normalizers.Normalizer]:
     """Split as `text/definitions.py` does, with one blank around each word.
 
     A place between two characters is found by what is before and behind it, and gets a blank. The apostrophe of a
-    clitic is marked meanwhile, because alone it would be punctuation. What is behind a clitic needs no rule: it
-    is the end, a blank or punctuation, which gets a blank in front.
-
-    Args:
-        mark: A symbol for that apostrophe.
-        other: A symbol that is punctuation in a text and takes the place of the mark where a text holds it.
+    clitic is replaced by `mark` meanwhile, because alone it would be punctuation; where a text holds the mark, it
+    becomes `other`, which is punctuation too. What is behind a clitic needs no rule: it is the end, a blank or
+    punctuation, which gets a blank in front.
     """
     marked = _escaped(mark)
     punctuation = rf"[^\w\s.,{marked}]|_"

@@ -57,12 +57,7 @@ class AverageEmbedding(InputModule):
     max_seq_length = math.inf
 
     def __init__(
-        self,
-        units: Sequence[str],
-        weight: torch.Tensor | np.ndarray,
-        precision: str = "float32",
-        *,
-        further: int = 0,
+        self, units: Sequence[str], weight: torch.Tensor | np.ndarray, precision: str = "float32", *, further: int = 0
     ) -> None:
         super().__init__()
         if precision not in PRECISIONS:

@@ -71,15 +71,9 @@ def read_units(path: Path) -> list[str]:
 
 
 def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read a table.
+    """Read a table, and a further tensor that has an entry for each row behind those of the units.
 
-    Args:
-        path: File of the tensors.
-        units: Unit of each row.
-        further: Tensor with an entry for each row behind those of the units, if there are any.
-
-    Returns:
-        The rows [row, dimension], float32, and the further tensor.
+    Returns the rows [row, dimension], float32, and the tensor named `further`, if any.
 
     Raises:
         ValueError: The file is missing or damaged, its tensors do not fit together or do not fit the units.
@@ -140,20 +134,13 @@ def blank_tokens(text: str) -> list[str]:
 
 
 def ngram_buckets(rows: np.ndarray, offsets: np.ndarray, order: int, buckets: int) -> tuple[np.ndarray, np.ndarray]:
-    """Hash the n-grams of two and more words of every sentence; none crosses the end of a sentence.
+    """Hash the n-grams of two to `order` words of every sentence; none crosses the end of a sentence.
 
     The hash of the words i to j begins with the id of word i; each further word turns h into h * 116049371 + id modulo
     2**64; the bucket is the hash modulo the number of buckets.
 
-    Args:
-        rows: Id of each word [word], sentence after sentence, words without an id left out.
-        offsets: Bounds of the sentences [sentence + 1], from 0.
-        order: Number of words of the longest n-grams.
-        buckets: Number of buckets, above 0 if the order is above 1.
-
-    Returns:
-        The bucket of each n-gram [n-gram], int64, by its first word and then by its length, and the bounds of the
-        sentences in them [sentence + 1], int64.
+    Given the id of each word [word], words without an id left out, and the bounds of the sentences [sentence + 1],
+    returns the bucket of each n-gram [n-gram], int64, by its first word and then by its length, and their bounds.
     """
     lengths = np.diff(offsets)
     order = min(order, int(lengths.max(initial=0)))
@@ -173,15 +160,7 @@ def ngram_buckets(rows: np.ndarray, offsets: np.ndarray, order: int, buckets: in
 
 
 def known_rows(rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Remove the units without a row, which are at row 0.
-
-    Args:
-        rows: Row of each unit [unit], sentence after sentence.
-        offsets: Bounds of the sentences [sentence + 1], from 0.
-
-    Returns:
-        What is left, in the same form.
-    """
+    """Remove the units without a row, which are at row 0, from rows [unit] and bounds [sentence + 1]."""
     known = rows != 0
     return rows[known], np.concatenate([[0], np.cumsum(known)])[offsets]
 
@@ -241,12 +220,7 @@ class NgramTable:
     def rows(self, rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Look up the rows of the n-grams of every sentence; those without a row are left out.
 
-        Args:
-            rows: Row of each known word [word], sentence after sentence.
-            offsets: Bounds of the sentences [sentence + 1], from 0.
-
-        Returns:
-            Rows [n-gram], int32, and the bounds of the sentences in them [sentence + 1].
+        Arguments and result are rows of known words, or of n-grams, and the bounds of the sentences in them.
         """
         buckets, bounds = ngram_buckets(rows, offsets, self.order, self.buckets)
         return known_rows(self.look_up(buckets), bounds)
@@ -254,12 +228,8 @@ class NgramTable:
     def bags(self, rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Look up the rows that are averaged for each sentence: its known words, then its n-grams.
 
-        Args:
-            rows: Row of each word [word], sentence after sentence, 0 if it is unknown.
-            offsets: Bounds of the sentences [sentence + 1], from 0.
-
-        Returns:
-            Rows [unit], int32, and the bounds of the sentences in them [sentence + 1], int64.
+        Given the row of each word [word], 0 if it is unknown, and the bounds of the sentences [sentence + 1]; returns
+        rows [unit], int32, and the bounds of the sentences in them, int64.
         """
         words, ends = known_rows(rows, offsets)
         ngrams, bounds = self.rows(words, ends)

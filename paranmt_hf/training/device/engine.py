@@ -81,12 +81,7 @@ class DeviceEngine:
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
         """Mine negatives once, then perform one step for each mini-batch; returns the loss of each.
 
-        Args:
-            mega: The pairs, or what `prepare` made of them.
-            generator: For random negatives, unless the mega-batch was prepared.
-
-        Raises:
-            DivergedError: A loss is not finite.
+        The mega-batch may be what `prepare` made of it; otherwise the generator draws random negatives.
         """
         try:
             return self._train_on(mega, generator)
@@ -276,14 +271,9 @@ class DeviceEngine:
     ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         """Sum the gradients of the pairs of all processes.
 
-        Args:
-            processes: The processes that train together.
-            units: The units of this process's sentences under each table; empty if it has none.
-            slopes: The gradient of these sentences under each table.
-
-        Returns:
-            The gradient of each table that moves [row, dimension]; and the number of rows of every table that this
-            process had to send, float64.
+        Given the units of this process's sentences under each table, none if it has no pair, and their gradients,
+        returns the gradient of each table that moves [row, dimension], and the number of rows of every table that this
+        process had to send, float64.
         """
         totals, sent, counts = [], [], []
         for index, table in enumerate(self.tables):
@@ -335,16 +325,10 @@ def device_engine(
     capturing: Capturing | None = None,
     processes: Processes | None = None,
 ) -> DeviceEngine:
-    """Create the engine of an averaging encoder, whose tables on the host get the trained rows.
+    """Create the engine of an averaging encoder for epochs of some pairs; its tables on the host get the trained rows.
 
-    Args:
-        composition: The encoder.
-        config: The settings.
-        pairs: Number of pairs of an epoch.
-        teacher: The teacher's vectors, if similarities are learned too.
-        device: Where it is trained.
-        capturing: How steps are captured; on a GPU as a CUDA graph if left out, elsewhere not at all.
-        processes: Processes that train together; None for one process.
+    `capturing` says how steps are captured: on a GPU as a CUDA graph if left out, elsewhere not at all. `processes`
+    train together; None for one process.
     """
     if capturing is None and device.type == "cuda":
         capturing = Capturing()

@@ -27,8 +27,7 @@ class TablePlan:
     Attributes:
         rows: The distinct rows, ascending; row 0 is always among them [row].
         ids: Position in `rows` of each unit [unit].
-        starts: First unit of each sentence [sentence].
-        lengths: Units of each sentence [sentence].
+        starts: First unit of each sentence [sentence], and `lengths` their number.
         own_units: Largest number of units of the pairs of a step in any process, without their negatives.
     """
 
@@ -83,13 +82,7 @@ class Plan(MegaBatch):
 
 
 def owners(pairs: int, batch_size: int, processes: int) -> np.ndarray:
-    """Assign each pair of a mega-batch to a process [pair]; each gets an even part of every mini-batch.
-
-    Args:
-        pairs: Pairs of the mega-batch.
-        batch_size: Pairs of a mini-batch; the last one may have fewer.
-        processes: Number of processes.
-    """
+    """Assign each pair of a mega-batch to a process [pair]; each gets an even part of every mini-batch."""
     whole, rest = (
         np.repeat(np.arange(processes), np.diff(np.arange(processes + 1) * size // processes))
         for size in (batch_size, pairs % batch_size)
@@ -148,8 +141,7 @@ def _negatives(
 ) -> tuple[tuple[np.ndarray, np.ndarray] | None, np.ndarray | None, np.ndarray | None, np.ndarray]:
     """Find what is known about negatives; `owner` is the process of each pair, and `rank` that of the queries.
 
-    Returns:
-        Exclusions, drawn negatives and queries, as in `Plan`, and whether each sentence has a negative.
+    Returns exclusions, drawn negatives and queries, as in `Plan`, and whether each sentence has a negative.
     """
     exclusions = drawn = asking = None
     has_one = np.ones(mega.pairs if config.one_sided else 2 * mega.pairs, bool)

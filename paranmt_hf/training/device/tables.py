@@ -200,12 +200,7 @@ class DeviceTable:
         return len(self._local[0]), len(self._ids), len(self._starts), self.bound, self.row_bound
 
     def load(
-        self,
-        plan: TablePlan,
-        rows: torch.Tensor,
-        ids: torch.Tensor,
-        starts: torch.Tensor,
-        lengths: torch.Tensor,
+        self, plan: TablePlan, rows: torch.Tensor, ids: torch.Tensor, starts: torch.Tensor, lengths: torch.Tensor
     ) -> None:
         """Begin a mega-batch: read its rows and the units of its sentences, given its plan on host and device."""
         if self._everything is not None:
@@ -323,16 +318,10 @@ def _round_up(number: int) -> int:
 
 
 def distinct(rows: torch.Tensor, count: int, bound: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """List the distinct rows among some, in a fixed shape.
+    """List the distinct rows among some [unit], in a fixed shape; the last row of a table of `count` rows is unused.
 
-    Args:
-        rows: Rows [unit]; the last row of the table is unused.
-        count: Number of rows of the table.
-        bound: Length of the list.
-
-    Returns:
-        The rows, ascending, padded with the unused row [bound]; the position of each row of the table in that list, or
-        its length [row]; and the number of distinct rows, which may be above the bound.
+    Returns the rows, ascending, padded with the unused row [bound]; the position of each row of the table in that
+    list, or its length [row]; and the number of distinct rows, which may be above the bound.
     """
     used = torch.zeros(count, dtype=torch.int32, device=rows.device).index_fill_(0, rows, 1)
     used[-1:].zero_()

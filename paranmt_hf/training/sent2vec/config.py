@@ -121,14 +121,9 @@ class Sent2VecConfig:
 
 @dataclass
 class Sent2VecHistory:
-    """The course of a run.
+    """The course of a run: words read, targets predicted, the sum of their losses, and the time spent training.
 
-    Attributes:
-        losses: Words read, and the mean loss of a target since the entry before.
-        words: Words read.
-        targets: Targets predicted.
-        total: Sum of their losses.
-        seconds: Time spent training.
+    `losses` are the words read, and the mean loss of a target since the entry before.
     """
 
     losses: list[tuple[int, float]] = field(default_factory=list)
@@ -151,12 +146,7 @@ class Sent2VecHistory:
 
 @dataclass(frozen=True)
 class Sent2VecSettings:
-    """Everything that determines a model.
-
-    Attributes:
-        sent2vec: How it is trained, resolved.
-        data: The identity of each source of sentences, with checksums; `columns` names the columns that were read.
-    """
+    """Everything that determines a model: resolved settings, and the identity of each source, with checksums."""
 
     sent2vec: Sent2VecConfig
     data: list[dict[str, Any]]
@@ -167,15 +157,12 @@ class Sent2VecRecord(Record):
     """The content of the `sent2vec.json` of an encoder.
 
     Attributes:
-        settings: What determines the model.
         sources: Names of what was read, without folders.
         datasets: Ids of datasets on the Hub among them.
         sentences: Number of sentences with at least two known words.
         words: Number of words with a vector.
         ngrams: Number of buckets of n-grams with a vector.
         known: Number of known words in these sentences.
-        course: The course of the run.
-        dimension: Size of a sentence vector.
         parameters: Number of weights of the model, without the output vectors.
     """
 

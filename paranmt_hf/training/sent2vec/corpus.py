@@ -81,13 +81,9 @@ class WordCounter:
         self._tokenizer, self._numbers = WordTokenizer(cut=self._cut), PerToken(self._number, np.int32)
 
     def add(self, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Count the words of some sentences.
+        """Count the words of some sentences [sentence], without nulls.
 
-        Args:
-            column: Sentences [sentence], without nulls.
-
-        Returns:
-            The number of each word [word], int32, and the words of each sentence [sentence], int32.
+        Returns the number of each word [word], int32, and the words of each sentence [sentence], int32.
         """
         (table,) = self._tokenizer.tables(column)
         numbers = self._numbers.of(table)[table.ids]
@@ -121,14 +117,9 @@ class WordCounter:
         self._begin()
 
     def choose(self, config: Sent2VecConfig, lines: int) -> tuple[KnownWords, np.ndarray]:
-        """Choose the words with a row.
+        """Choose the words with a row by resolved settings; `lines` is the number of sentences that were read.
 
-        Args:
-            config: The settings, resolved.
-            lines: Sentences that were read.
-
-        Returns:
-            The words, and the row of each number [number], int32, 0 for words without one.
+        Returns the words, and the row of each number [number], int32, 0 for words without one.
         """
         counts, least = self._counts, config.min_count or 1
         # The placeholder's row has the name that unknown words have when sentences are encoded.
@@ -156,12 +147,9 @@ class WordCounter:
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive sentences.
+    """Consecutive sentences: rows of their words [word], int32, and their bounds [sentence + 1], int64, from 0.
 
-    Attributes:
-        words: Rows of their words [word], int32.
-        bounds: Their bounds [sentence + 1], int64, from 0.
-        first: Number of words of the corpus before them.
+    `first` is the number of words of the corpus before them.
     """
 
     words: np.ndarray
@@ -173,12 +161,7 @@ class Block:
 class TextOnDisk:
     """Sentences of two or more known words, as rows of the words.
 
-    Attributes:
-        folder: Folder of the files.
-        words: The words.
-        sentences: Number of sentences.
-        known: Words in them.
-        hashes: The buckets that get a row [n-gram row], int64, ascending.
+    `known` is the number of words in them, and `hashes` are the buckets that get a row [n-gram row], int64, ascending.
     """
 
     folder: Path
@@ -203,13 +186,7 @@ class TextOnDisk:
 
 
 def write_corpus(batches: Iterable[pa.Array], folder: Path, config: Sent2VecConfig) -> TextOnDisk:
-    """Split sentences into words, count these and their n-grams, and write the rows of the words.
-
-    Args:
-        batches: Sentences [sentence], batch by batch.
-        folder: An empty folder.
-        config: The settings, resolved.
-    """
+    """Split sentences into words, count these and their n-grams, and write the rows into an empty folder."""
     counter, lines = WordCounter(config.cut), 0
     with (
         (folder / NUMBERS).open("wb") as numbers,
@@ -239,8 +216,7 @@ def write_corpus(batches: Iterable[pa.Array], folder: Path, config: Sent2VecConf
 def _write_rows(folder: Path, lines: int, row_of: np.ndarray) -> tuple[int, int]:
     """Convert word numbers to rows, without unknown words and sentences of fewer than two known words.
 
-    Returns:
-        The number of sentences, and that of their words.
+    Returns the number of sentences, and that of their words.
     """
     sentences = known = 0
     with (

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from paranmt_hf.encoders.modules.paranmt_tables import FACTOR
+from paranmt_hf.training.step_kernels import ONE, add_scaled, dot
 from paranmt_hf.util.machine import compiled
 
 # Instead of the row of an n-gram. Row 0 is the placeholder's, which no n-gram has.
 MISSING, DROPPED = 0, -1
 MOST_COUNTED = 255
-ONE = np.float32(1)
 
 
 class Tables(NamedTuple):
@@ -101,14 +101,9 @@ def _next_uniform(random: np.ndarray) -> float:
 
 @compiled()
 def bucket_of(words: np.ndarray, start: int, size: int, hidden: int, buckets: int) -> np.int64:
-    """Hash an n-gram, see `ngram_buckets`.
+    """Hash the n-gram of `size` words that begins at `start`, see `ngram_buckets`.
 
-    Args:
-        words: Ids of words.
-        start: Where the n-gram begins.
-        size: Its words.
-        hidden: Which position counts as the placeholder, word 0; one outside the n-gram for none.
-        buckets: Number of buckets.
+    The position `hidden` counts as the placeholder, word 0; one outside the n-gram for none.
     """
     value = np.uint64(0 if start == hidden else words[start])
     for at in range(start + 1, start + size):
@@ -118,14 +113,10 @@ def bucket_of(words: np.ndarray, start: int, size: int, hidden: int, buckets: in
 
 @compiled()
 def count_buckets(words: np.ndarray, bounds: np.ndarray, order: int, placeholder: bool, counts: np.ndarray) -> None:
-    """Count the n-grams of sentences by bucket, up to 255.
+    """Add the n-grams of sentences to the counts by bucket [bucket], uint8, up to 255.
 
-    Args:
-        words: Ids [word], int32, sentence after sentence.
-        bounds: Bounds of the sentences [sentence + 1], int64.
-        order: Words of the longest n-gram.
-        placeholder: Count also the n-grams that hold the placeholder in the place of each of their words.
-        counts: Counts [bucket], uint8; added to.
+    If `placeholder`, n-grams that hold it in the place of each of their words count too. `words` are ids, int32,
+    sentence after sentence, and `bounds` those of the sentences [sentence + 1].
     """
     for sentence in range(len(bounds) - 1):
         first, last = bounds[sentence], bounds[sentence + 1]
@@ -136,20 +127,6 @@ def count_buckets(words: np.ndarray, bounds: np.ndarray, order: int, placeholder
                     bucket = bucket_of(words, start, size, hidden, len(counts))
                     if counts[bucket] < MOST_COUNTED:
                         counts[bucket] += 1
-
-
-@compiled(fast=True)
-def _dot(left: np.ndarray, right: np.ndarray) -> np.float32:
-    total = np.float32(0)
-    for k in range(len(left)):
-        total += left[k] * right[k]
-    return total
-
-
-@compiled(fast=True)
-def _add(target: np.ndarray, factor: np.float32, row: np.ndarray) -> None:
-    for k in range(len(target)):
-        target[k] += factor * row[k]
 
 
 @compiled(fast=True)
@@ -194,7 +171,7 @@ def _predict(
             word = sampling.table[cursor[0]]
             cursor[0] = cursor[0] + 1 if cursor[0] + 1 < len(sampling.table) else 0
         row = outputs[word]
-        score = float(_dot(hidden, row))
+        score = float(dot(hidden, row))
         # log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)); the logarithm is taken of all factors at once.
         small = math.exp(-abs(score))
         product *= 1 + small
@@ -263,7 +240,7 @@ def _gather(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, total: np.
     """Add rows to the sum of the context and count their copies; returns the increase of the sum of squares."""
     rise = 0
     for row in rows:
-        _add(total, ONE, inputs[row])
+        add_scaled(total, ONE, inputs[row])
         copies[row] += 1
         rise += 2 * copies[row] - 1
     return rise
@@ -274,7 +251,7 @@ def _settle(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, delta: np.
     """Apply the gradients of the rows of a sentence and their L1 penalty, and reset the counts of copies."""
     for row in rows:
         if copies[row] > 0:
-            _add(inputs[row], np.float32(copies[row]), delta)
+            add_scaled(inputs[row], np.float32(copies[row]), delta)
             if shrink > 0:
                 _shrink(inputs[row], np.float32(shrink))
         copies[row] = 0
@@ -282,25 +259,12 @@ def _settle(rows: np.ndarray, inputs: np.ndarray, copies: np.ndarray, delta: np.
 
 @compiled(fast=True)
 def train_sentences(
-    words: np.ndarray,
-    bounds: np.ndarray,
-    rates: np.ndarray,
-    model: Tables,
-    sampling: Sampling,
-    worker: Worker,
+    words: np.ndarray, bounds: np.ndarray, rates: np.ndarray, model: Tables, sampling: Sampling, worker: Worker
 ) -> tuple[float, int]:
-    """Train on sentences, one after the other.
+    """Train on sentences, one after the other; tables and worker are changed in place.
 
-    Args:
-        words: Ids [word], int32, sentence after sentence.
-        bounds: Bounds of the sentences [sentence + 1], int64.
-        rates: Learning rate of each sentence [sentence].
-        model: The tables, changed in place.
-        sampling: What is sampled at random.
-        worker: The state of this thread, changed in place.
-
-    Returns:
-        The sum of the losses of all targets, and the number of targets.
+    `words` are ids, int32, sentence after sentence, `bounds` those of the sentences [sentence + 1], int64, and `rates`
+    the learning rate of each sentence. Returns the sum of the losses of all targets, and the number of targets.
     """
     inputs, copies, random = model.inputs, worker.copies, worker.random
     dimension = inputs.shape[1]
@@ -335,23 +299,23 @@ def train_sentences(
             hidden[:] = total
             surplus = 0
             for row in leaving:
-                _add(hidden, -ONE, inputs[row])
+                add_scaled(hidden, -ONE, inputs[row])
                 surplus += copies[row]
             for row in entering:
-                _add(hidden, ONE, inputs[row])
+                add_scaled(hidden, ONE, inputs[row])
                 surplus -= copies[row]
-            _add(hidden, -np.float32(surplus), delta)
+            add_scaled(hidden, -np.float32(surplus), delta)
             _scale(hidden, share)
             loss += _predict(own[at], hidden, gradient, model.outputs, sampling, worker.cursor, rates[sentence])
             targets += 1
             shrink += rates[sentence] * sampling.l1 * share
             _scale(gradient, share)
-            _add(delta, ONE, gradient)
-            _add(total, np.float32(squares - surplus), gradient)
+            add_scaled(delta, ONE, gradient)
+            add_scaled(total, np.float32(squares - surplus), gradient)
             for row in leaving:
-                _add(inputs[row], -ONE, gradient)
+                add_scaled(inputs[row], -ONE, gradient)
             for row in entering:
-                _add(inputs[row], ONE, gradient)
+                add_scaled(inputs[row], ONE, gradient)
         _settle(own, inputs, copies, delta, shrink)
         _settle(ngrams, inputs, copies, delta, shrink)
     return loss, targets

@@ -45,13 +45,10 @@ def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int
 
 
 class Loop:
-    """Trains the tables of Sent2Vec.
+    """Trains the tables of Sent2Vec by resolved settings, with checkpoints in a folder.
 
-    Args:
-        text: The text.
-        config: The settings, resolved.
-        folder: For checkpoints.
-        block: Sentences between two looks at clock and loss; with one thread the result does not depend on it.
+    `block` is the number of sentences between two looks at clock and loss; with one thread the result does not depend
+    on it.
     """
 
     def __init__(self, text: TextOnDisk, config: Sent2VecConfig, folder: Path, *, block: int = BLOCK) -> None:

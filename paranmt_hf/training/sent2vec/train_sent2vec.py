@@ -165,14 +165,8 @@ def encoder_of_rows(
 ) -> SentenceEncoder:
     """Build the encoder from rows [word or n-gram, dimension]; words alone, split as in WORD, give a WORD model.
 
-    Args:
-        units: The words, of which the first is unknown words.
-        rows: Rows of the words, then of the n-grams.
-        order: Number of words of the longest n-grams.
-        buckets: Number of buckets that n-grams are hashed into.
-        hashes: The buckets that have a row, ascending.
-        cut: How text is cut.
-        precision: How the weights are stored.
+    The first of the words is unknown words. N-grams of at most `order` words are hashed into buckets, of which
+    `hashes` have a row, ascending.
     """
     from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder

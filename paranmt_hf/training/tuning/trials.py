@@ -18,18 +18,19 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.named_encoder import Quiet
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import DivergedError, InputError, UnfitError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.inputs import PairsAndText, TrainingRun, resolve_inputs
-from paranmt_hf.training.overfitting import MarginPairs
+from paranmt_hf.training.negatives import MarginPairs
 from paranmt_hf.training.prepare import prepare_training
 from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.training.supervised.data import measure_of
 from paranmt_hf.training.supervised.task import TaskSetup, new_encoder, train_task
-from paranmt_hf.training.train import Quiet, fit_encoder
+from paranmt_hf.training.train import fit_encoder
 from paranmt_hf.training.tuning.grid import Order, TuneTrial, apply, written
 from paranmt_hf.util.files import replacing, write_bytes
 from paranmt_hf.util.progress import duration

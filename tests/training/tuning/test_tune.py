@@ -12,8 +12,8 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.scored_pairs import read_scored_pairs
 from paranmt_hf.evaluation.similarities import pair_similarities
+from paranmt_hf.evaluation.sts_data import read_scored_pairs
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
