@@ -354,11 +354,11 @@ def train_windows(
             hidden[:] = 0
             for place in range(first, last):
                 if place != at:
-                    _add(hidden, ONE, inputs[kept[place]])
+                    add_scaled(hidden, ONE, inputs[kept[place]])
             _scale(hidden, ONE / np.float32(last - first - 1))
             loss += _predict(kept[at], hidden, gradient, model.outputs, sampling, worker.cursor, rates[sentence])
             targets += 1
             for place in range(first, last):
                 if place != at:
-                    _add(inputs[kept[place]], ONE, gradient)
+                    add_scaled(inputs[kept[place]], ONE, gradient)
     return loss, targets
