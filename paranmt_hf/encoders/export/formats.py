@@ -32,7 +32,6 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.util.optional import available, require
-from paranmt_hf.util.tables import quoted
 from paranmt_hf.util.yaml_files import card_header
 
 Encode = Callable[[list[str]], np.ndarray]
@@ -67,13 +66,9 @@ class Format:
         read: Loads the files as a reader would and gives what encodes with them; None if the package is missing.
         tolerance: Maximum `distance` of its vectors from ours.
         library: Name of the library that reads it, for the header of its README.
-        usage: A program in `language` that loads it; `{name}` is its folder and `{suffixes}` what the inputs of its
-            parts end with.
-        note: Text for its README.
         package: Package that writing needs, which is also the name of the extra.
         holds_settings: Whether it can hold a default prompt and a `truncate_dim`.
         holds_unknown: Whether it can hold a trained vector for unknown units.
-        usage_combined: The same as `usage` for encoders that are combined, where that differs.
     """
 
     name: str
@@ -82,15 +77,11 @@ class Format:
     write: Callable[[SentenceEncoder, Path], None]
     read: Callable[[Path], Encode | None]
     library: str
-    usage: str
-    note: str
     tolerance: float = 1e-6
     distance: Distance = largest_difference
     package: str | None = None
     holds_settings: bool = True
     holds_unknown: bool = True
-    language: str = "python"
-    usage_combined: str | None = None
 
 
 LICENSE_KEYS = ("license", "license_name", "license_link")
@@ -104,15 +95,8 @@ def card(name: str, format: Format, kinds: Sequence[str], source: Model) -> str:
         "tags": ["sentence-similarity", "feature-extraction", "paranmt", *(kind.lower() for kind in kinds)],
         **license,
     }
-    values = {"name": name, "kinds": kinds, "source": source.name, "format": format, "license": license}
-    return render("export", header, {**values, "usage": _usage(name, format, len(kinds))})
-
-
-def _usage(name: str, format: Format, parts: int) -> str:
-    suffixes = [""] if parts == 1 else [f"_{number}" for number in range(parts)]
-    # It becomes part of a string of Python.
-    usage = format.usage_combined if parts > 1 and format.usage_combined else format.usage
-    return usage.format(name=quoted(name)[1:-1], suffixes=json.dumps(suffixes))
+    values = {"name": name, "kinds": kinds, "source": source.name, "format": format.name, "license": license}
+    return render("export", header, {**values, "suffixes": suffixes(len(kinds))})
 
 
 def stated_license(source: Model) -> dict[str, str]:
@@ -162,22 +146,8 @@ def _read_stock(folder: Path) -> Encode | None:
     return SentenceTransformer(str(folder), device="cpu").encode
 
 
-STOCK_USAGE = """from sentence_transformers import SentenceTransformer
-
-vectors = SentenceTransformer("{name}").encode(["A dog runs."])"""
-STOCK_NOTE = (
-    "Rows are float32, whatever precision the source stores. Trigrams are found by stock components of the tokenizers "
-    "library, which is slower than `paranmt_hf.load`."
-)
 STATIC = Format(
-    "static",
-    "WORD or TRIGRAM alone",
-    ("word", "trigram"),
-    _write_stock,
-    _read_stock,
-    "sentence-transformers",
-    STOCK_USAGE,
-    STOCK_NOTE,
+    "static", "WORD or TRIGRAM alone", ("word", "trigram"), _write_stock, _read_stock, "sentence-transformers"
 )
 
 
@@ -197,13 +167,6 @@ def _read_model2vec(folder: Path) -> Encode | None:
     return require("model2vec", "model2vec").StaticModel.from_pretrained(folder).encode
 
 
-MODEL2VEC_USAGE = """from model2vec import StaticModel
-
-vectors = StaticModel.from_pretrained("{name}").encode(["A dog runs."])"""
-MODEL2VEC_NOTE = (
-    "Cosines are equal, lengths are not: model2vec leaves unknown units out, where the source counts them. Rows are "
-    "float32. Releases of model2vec before 0.10 may cut texts after 512 units."
-)
 MODEL2VEC = Format(
     "model2vec",
     "WORD or TRIGRAM alone",
@@ -211,8 +174,6 @@ MODEL2VEC = Format(
     _write_model2vec,
     _read_model2vec,
     "model2vec",
-    MODEL2VEC_USAGE,
-    MODEL2VEC_NOTE,
     distance=largest_turn,
     holds_settings=False,
     holds_unknown=False,
@@ -230,7 +191,7 @@ BATCH = 32
 def _write_onnx(encoder: SentenceEncoder, folder: Path) -> None:
     """Write the graph of an encoder and the tokenizer of each of its parts."""
     composition = take_apart(list(encoder))
-    for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
+    for suffix, part in zip(suffixes(len(composition.parts)), composition.parts, strict=True):
         tokenizer = tokenizer_of(part)
         # It pads with row 0, which the mask hides.
         tokenizer.enable_padding(pad_id=0, pad_token=part.vocabulary.units[0])
@@ -241,7 +202,7 @@ def _write_onnx(encoder: SentenceEncoder, folder: Path) -> None:
 def _write_js(encoder: SentenceEncoder, folder: Path) -> None:
     """Write the graph, a tokenizer for each part, and the configurations of both."""
     composition = take_apart(list(encoder))
-    for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
+    for suffix, part in zip(suffixes(len(composition.parts)), composition.parts, strict=True):
         portable_tokenizer(part).save(str(folder / f"tokenizer{suffix}.json"))
     unknown = composition.parts[0].vocabulary.units[0]
     # The library looks unknown words up under this name; nothing is truncated.
@@ -288,19 +249,6 @@ def _read_graph(folder: Path, graph: str) -> Encode | None:
     )
 
 
-USAGE = """import numpy as np, onnxruntime
-from tokenizers import Tokenizer
-
-inputs = {{}}
-for part in {suffixes}:
-    batch = Tokenizer.from_file(f"{name}/tokenizer{{part}}.json").encode_batch(["A dog runs.", "It rains."])
-    inputs[f"input_ids{{part}}"] = np.array([one.ids for one in batch], np.int64)
-    inputs[f"attention_mask{{part}}"] = np.array([one.attention_mask for one in batch], np.int64)
-(vectors,) = onnxruntime.InferenceSession("{name}/model.onnx").run(["sentence_embedding"], inputs)"""
-NOTE = (
-    "Padding is on the right, as the tokenizer does it. Rows keep the precision of the source and are calculated with "
-    "in float32; a sentence without known units is zeros."
-)
 ONNX = Format(
     "onnx",
     "all of our encoders",
@@ -308,37 +256,9 @@ ONNX = Format(
     _write_onnx,
     partial(_read_graph, graph=GRAPH_FILE),
     "onnx",
-    USAGE,
-    NOTE,
     tolerance=1e-5,
     package="onnx",
     holds_settings=False,
-)
-PIPELINE = """import {{ pipeline }} from "@huggingface/transformers";
-
-const encode = await pipeline("feature-extraction", "./{name}");
-const vectors = await encode(["A dog runs.", "It rains."], {{ pooling: "mean" }});
-console.log(vectors.tolist());"""
-COMBINED = """import {{ readFileSync }} from "node:fs";
-import {{ AutoModel, PreTrainedTokenizer }} from "@huggingface/transformers";
-
-const folder = "./{name}", texts = ["A dog runs.", "It rains."];
-const read = (file) => JSON.parse(readFileSync(`${{folder}}/${{file}}`, "utf8"));
-const model = await AutoModel.from_pretrained(folder);
-const inputs = {{}};
-for (const part of {suffixes}) {{
-  const tokenizer = new PreTrainedTokenizer(read(`tokenizer${{part}}.json`), read("tokenizer_config.json"));
-  const {{ input_ids, attention_mask }} = tokenizer(texts, {{ padding: true }});
-  inputs[`input_ids${{part}}`] = input_ids;
-  inputs[`attention_mask${{part}}`] = attention_mask;
-}}
-const vectors = (await model(inputs)).sentence_embedding;
-console.log(vectors.tolist());"""
-JS_NOTE = (
-    "A path that begins with `./` is a folder of this machine; else it is the id of a repository. In the pipeline "
-    "pooling by `cls` gives the same vectors. Rows keep the precision of the source and are calculated with in "
-    "float32, so only the default `dtype` is available. A sentence without known units is zeros. TRIGRAM reads "
-    "characters beyond U+FFFF (emoji, rare scripts) as unknown."
 )
 TRANSFORMERS_JS = Format(
     "transformers.js",
@@ -347,11 +267,7 @@ TRANSFORMERS_JS = Format(
     _write_js,
     partial(_read_graph, graph=f"{JS_FOLDER}/{GRAPH_FILE}"),
     "transformers.js",
-    PIPELINE,
-    JS_NOTE,
     tolerance=1e-5,
     package="onnx",
     holds_settings=False,
-    language="javascript",
-    usage_combined=COMBINED,
 )

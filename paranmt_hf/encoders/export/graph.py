@@ -209,10 +209,9 @@ def _recurrent_weights(module: Recurrence) -> list[np.ndarray]:
     return [*weights, torch.cat([enter, *(leave or [torch.zeros_like(enter)]), forget]).numpy()]
 
 
-def suffixes(composition: Composition) -> list[str]:
+def suffixes(parts: int) -> list[str]:
     """Suffixes of the parts' input names: the index of the encoder in a combination."""
-    several = len(composition.parts) > 1
-    return [f"_{index}" if several else "" for index in range(len(composition.parts))]
+    return [f"_{index}" for index in range(parts)] if parts > 1 else [""]
 
 
 def write_graph(composition: Composition, folder: Path, weights_file: str, *, leading: int = 0) -> None:
@@ -223,7 +222,7 @@ def write_graph(composition: Composition, folder: Path, weights_file: str, *, le
     `last_hidden_state`, which holds the sentence vector at every place, unless the encoder is a combination.
     """
     graph, vectors, inputs = Graph(), [], []
-    for suffix, part in zip(suffixes(composition), composition.parts, strict=True):
+    for suffix, part in zip(suffixes(len(composition.parts)), composition.parts, strict=True):
         names = [f"input_ids{suffix}", f"attention_mask{suffix}"]
         # One column of padding more, so that sentences without units make no empty sequence.
         more = graph.weight([0, -leading, 0, 1])
