@@ -26,15 +26,10 @@ from paranmt_hf.text.definitions import vocabulary_of
 
 @dataclass(frozen=True)
 class Part:
-    """One of the encoders that are combined.
+    """One of the encoders that are combined."""
 
-    Attributes:
-        family: The family of the encoder.
-        modules: Its modules; the first holds the table.
-    """
-
-    family: Family
-    modules: list[nn.Module]
+    family: Family  # The family of the encoder
+    modules: list[nn.Module]  # Its modules; the first holds the table
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -88,15 +83,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Composition:
-    """The parts of an encoder of this package.
+    """The parts of an encoder of this package."""
 
-    Attributes:
-        parts: The combined encoders; one if there is no combination.
-        mode: How: `add` or `concatenate`.
-    """
-
-    parts: list[Part]
-    mode: str
+    parts: list[Part]  # The combined encoders; one if there is no combination
+    mode: str  # How: `add` or `concatenate`
 
     @property
     def name(self) -> str:

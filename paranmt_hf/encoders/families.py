@@ -52,36 +52,23 @@ FURTHER_FILES = (
 
 @dataclass(frozen=True)
 class Family:
-    """The properties of one kind of encoder.
+    """The properties of one kind of encoder."""
 
-    Attributes:
-        name: Its name in `EncoderConfig.model`.
-        title: Its name in the papers.
-        units: What its table has rows for.
-        ordered: Whether it reads the units of a sentence in order; else as a bag.
-        dense: Whether it does more than average its table: it has other weights, or combines rows in another way. Such
-            models are trained by the trainer.
-        gates: Number of products of a word and of the last state that a step of a recurrent one adds up.
-        centre: What lambda_c pulls its other weights towards.
-        table_dimension: The setting that is the width of its table; where that is None, and for others, `dimension`.
-        limits: Text about its limits for the card.
-        paper: Citation of its paper.
-        trained_by: The command that trains it.
-        not_exported: Why no other library can hold it; empty if one can.
-    """
-
-    name: str
-    title: str
-    units: Kind
-    ordered: bool = False
+    name: str  # Its name in `EncoderConfig.model`
+    title: str  # Its name in the papers
+    units: Kind  # What its table has rows for
+    ordered: bool = False  # Whether it reads the units of a sentence in order; else as a bag
+    # Whether it does more than average its table: it has other weights, or combines rows in another way. Such models
+    # are trained by the trainer.
     dense: bool = False
-    gates: int = 0
-    centre: Literal["zero", "initial"] = "zero"
+    gates: int = 0  # Number of products of a word and of the last state that a step of a recurrent one adds up
+    centre: Literal["zero", "initial"] = "zero"  # What lambda_c pulls its other weights towards
+    # The setting that is the width of its table; where that is None, and for others, `dimension`
     table_dimension: str = "dimension"
-    limits: str = BAG
-    paper: str = PARANMT
-    trained_by: str = "train"
-    not_exported: str = ""
+    limits: str = BAG  # Text about its limits for the card
+    paper: str = PARANMT  # Citation of its paper
+    trained_by: str = "train"  # The command that trains it
+    not_exported: str = ""  # Why no other library can hold it; empty if one can
 
 
 # Encoders with weights other than word embeddings: layers over an average, and recurrences over words in order.

@@ -26,13 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NamedEncoder:
-    """An encoder by its name, such as that of `para_score`; its files are located when needed.
+    """An encoder by its name, such as that of `para_score`; its files are located when needed."""
 
-    Attributes:
-        name: Folder; Hub id, which `@` and a revision may follow; or text file of word vectors (GloVe, word2vec,
-            PARAGRAM), whose average is the encoder. `embedded` is the small encoder of this package.
-    """
-
+    # Folder; Hub id, which `@` and a revision may follow; or text file of word vectors (GloVe, word2vec, PARAGRAM),
+    # whose average is the encoder. `embedded` is the small encoder of this package.
     name: str = EMBEDDED
 
     @classmethod

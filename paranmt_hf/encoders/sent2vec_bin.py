@@ -153,17 +153,12 @@ class Sent2VecBinSettings:
 
 @dataclass(frozen=True)
 class Sent2VecWords:
-    """The settings and words of a model: everything before its rows.
+    """The settings and words of a model: everything before its rows."""
 
-    Attributes:
-        settings: Settings of its training.
-        units: The words in the order of their ids; the first is `[UNK]`, in the place of the program's placeholder.
-        labels: Number of further entries, words that begin with `__label__`, of which vectors are not made.
-    """
-
-    settings: Sent2VecBinSettings
+    settings: Sent2VecBinSettings  # Settings of its training
+    # The words in the order of their ids; the first is `[UNK]`, in the place of the program's placeholder
     units: list[str]
-    labels: int
+    labels: int  # Number of further entries, words that begin with `__label__`, of which vectors are not made
 
 
 def read_vocabulary(reader: BinReader) -> Sent2VecWords:

@@ -17,16 +17,11 @@ UNKNOWN = "[UNK]"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The units of one kind that have a row.
+    """The units of one kind that have a row."""
 
-    Attributes:
-        kind: Words, words with their n-grams, or character trigrams.
-        units: The unit of each row; row 0 is `[UNK]`, which every unit without a row shares.
-        ngrams: The n-grams that have a row behind those of the units, where the kind is `ngram`.
-    """
-
-    kind: Kind
-    units: list[str]
+    kind: Kind  # Words, words with their n-grams, or character trigrams
+    units: list[str]  # The unit of each row; row 0 is `[UNK]`, which every unit without a row shares
+    # The n-grams that have a row behind those of the units, where the kind is `ngram`
     ngrams: NgramTable | None = None
 
     def __post_init__(self) -> None:
@@ -46,16 +41,11 @@ class Vocabulary:
 
 @dataclass(frozen=True, eq=False)
 class AverageTable:
-    """The table of one averaging encoder.
+    """The table of one averaging encoder."""
 
-    Attributes:
-        vocabulary: What has a row.
-        rows: Vectors [row, dimension], float32; behind those of the units the rows of the n-grams.
-        cut: How text is split into words: `words`, by `text/definitions.py`, or `blanks`, at white space only.
-    """
-
-    vocabulary: Vocabulary
-    rows: np.ndarray
+    vocabulary: Vocabulary  # What has a row
+    rows: np.ndarray  # Vectors [row, dimension], float32; behind those of the units the rows of the n-grams
+    # How text is split into words: `words`, by `text/definitions.py`, or `blanks`, at white space only
     cut: str = "words"
 
 

@@ -25,17 +25,11 @@ class PairSimilarity(Protocol):
 
 @dataclass(frozen=True)
 class Similarities:
-    """The similarities of the pairs of a set.
+    """The similarities of the pairs of a set."""
 
-    Attributes:
-        values: Similarities [pair], float64; cosines in [-1, 1] where an encoder made them.
-        zeros: Sides that the encoder gave a vector of zeros [pair], 0 to 2; their cosine is 0.
-        unknown: Sides without any known token [pair], 0 to 2; None if the encoder cannot tell.
-    """
-
-    values: np.ndarray
-    zeros: np.ndarray
-    unknown: np.ndarray | None
+    values: np.ndarray  # Similarities [pair], float64; cosines in [-1, 1] where an encoder made them
+    zeros: np.ndarray  # Sides that the encoder gave a vector of zeros [pair], 0 to 2; their cosine is 0
+    unknown: np.ndarray | None  # Sides without any known token [pair], 0 to 2; None if the encoder cannot tell
 
 
 def pair_similarities(encoder: Encoder | PairSimilarity, left: list[str], right: list[str], name: str) -> Similarities:

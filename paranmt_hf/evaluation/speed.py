@@ -22,22 +22,16 @@ SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Speed:
-    """Encoding speed of a model on some cores of a processor.
+    """Encoding speed of a model on some cores of a processor."""
 
-    Attributes:
-        sentences_per_second: Per second of processor time, all threads together; the median of the passes.
-        sentences: Sentences of each pass.
-        words: Words (separated by white space) in a sentence, on average.
-        load: Mean number of processes of the machine that were at work in the minute before, which slow each other
-            down; None if the system does not say.
-    """
-
-    sentences_per_second: int
+    sentences_per_second: int  # Per second of processor time, all threads together; the median of the passes
     passes: int
-    sentences: int
-    words: float
+    sentences: int  # Sentences of each pass
+    words: float  # Words (separated by white space) in a sentence, on average
     processor: str
     cores: int | None = None
+    # Mean number of processes of the machine that were at work in the minute before, which slow each other down; None
+    # if the system does not say
     load: float | None = None
 
 

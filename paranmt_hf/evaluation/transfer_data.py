@@ -31,15 +31,10 @@ _NOTHING = "."
 
 @dataclass(frozen=True)
 class TaskPart:
-    """The items of a task, or of one of its splits.
+    """The items of a task, or of one of its splits."""
 
-    Attributes:
-        sides: The sentences [side][item]: one side, or two of a task about pairs.
-        labels: Classes from 0 [item], int64; of SICK-R relatedness from 1 to 5, float64.
-    """
-
-    sides: tuple[list[str], ...]
-    labels: np.ndarray
+    sides: tuple[list[str], ...]  # The sentences [side][item]: one side, or two of a task about pairs
+    labels: np.ndarray  # Classes from 0 [item], int64; of SICK-R relatedness from 1 to 5, float64
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -47,19 +42,13 @@ class TaskPart:
 
 @dataclass(frozen=True)
 class TransferTask:
-    """A task, such as `MR`: how it is evaluated, and its items.
-
-    Attributes:
-        parts: Its items: `all`, or `train`, `test` and, if there is one, `dev`.
-        files: The files that they come from.
-        notes: Sentences that a reader of its result must know.
-    """
+    """A task, such as `MR`: how it is evaluated, and its items."""
 
     name: str
     way: TaskWay
-    parts: Mapping[str, TaskPart]
-    files: tuple[Path, ...]
-    notes: tuple[str, ...] = ()
+    parts: Mapping[str, TaskPart]  # Its items: `all`, or `train`, `test` and, if there is one, `dev`
+    files: tuple[Path, ...]  # The files that they come from
+    notes: tuple[str, ...] = ()  # Sentences that a reader of its result must know
 
     @property
     def checksum(self) -> str:
@@ -74,26 +63,18 @@ class TransferTask:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where a task's files are and how a line is read.
+    """Where a task's files are and how a line is read."""
 
-    Attributes:
-        way: How the task is evaluated.
-        files: The names that the file of each split may have, below the folder of all tasks.
-        counts: Items of each part, where its files are whole.
-        line: A line, with the groups `label`, `left` and perhaps `right`; where it is None a line is a sentence, whose
-            label is that of its file.
-        expected: What a line holds, for errors.
-        classes: The labels in the order of the classes; without them labels are numbers.
-        header: The first line of each file, if it has one, without what may precede it.
-    """
-
-    way: TaskWay
+    way: TaskWay  # How the task is evaluated
+    # The names that the file of each split may have, below the folder of all tasks
     files: Mapping[Split, tuple[str, ...]]
-    counts: Mapping[str, int]
+    counts: Mapping[str, int]  # Items of each part, where its files are whole
+    # A line, with the groups `label`, `left` and perhaps `right`; where it is None a line is a sentence, whose label
+    # is that of its file
     line: re.Pattern[str] | None = None
-    expected: str = ""
-    classes: tuple[str, ...] = ()
-    header: tuple[str, ...] = ()
+    expected: str = ""  # What a line holds, for errors
+    classes: tuple[str, ...] = ()  # The labels in the order of the classes; without them labels are numbers
+    header: tuple[str, ...] = ()  # The first line of each file, if it has one, without what may precede it
 
     def parse(self, line: str, where: str) -> Row:
         """Read a line, given its location."""

@@ -92,19 +92,12 @@ class LabelledVectors:
 
 @dataclass(frozen=True)
 class Tuned:
-    """Result of a tuned head.
+    """Result of a tuned head."""
 
-    Attributes:
-        accuracy: On the test items, in [0, 1]; of nested cross-validation the mean over the folds.
-        dev: On the items that the penalty was chosen by, in [0, 1]; the mean over the folds if there are several.
-        penalties: The chosen inverse strength C of each test: one, or one a fold.
-        predictions: Class of each test item [item]; empty for nested cross-validation.
-    """
-
-    accuracy: float
-    dev: float
-    penalties: tuple[float, ...]
-    predictions: np.ndarray
+    accuracy: float  # On the test items, in [0, 1]; of nested cross-validation the mean over the folds
+    dev: float  # On the items that the penalty was chosen by, in [0, 1]; the mean over the folds if there are several
+    penalties: tuple[float, ...]  # The chosen inverse strength C of each test: one, or one a fold
+    predictions: np.ndarray  # Class of each test item [item]; empty for nested cross-validation
 
 
 def tuned_head(parts: Mapping[str, LabelledVectors], way: Way, config: TransferConfig, tick: Tick) -> Tuned:

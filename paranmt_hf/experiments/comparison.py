@@ -84,19 +84,13 @@ class ComparedModels:
 
 @dataclass(frozen=True)
 class Training:
-    """Training and evaluation of the encoders of an experiment.
+    """Training and evaluation of the encoders of an experiment."""
 
-    Attributes:
-        models: The encoders; their options replace the usual ones.
-        usual: Options of training, and of the samples, that the experiment chooses, such as `epochs`.
-        sts: STS data that the encoders are measured on too; nothing is chosen by it.
-        compared: The option that the experiment compares, which the models may not have.
-    """
-
-    models: ComparedModels
+    models: ComparedModels  # The encoders; their options replace the usual ones
+    # Options of training, and of the samples, that the experiment chooses, such as `epochs`
     usual: Mapping[str, Any] = field(default_factory=dict)
-    sts: Sequence[str] = ()
-    compared: str | None = None
+    sts: Sequence[str] = ()  # STS data that the encoders are measured on too; nothing is chosen by it
+    compared: str | None = None  # The option that the experiment compares, which the models may not have
 
     def sample(self, count: int | None = None) -> SampledPart:
         """Create an empty sample of `max_pairs`, or of a number of pairs."""
@@ -193,42 +187,28 @@ def _file_name(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial(Record):
-    """One encoder trained on one sample.
-
-    Attributes:
-        pearson: Pearson's r on the development set, in [-1, 1].
-        sts: Mean Pearson's r over the STS sets, in [-1, 1], if they were measured.
-        seconds: Time of training.
-    """
+    """One encoder trained on one sample."""
 
     FILE: ClassVar[str] = "trial.json"
     KIND: ClassVar[str] = "an encoder of an experiment (`paranmt experiment`)"
 
     model: str
     pairs: int
-    pearson: float
-    sts: float | None
-    seconds: float
+    pearson: float  # Pearson's r on the development set, in [-1, 1]
+    sts: float | None  # Mean Pearson's r over the STS sets, in [-1, 1], if they were measured
+    seconds: float  # Time of training
 
 
 @dataclass(frozen=True)
 class ComparedSample:
-    """A part of a corpus, and the encoders trained on its sample.
+    """A part of a corpus, and the encoders trained on its sample."""
 
-    Attributes:
-        group: What it is a part by, such as `para_score`; empty for a source.
-        name: Its name, such as the number of a fold.
-        left: Number of its rows within the length limit, of which the sample is.
-        low: Lowest score of all its rows, if it is a part by a score.
-        high: Highest score.
-    """
-
-    group: str
-    name: str
+    group: str  # What it is a part by, such as `para_score`; empty for a source
+    name: str  # Its name, such as the number of a fold
     rows: int
-    left: int
-    low: float | None
-    high: float | None
+    left: int  # Number of its rows within the length limit, of which the sample is
+    low: float | None  # Lowest score of all its rows, if it is a part by a score
+    high: float | None  # Highest score
     trials: list[Trial]
 
     @property

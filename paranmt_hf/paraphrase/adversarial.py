@@ -56,20 +56,16 @@ class AdversarialSearch(ParaphraseConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarialRecord(FileRecord):
-    """The effect of paraphrases on a classifier.
-
-    Attributes:
-        labels: For each label the number of `sentences` that were classified; of those that the classifier gets
-            `right`; of those of them that were `tried`, with at least one paraphrase above the score; of those that
-            are `broken`, with a paraphrase that gets another label; of the `paraphrases` that were tried, and of those
-            that get another label, `changed`.
-        notes: Sentences without a paraphrase, by reason.
-    """
+    """The effect of paraphrases on a classifier."""
 
     KIND: ClassVar[str] = "a file of adversarial examples (`paranmt paraphrase adversarial`)"
 
+    # For each label the number of `sentences` that were classified; of those that the classifier gets `right`; of
+    # those of them that were `tried`, with at least one paraphrase above the score; of those that are `broken`, with a
+    # paraphrase that gets another label; of the `paraphrases` that were tried, and of those that get another label,
+    # `changed`
     labels: dict[str, dict[str, int]]
-    notes: dict[str, int] = field(default_factory=dict)
+    notes: dict[str, int] = field(default_factory=dict)  # Sentences without a paraphrase, by reason
 
     def total(self, name: str) -> int:
         """Sum of a count over all labels."""

@@ -58,20 +58,15 @@ class AugmentConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class AugmentedFileRecord(FileRecord):
-    """The content of a file of labelled sentences and paraphrases.
-
-    Attributes:
-        labels: For each label the number of rows of the input (`originals`), of those added (`paraphrases`), and of
-            those that its quota allows and that were not found (`short`).
-        notes: Sentences without a paraphrase, by reason.
-        left_out: Paraphrases that are in the file already, as a sentence or as a paraphrase of another one.
-    """
+    """The content of a file of labelled sentences and paraphrases."""
 
     KIND: ClassVar[str] = "a file of labelled sentences and paraphrases (`paranmt paraphrase augment`)"
 
+    # For each label the number of rows of the input (`originals`), of those added (`paraphrases`), and of those that
+    # its quota allows and that were not found (`short`)
     labels: dict[str, dict[str, int]]
-    notes: dict[str, int] = field(default_factory=dict)
-    left_out: int = 0
+    notes: dict[str, int] = field(default_factory=dict)  # Sentences without a paraphrase, by reason
+    left_out: int = 0  # Paraphrases that are in the file already, as a sentence or as a paraphrase of another one
 
 
 class AugmentedFile(Result[AugmentedFileRecord]):

@@ -181,14 +181,10 @@ def _read_model(files: Model, dtype: torch.dtype = torch.float32) -> EncoderDeco
 
 @dataclass
 class ParaphraserModels:
-    """The model of a paraphraser, or the two of a syntactically controlled network (Iyyer et al. 2018, section 3).
+    """The model of a paraphraser, or the two of a syntactically controlled network (Iyyer et al. 2018, section 3)."""
 
-    Attributes:
-        paraphrases: From a sentence, controlled also from the tree of a paraphrase, to the paraphrase.
-        parses: From the tree of a sentence and a template to the tree of a paraphrase; None without control.
-    """
-
-    paraphrases: EncoderDecoder
+    paraphrases: EncoderDecoder  # From a sentence, controlled also from the tree of a paraphrase, to the paraphrase
+    # From the tree of a sentence and a template to the tree of a paraphrase; None without control
     parses: EncoderDecoder | None = None
     templates: KnownTemplates | None = None
 

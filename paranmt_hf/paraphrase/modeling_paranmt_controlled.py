@@ -55,17 +55,11 @@ class ParaNMTControlledConfig(ParaNMTLstmConfig):
 
 @dataclass
 class ControlledEncoded(BaseModelOutput):
-    """Output of the encoders for the decoder: states of the source [sentence, source position, hidden], and these.
+    """Output of the encoders for the decoder: states of the source [sentence, source position, hidden], and these."""
 
-    Attributes:
-        source_ids: Ids of the source [sentence, source position], which may be copied.
-        control_states: States of the control [sentence, control position, hidden].
-        control_mask: Shape [sentence, control position], False at padding.
-    """
-
-    source_ids: torch.Tensor | None = None
-    control_states: torch.Tensor | None = None
-    control_mask: torch.Tensor | None = None
+    source_ids: torch.Tensor | None = None  # Ids of the source [sentence, source position], which may be copied
+    control_states: torch.Tensor | None = None  # States of the control [sentence, control position, hidden]
+    control_mask: torch.Tensor | None = None  # Shape [sentence, control position], False at padding
 
 
 class ControlledState(DecoderState):

@@ -53,21 +53,14 @@ Report = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True)
 class ParaphrasedFileRecord(FileRecord):
-    """The content of a file of paraphrases.
-
-    Attributes:
-        lines: Sentences that were read.
-        paraphrased: Sentences with at least one paraphrase.
-        paraphrases: Rows with a paraphrase.
-        notes: Sentences without a paraphrase, by reason.
-    """
+    """The content of a file of paraphrases."""
 
     KIND: ClassVar[str] = "a file of paraphrases (`paranmt paraphrase text`)"
 
-    lines: int
-    paraphrased: int
-    paraphrases: int
-    notes: dict[str, int] = field(default_factory=dict)
+    lines: int  # Sentences that were read
+    paraphrased: int  # Sentences with at least one paraphrase
+    paraphrases: int  # Rows with a paraphrase
+    notes: dict[str, int] = field(default_factory=dict)  # Sentences without a paraphrase, by reason
 
 
 class ParaphrasedFile(Result[ParaphrasedFileRecord]):

@@ -14,46 +14,32 @@ from paranmt_hf.util.wording import counted
 
 @dataclass(frozen=True)
 class HeldOutFigures:
-    """Figures of held-out pairs.
+    """Figures of held-out pairs."""
 
-    Attributes:
-        step: Number of steps before.
-        loss: Mean cross-entropy of a target piece, natural logarithm, without label smoothing.
-        perplexity: Its exponential.
-        bleu: BLEU of the most probable pieces against the targets, from 0 to 100; None of trees and without sacrebleu.
-        template_match: Share of the most probable trees that have the template asked for, in [0, 1]; None if targets
-            are sentences.
-        loss_other_tree: As `loss`, each target with the tree of another pair; the more it is above `loss`, the more
-            the tree decides. None without controls.
-    """
-
-    step: int
-    loss: float
-    perplexity: float
+    step: int  # Number of steps before
+    loss: float  # Mean cross-entropy of a target piece, natural logarithm, without label smoothing
+    perplexity: float  # Its exponential
+    # BLEU of the most probable pieces against the targets, from 0 to 100; None of trees and without sacrebleu
     bleu: float | None
+    # Share of the most probable trees that have the template asked for, in [0, 1]; None if targets are sentences
     template_match: float | None = None
+    # As `loss`, each target with the tree of another pair; the more it is above `loss`, the more the tree decides.
+    # None without controls.
     loss_other_tree: float | None = None
 
 
 @dataclass
 class TrainingCourse:
-    """The course of training one model.
+    """The course of training one model."""
 
-    Attributes:
-        losses: Step, and mean training loss since the entry before.
-        measured: Figures of held-out pairs, in the order of the steps.
-        steps: Number of steps so far.
-        pairs: Pairs trained on.
-        tokens: Target pieces trained on.
-        seconds: Time, that of measuring included.
-    """
-
+    # Step, and mean training loss since the entry before
     losses: list[tuple[int, float]] = field(default_factory=list)
+    # Figures of held-out pairs, in the order of the steps
     measured: list[HeldOutFigures] = field(default_factory=list)
-    steps: int = 0
-    pairs: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
+    steps: int = 0  # Number of steps so far
+    pairs: int = 0  # Pairs trained on
+    tokens: int = 0  # Target pieces trained on
+    seconds: float = 0.0  # Time, that of measuring included
 
     @property
     def best(self) -> HeldOutFigures | None:
@@ -63,20 +49,14 @@ class TrainingCourse:
 
 @dataclass(frozen=True)
 class ControlFigures:
-    """How far templates control the paraphrases of held-out sentences, each asked for the most frequent templates.
+    """How far templates control the paraphrases of held-out sentences, each asked for the most frequent templates."""
 
-    Attributes:
-        paraphrases: Number of paraphrases.
-        distinct: Different paraphrases of a sentence by the number of its templates, mean, in [0, 1].
-        template_match: Share of the paraphrases that have the template asked for, after parsing, in [0, 1]; None if
-            the parser is not there.
-        other_template_match: The same of those whose sentence has another template.
-    """
-
-    paraphrases: int
-    distinct: float
+    paraphrases: int  # Number of paraphrases
+    distinct: float  # Different paraphrases of a sentence by the number of its templates, mean, in [0, 1]
+    # Share of the paraphrases that have the template asked for, after parsing, in [0, 1]; None if the parser is not
+    # there
     template_match: float | None
-    other_template_match: float | None
+    other_template_match: float | None  # The same of those whose sentence has another template
 
     def describe(self) -> str:
         """Describe the figures in a sentence."""
@@ -122,33 +102,20 @@ class ParaphraserSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ParaphraserRecord(Record):
-    """The content of `paraphraser.json`.
-
-    Attributes:
-        settings: What determines the model.
-        inputs: Names, without their folders, of what it began with: `data`, `base`, and `parser` of trees.
-        pairs: Pairs of the training part.
-        held_out: Pairs of the held-out part.
-        too_long: Pairs that were left out because of a long sentence.
-        course: Loss and figures over the steps; a controlled network had the targets' own trees.
-        model_type: Kind of the model, as transformers names it.
-        parameters: Number of weights, of a controlled network those of both models.
-        pieces: Size of the vocabulary of sentences.
-        device: What it was trained on, `cpu` or `cuda`.
-        parses: Of a syntactically controlled network.
-    """
+    """The content of `paraphraser.json`."""
 
     FILE: ClassVar[str] = "paraphraser.json"
     KIND: ClassVar[str] = "a paraphraser (`paranmt paraphrase train`)"
 
-    settings: ParaphraserSettings
+    settings: ParaphraserSettings  # What determines the model
+    # Names, without their folders, of what it began with: `data`, `base`, and `parser` of trees
     inputs: dict[str, str]
-    pairs: int
-    held_out: int
-    too_long: int
-    course: TrainingCourse
-    model_type: str
-    parameters: int
-    pieces: int
-    device: str
-    parses: ParseGenerator | None = None
+    pairs: int  # Pairs of the training part
+    held_out: int  # Pairs of the held-out part
+    too_long: int  # Pairs that were left out because of a long sentence
+    course: TrainingCourse  # Loss and figures over the steps; a controlled network had the targets' own trees
+    model_type: str  # Kind of the model, as transformers names it
+    parameters: int  # Number of weights, of a controlled network those of both models
+    pieces: int  # Size of the vocabulary of sentences
+    device: str  # What it was trained on, `cpu` or `cuda`
+    parses: ParseGenerator | None = None  # Of a syntactically controlled network

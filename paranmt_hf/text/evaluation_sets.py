@@ -28,17 +28,11 @@ _ABOUT = re.compile(r"(readme|license|licence|copying|changes)\b.*", re.IGNORECA
 
 @dataclass(frozen=True)
 class EvaluationSentences:
-    """The text of evaluation sets.
+    """The text of evaluation sets."""
 
-    Attributes:
-        texts: Each distinct text once, in order.
-        files: Number of texts, copies included, of each file that was read.
-        unread: Why other files were not read.
-    """
-
-    texts: list[str]
-    files: dict[str, int]
-    unread: dict[str, str]
+    texts: list[str]  # Each distinct text once, in order
+    files: dict[str, int]  # Number of texts, copies included, of each file that was read
+    unread: dict[str, str]  # Why other files were not read
 
     @property
     def checksum(self) -> str:

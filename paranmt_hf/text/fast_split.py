@@ -28,19 +28,12 @@ TWO_BYTES = 0x800
 
 @dataclass(frozen=True)
 class Pieces:
-    """A column of sentences split into pieces: tokens in lower case, and chunks that still must be split.
+    """A column of sentences split into pieces: tokens in lower case, and chunks that still must be split."""
 
-    Attributes:
-        distinct: Pieces as strings [distinct piece]; one may stand there more than once.
-        uncut: Which of them are chunks to be cut [distinct piece].
-        chosen: The pieces of the column, sentence after sentence, as positions in `distinct` [piece], int32.
-        bounds: Bounds [sentence + 1], int64: sentence `i` has `chosen[bounds[i]:bounds[i + 1]]`.
-    """
-
-    distinct: pa.Array
-    uncut: np.ndarray
-    chosen: np.ndarray
-    bounds: np.ndarray
+    distinct: pa.Array  # Pieces as strings [distinct piece]; one may stand there more than once
+    uncut: np.ndarray  # Which of them are chunks to be cut [distinct piece]
+    chosen: np.ndarray  # The pieces of the column, sentence after sentence, as positions in `distinct` [piece], int32
+    bounds: np.ndarray  # Bounds [sentence + 1], int64: sentence `i` has `chosen[bounds[i]:bounds[i + 1]]`
 
 
 def cut_at_blanks(column: pa.Array) -> Pieces:

@@ -25,16 +25,12 @@ PART_BYTES, FEW = 2**22, 32
 
 @dataclass(frozen=True)
 class TokenTable:
-    """The word tokens of a column of sentences.
+    """The word tokens of a column of sentences."""
 
-    Attributes:
-        ids: Token ids [token], int32, sentence after sentence. They index `vocabulary` and mean nothing outside it.
-        offsets: Bounds [sentence + 1], int64: sentence `i` has the tokens `ids[offsets[i]:offsets[i + 1]]`.
-        vocabulary: Every token the tokenizer has met so far; longer than the largest id of this table needs.
-    """
-
+    # Token ids [token], int32, sentence after sentence. They index `vocabulary` and mean nothing outside it.
     ids: np.ndarray
-    offsets: np.ndarray
+    offsets: np.ndarray  # Bounds [sentence + 1], int64: sentence `i` has the tokens `ids[offsets[i]:offsets[i + 1]]`
+    # Every token the tokenizer has met so far; longer than the largest id of this table needs
     vocabulary: Sequence[str]
 
     def __len__(self) -> int:
@@ -177,15 +173,10 @@ def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np
 
 @dataclass(frozen=True)
 class Bags:
-    """The units (words, character n-grams) of a column of sentences as rows of a table.
+    """The units (words, character n-grams) of a column of sentences as rows of a table."""
 
-    Attributes:
-        rows: Row of each unit [unit], int32, sentence after sentence.
-        offsets: Bounds [sentence + 1], int64: sentence `i` has `rows[offsets[i]:offsets[i + 1]]`.
-    """
-
-    rows: np.ndarray
-    offsets: np.ndarray
+    rows: np.ndarray  # Row of each unit [unit], int32, sentence after sentence
+    offsets: np.ndarray  # Bounds [sentence + 1], int64: sentence `i` has `rows[offsets[i]:offsets[i + 1]]`
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -22,17 +22,11 @@ UNKNOWN_WORDS = ("UUUNKKK", "<unk>")
 
 @dataclass(frozen=True)
 class WordVectors:
-    """A vocabulary and its vectors.
+    """A vocabulary and its vectors."""
 
-    Attributes:
-        words: The words, most frequent first in the usual files.
-        matrix: Vectors [word, dimension], float32.
-        unknown: The vector [dimension] that all other words share; None if the file has none.
-    """
-
-    words: list[str]
-    matrix: np.ndarray
-    unknown: np.ndarray | None = None
+    words: list[str]  # The words, most frequent first in the usual files
+    matrix: np.ndarray  # Vectors [word, dimension], float32
+    unknown: np.ndarray | None = None  # The vector [dimension] that all other words share; None if the file has none
 
 
 def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collection[str] = ()) -> WordVectors:

@@ -68,7 +68,7 @@ class ConvertConfig:
     order: Annotated[Count | None, KEEP] = None
     cut: Literal["words", "blanks"] = "words"
     precision: Literal["float32", "float16", "int8"] = "float32"
-    # Its content determines the result, see `ConversionSettings`.
+    # Its content determines the result, see `ConversionSettings`
     text: Annotated[str | None, ByContent, KEEP] = None
 
     def __post_init__(self) -> None:
@@ -89,34 +89,22 @@ class ConversionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ConversionRecord(Record):
-    """The content of an encoder's `conversion.json`.
-
-    Attributes:
-        source: Name of the file that was converted.
-        checksum: `sha256:` and the checksum of its bytes, unpacked.
-        bytes: Their number.
-        trained: How the program trained it, as the file says.
-        labels: Number of labels in the file, which are left out.
-        order: Number of words of the longest n-grams that were kept.
-        words: Number of words with a vector.
-        ngrams: Number of buckets of n-grams with a vector.
-        unreachable: Number of words that no text can hold, because this encoder cuts it otherwise.
-    """
+    """The content of an encoder's `conversion.json`."""
 
     FILE: ClassVar[str] = "conversion.json"
     KIND: ClassVar[str] = "an encoder made by `paranmt encoder convert`"
 
     settings: ConversionSettings
-    source: str
-    checksum: str
-    bytes: int
-    trained: Sent2VecBinSettings
-    labels: int
-    order: int
+    source: str  # Name of the file that was converted
+    checksum: str  # `sha256:` and the checksum of its bytes, unpacked
+    bytes: int  # Their number
+    trained: Sent2VecBinSettings  # How the program trained it, as the file says
+    labels: int  # Number of labels in the file, which are left out
+    order: int  # Number of words of the longest n-grams that were kept
     dimension: int
-    words: int
-    ngrams: int
-    unreachable: int
+    words: int  # Number of words with a vector
+    ngrams: int  # Number of buckets of n-grams with a vector
+    unreachable: int  # Number of words that no text can hold, because this encoder cuts it otherwise
 
     @property
     def license(self) -> str:

@@ -175,19 +175,13 @@ def combined_loss(
 
 @dataclass
 class Pull:
-    """A weight that is pulled towards a centre, in all rows and in every step.
+    """A weight that is pulled towards a centre, in all rows and in every step."""
 
-    Attributes:
-        weight: The weight, of any shape.
-        strength: lambda, at least 0.
-        centre: Values of the weight's shape; None for zeros.
-        rows: Distinct rows of a table [row] that are trained; the centre has these rows, and the gradient is sparse.
-            None for all rows.
-    """
-
-    weight: torch.Tensor
-    strength: float
-    centre: torch.Tensor | None = None
+    weight: torch.Tensor  # The weight, of any shape
+    strength: float  # lambda, at least 0
+    centre: torch.Tensor | None = None  # Values of the weight's shape; None for zeros
+    # Distinct rows of a table [row] that are trained; the centre has these rows, and the gradient is sparse. None for
+    # all rows.
     rows: torch.Tensor | None = None
 
     def penalty(self) -> torch.Tensor:

@@ -66,13 +66,9 @@ class Negative:
 
 @dataclass(frozen=True)
 class MinedNegatives:
-    """The negatives of sentences.
+    """The negatives of sentences."""
 
-    Attributes:
-        of: For each sentence a negative for each M, in their order.
-    """
-
-    of: dict[str, list[Negative]]
+    of: dict[str, list[Negative]]  # For each sentence a negative for each M, in their order
 
     def to_json(self) -> dict[str, list[dict[str, Any]]]:
         """The negatives as JSON values."""

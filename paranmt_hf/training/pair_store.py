@@ -31,17 +31,12 @@ KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
 
 @dataclass(frozen=True)
 class MegaBatch:
-    """Some pairs; sentences are the references, then the translations.
+    """Some pairs; sentences are the references, then the translations."""
 
-    Attributes:
-        bags: Rows of the sentences [2 x pair] under each reader, perhaps followed by further sentences.
-        keys: Key of each sentence [2 x pair], uint64, equal for equal sentences.
-        errors: Position of a wrong translation of each pair's reference among the further sentences [pair], or -1;
-            None if there are no further sentences.
-    """
-
-    bags: dict[str, Bags]
-    keys: np.ndarray
+    bags: dict[str, Bags]  # Rows of the sentences [2 x pair] under each reader, perhaps followed by further sentences
+    keys: np.ndarray  # Key of each sentence [2 x pair], uint64, equal for equal sentences
+    # Position of a wrong translation of each pair's reference among the further sentences [pair], or -1; None if there
+    # are no further sentences
     errors: np.ndarray | None = None
 
     @property

@@ -29,23 +29,15 @@ OTHER_INPUTS = {"teacher", "second_teacher", "text"}
 
 @dataclass
 class History:
-    """The course of a run.
+    """The course of a run."""
 
-    Attributes:
-        losses: Step and mean loss since the entry before.
-        scores: Step and score on the development set.
-        stale: Evaluations since the best score.
-        pairs: Pairs trained on.
-        seconds: Time spent training, evaluations included.
-    """
-
-    losses: list[tuple[int, float]] = field(default_factory=list)
-    scores: list[tuple[int, float]] = field(default_factory=list)
+    losses: list[tuple[int, float]] = field(default_factory=list)  # Step and mean loss since the entry before
+    scores: list[tuple[int, float]] = field(default_factory=list)  # Step and score on the development set
     best_score: float | None = None
     best_step: int = 0
-    stale: int = 0
-    pairs: int = 0
-    seconds: float = 0.0
+    stale: int = 0  # Evaluations since the best score
+    pairs: int = 0  # Pairs trained on
+    seconds: float = 0.0  # Time spent training, evaluations included
 
     def add_loss(self, step: int, loss: float) -> None:
         """Add a loss; see `thinned`."""
@@ -108,39 +100,25 @@ class AveragedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class Rotation:
-    """How the dimensions of a model were rotated after its training.
+    """How the dimensions of a model were rotated after its training."""
 
-    Attributes:
-        model: The model before.
-        order: `even` or `principal`.
-        dimension: Number of the first dimensions that were kept; None for all.
-        each_part: Whether each table of a concatenation was rotated by itself.
-        pairs: Maximum number of pairs whose principal components were taken; None for `even`.
-        seed: Seed of the even rotation, or of the pairs.
-        data: What determines the pairs, as JSON values.
-    """
-
-    model: AveragedModel
-    order: str
-    dimension: int | None = None
-    each_part: bool = False
-    pairs: int | None = None
-    seed: int = 1
-    data: dict[str, Any] | None = None
+    model: AveragedModel  # The model before
+    order: str  # `even` or `principal`
+    dimension: int | None = None  # Number of the first dimensions that were kept; None for all
+    each_part: bool = False  # Whether each table of a concatenation was rotated by itself
+    pairs: int | None = None  # Maximum number of pairs whose principal components were taken; None for `even`
+    seed: int = 1  # Seed of the even rotation, or of the pairs
+    data: dict[str, Any] | None = None  # What determines the pairs, as JSON values
 
 
 @dataclass(frozen=True)
 class ShownData:
-    """The data of a model as cards show them, under `data` in its settings.
+    """The data of a model as cards show them, under `data` in its settings."""
 
-    Attributes:
-        sources: Parquet files by their names, files of phrases, releases, or datasets on the Hub.
-        unwanted_sentences: Number of sentences whose pairs were left out.
-        ranges: Smallest and largest value of columns.
-    """
-
+    # Parquet files by their names, files of phrases, releases, or datasets on the Hub
     sources: list[list[str] | _Phrases | _Release | _Dataset]
-    unwanted_sentences: int
+    unwanted_sentences: int  # Number of sentences whose pairs were left out
+    # Smallest and largest value of columns
     ranges: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
 
@@ -168,25 +146,15 @@ class _Phrases:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Everything that determines a trained model.
+    """Everything that determines a trained model."""
 
-    Attributes:
-        encoder: The encoder; of vectors and a start their checksums.
-        training: How it is trained; of teachers their checksums.
-        data: What determines the pairs, as JSON values; see `ShownData`.
-        development: Name of the development set, if there is one.
-        development_checksum: Its checksum.
-        processes: Number of processes, if the result depends on it.
-        through_trainer: Whether the trainer ran a model of tables alone, which engines run otherwise.
-    """
-
-    encoder: EncoderConfig
-    training: TrainConfig
-    data: dict[str, Any]
-    development: str | None = None
-    development_checksum: str | None = None
-    processes: int | None = None
-    through_trainer: bool = False
+    encoder: EncoderConfig  # The encoder; of vectors and a start their checksums
+    training: TrainConfig  # How it is trained; of teachers their checksums
+    data: dict[str, Any]  # What determines the pairs, as JSON values; see `ShownData`
+    development: str | None = None  # Name of the development set, if there is one
+    development_checksum: str | None = None  # Its checksum
+    processes: int | None = None  # Number of processes, if the result depends on it
+    through_trainer: bool = False  # Whether the trainer ran a model of tables alone, which engines run otherwise
 
     def __post_init__(self) -> None:
         from_json(ShownData, self.data, "data")
@@ -194,33 +162,23 @@ class TrainingSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingRecord(Record):
-    """The content of the `training.json` of a model that was trained on pairs.
-
-    Attributes:
-        settings: What determines the model.
-        inputs: Names of the models and files that the run started from, of which the settings hold checksums.
-        pairs: Number of pairs of the training data.
-        history: The course of the run.
-        development: Pearson's r on the development set, in [-1, 1], if there was one.
-        dimension: Dimension of a sentence vector.
-        parameters: Number of weights.
-        mean_of: The models that this is the mean of; the other fields are those of the last one.
-        rotated: How its dimensions were ordered; the other fields are those of the model before.
-        basis: The `rotated` of the model that training started from, whose dimensions this model has.
-    """
+    """The content of the `training.json` of a model that was trained on pairs."""
 
     FILE: ClassVar[str] = TRAINING_FILE
     KIND: ClassVar[str] = "an encoder trained on pairs (`paranmt train`)"
 
-    settings: TrainingSettings
+    settings: TrainingSettings  # What determines the model
+    # Names of the models and files that the run started from, of which the settings hold checksums
     inputs: dict[str, str] = field(default_factory=dict)
-    pairs: int
-    history: History
-    development: float | None
-    dimension: int
-    parameters: int
+    pairs: int  # Number of pairs of the training data
+    history: History  # The course of the run
+    development: float | None  # Pearson's r on the development set, in [-1, 1], if there was one
+    dimension: int  # Dimension of a sentence vector
+    parameters: int  # Number of weights
+    # The models that this is the mean of; the other fields are those of the last one
     mean_of: list[AveragedModel] | None = None
-    rotated: Rotation | None = None
+    rotated: Rotation | None = None  # How its dimensions were ordered; the other fields are those of the model before
+    # The `rotated` of the model that training started from, whose dimensions this model has
     basis: Rotation | None = None
 
     @classmethod

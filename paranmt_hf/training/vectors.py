@@ -43,19 +43,13 @@ CHECKPOINT_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class VectorsSettings:
-    """Everything that determines distilled vectors.
+    """Everything that determines distilled vectors."""
 
-    Attributes:
-        models: Commits or checksums of the encoders.
-        words: Checksum of the words, in order.
-        text: The identity of the sentences that words are read in, with checksums; None if they are read alone.
-        config: How they are distilled.
-    """
-
-    models: list[str]
-    words: str
+    models: list[str]  # Commits or checksums of the encoders
+    words: str  # Checksum of the words, in order
+    # The identity of the sentences that words are read in, with checksums; None if they are read alone
     text: dict[str, Any] | None
-    config: DistillConfig
+    config: DistillConfig  # How they are distilled
 
     @property
     def of_states(self) -> dict[str, Any]:

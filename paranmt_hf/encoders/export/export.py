@@ -42,22 +42,16 @@ class ExportSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportRecord(Record):
-    """The content of an export's `export.json`.
-
-    Attributes:
-        settings: What determines the export.
-        encoder: The encoder by the names of the paper, such as `WORD,TRIGRAM`.
-        dimension: Dimensions of a sentence vector.
-        difference: Largest difference from our vectors, or of model2vec from a cosine of 1; None if the package that
-            reads the format is not installed, so that nothing was checked.
-    """
+    """The content of an export's `export.json`."""
 
     FILE: ClassVar[str] = "export.json"
     KIND: ClassVar[str] = "an export (`paranmt encoder export`)"
 
-    settings: ExportSettings
-    encoder: str
-    dimension: int
+    settings: ExportSettings  # What determines the export
+    encoder: str  # The encoder by the names of the paper, such as `WORD,TRIGRAM`
+    dimension: int  # Dimensions of a sentence vector
+    # Largest difference from our vectors, or of model2vec from a cosine of 1; None if the package that reads the
+    # format is not installed, so that nothing was checked
     difference: float | None
 
 

@@ -57,31 +57,21 @@ def largest_turn(theirs: np.ndarray, ours: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Format:
-    """A format to export to.
-
-    Attributes:
-        holds: Description of the encoders that it can hold.
-        families: The single encoders it can hold; empty if it can hold all of them and their combinations.
-        write: Writes the files into a folder that exists.
-        read: Loads the files as a reader would and gives what encodes with them; None if the package is missing.
-        tolerance: Maximum `distance` of its vectors from ours.
-        library: Name of the library that reads it, for the header of its README.
-        package: Package that writing needs, which is also the name of the extra.
-        holds_settings: Whether it can hold a default prompt and a `truncate_dim`.
-        holds_unknown: Whether it can hold a trained vector for unknown units.
-    """
+    """A format to export to."""
 
     name: str
-    holds: str
+    holds: str  # Description of the encoders that it can hold
+    # The single encoders it can hold; empty if it can hold all of them and their combinations
     families: tuple[str, ...]
-    write: Callable[[SentenceEncoder, Path], None]
+    write: Callable[[SentenceEncoder, Path], None]  # Writes the files into a folder that exists
+    # Loads the files as a reader would and gives what encodes with them; None if the package is missing
     read: Callable[[Path], Encode | None]
-    library: str
-    tolerance: float = 1e-6
+    library: str  # Name of the library that reads it, for the header of its README
+    tolerance: float = 1e-6  # Maximum `distance` of its vectors from ours
     distance: Distance = largest_difference
-    package: str | None = None
-    holds_settings: bool = True
-    holds_unknown: bool = True
+    package: str | None = None  # Package that writing needs, which is also the name of the extra
+    holds_settings: bool = True  # Whether it can hold a default prompt and a `truncate_dim`
+    holds_unknown: bool = True  # Whether it can hold a trained vector for unknown units
 
 
 LICENSE_KEYS = ("license", "license_name", "license_link")

@@ -68,15 +68,10 @@ def portable_tokenizer(part: Part) -> Tokenizer:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Encoding of characters as digits.
+    """Encoding of characters as digits."""
 
-    Attributes:
-        characters: The characters that have a spelling; the last one is that of all others.
-        digits: The symbols that spellings are made of.
-    """
-
-    characters: Sequence[str]
-    digits: Sequence[str]
+    characters: Sequence[str]  # The characters that have a spelling; the last one is that of all others
+    digits: Sequence[str]  # The symbols that spellings are made of
 
     @cached_property
     def of(self) -> dict[str, str]:

@@ -22,49 +22,34 @@ from paranmt_hf.training.teacher import TeacherVectors
 
 @dataclass(frozen=True)
 class TablePlan:
-    """The rows of one table in a mega-batch.
+    """The rows of one table in a mega-batch."""
 
-    Attributes:
-        rows: The distinct rows, ascending; row 0 is always among them [row].
-        ids: Position in `rows` of each unit [unit].
-        starts: First unit of each sentence [sentence], and `lengths` their number.
-        own_units: Largest number of units of the pairs of a step in any process, without their negatives.
-    """
-
-    rows: np.ndarray
-    ids: np.ndarray
-    starts: np.ndarray
+    rows: np.ndarray  # The distinct rows, ascending; row 0 is always among them [row]
+    ids: np.ndarray  # Position in `rows` of each unit [unit]
+    starts: np.ndarray  # First unit of each sentence [sentence], and `lengths` their number
     lengths: np.ndarray
-    own_units: int
+    own_units: int  # Largest number of units of the pairs of a step in any process, without their negatives
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(MegaBatch):
-    """A mega-batch with everything about its steps that is known in advance.
+    """A mega-batch with everything about its steps that is known in advance."""
 
-    Attributes:
-        tables: The rows under each table.
-        steps: Positions of the sentences of each step's pairs of this process, references first [2 x pair].
-        shares: Pairs of each step that each process has.
-        exclusions: Position among the queries of mining and position of a candidate that it excludes, sorted by the
-            former, both [exclusion]; None if nothing is mined.
-        drawn: Negative of each sentence that was drawn at random, -1 if it is mined; None if nothing is drawn.
-        asking: Positions of the queries of this process [query]; None for one process.
-        together: Positions of the sentences of each step's pairs of all processes, in the order of their ranks
-            [2 x pair]; None unless the teacher compares them.
-        taught: The teacher's vectors of the sentences [sentence, teacher dimension], float16.
-        pinned: Whether to send from pinned memory.
-    """
-
-    tables: list[TablePlan]
+    tables: list[TablePlan]  # The rows under each table
+    # Positions of the sentences of each step's pairs of this process, references first [2 x pair]
     steps: list[np.ndarray]
-    shares: list[tuple[int, ...]]
+    shares: list[tuple[int, ...]]  # Pairs of each step that each process has
+    # Position among the queries of mining and position of a candidate that it excludes, sorted by the former, both
+    # [exclusion]; None if nothing is mined
     exclusions: tuple[np.ndarray, np.ndarray] | None = None
+    # Negative of each sentence that was drawn at random, -1 if it is mined; None if nothing is drawn
     drawn: np.ndarray | None = None
-    asking: np.ndarray | None = None
+    asking: np.ndarray | None = None  # Positions of the queries of this process [query]; None for one process
+    # Positions of the sentences of each step's pairs of all processes, in the order of their ranks [2 x pair]; None
+    # unless the teacher compares them
     together: list[np.ndarray] | None = None
-    taught: torch.Tensor | None = None
-    pinned: bool = False
+    taught: torch.Tensor | None = None  # The teacher's vectors of the sentences [sentence, teacher dimension], float16
+    pinned: bool = False  # Whether to send from pinned memory
 
     @cached_property
     def parcel(self) -> tuple[torch.Tensor, dict[str, int]]:

@@ -51,7 +51,7 @@ class DeviceOptimizer:
     The model's table on the host [row, dimension], float32, gets the trained rows in `catch_up`.
     """
 
-    # State of each row: name, initial value, and value in unused rows of a local table.
+    # State of each row: name, initial value, and value in unused rows of a local table
     KEPT: ClassVar[tuple[tuple[str, float, float], ...]]
 
     def __init__(self, weight: torch.Tensor, schedule: DeviceSchedule, device: torch.device) -> None:
@@ -151,19 +151,12 @@ DEVICE_OPTIMIZERS: dict[str, type[DeviceOptimizer]] = {"adam": DeviceAdam, "adag
 
 @dataclass
 class StepUnits:
-    """The units of some sentences, in a fixed shape.
+    """The units of some sentences, in a fixed shape."""
 
-    Attributes:
-        rows: Local row of each unit [bound], padded with the unused row.
-        sentences: Sentence of each unit [bound], padded with the number of sentences.
-        share: Weight of a unit in the mean of each sentence [sentence].
-        count: Number of units, which may be larger than the bound.
-    """
-
-    rows: torch.Tensor
-    sentences: torch.Tensor
-    share: torch.Tensor
-    count: torch.Tensor
+    rows: torch.Tensor  # Local row of each unit [bound], padded with the unused row
+    sentences: torch.Tensor  # Sentence of each unit [bound], padded with the number of sentences
+    share: torch.Tensor  # Weight of a unit in the mean of each sentence [sentence]
+    count: torch.Tensor  # Number of units, which may be larger than the bound
 
 
 class DeviceTable:

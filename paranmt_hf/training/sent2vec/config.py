@@ -154,31 +154,21 @@ class Sent2VecSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Sent2VecRecord(Record):
-    """The content of the `sent2vec.json` of an encoder.
-
-    Attributes:
-        sources: Names of what was read, without folders.
-        datasets: Ids of datasets on the Hub among them.
-        sentences: Number of sentences with at least two known words.
-        words: Number of words with a vector.
-        ngrams: Number of buckets of n-grams with a vector.
-        known: Number of known words in these sentences.
-        parameters: Number of weights of the model, without the output vectors.
-    """
+    """The content of the `sent2vec.json` of an encoder."""
 
     FILE: ClassVar[str] = "sent2vec.json"
     KIND: ClassVar[str] = "an encoder trained on sentences (`paranmt train-sent2vec`)"
 
     settings: Sent2VecSettings
-    sources: list[str]
-    datasets: list[str]
-    sentences: int
-    words: int
-    ngrams: int
-    known: int
+    sources: list[str]  # Names of what was read, without folders
+    datasets: list[str]  # Ids of datasets on the Hub among them
+    sentences: int  # Number of sentences with at least two known words
+    words: int  # Number of words with a vector
+    ngrams: int  # Number of buckets of n-grams with a vector
+    known: int  # Number of known words in these sentences
     course: Sent2VecHistory
     dimension: int
-    parameters: int
+    parameters: int  # Number of weights of the model, without the output vectors
 
 
 def sent2vec_values(

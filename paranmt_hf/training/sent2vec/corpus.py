@@ -30,19 +30,13 @@ BLOCK = 10_000
 
 @dataclass(frozen=True)
 class KnownWords:
-    """The words with a row.
+    """The words with a row."""
 
-    Attributes:
-        names: The word of each row [word], by falling count; row 0 is `[UNK]`, the placeholder's while training.
-        counts: How often each one occurs [word], int64; 0 for row 0.
-        lines: Sentences of the corpus, known words or not: each ends in `</s>`.
-        tokens: Words of the corpus and ends of lines, known or not.
-    """
-
+    # The word of each row [word], by falling count; row 0 is `[UNK]`, the placeholder's while training
     names: list[str]
-    counts: np.ndarray
-    lines: int
-    tokens: int
+    counts: np.ndarray  # How often each one occurs [word], int64; 0 for row 0
+    lines: int  # Sentences of the corpus, known words or not: each ends in `</s>`
+    tokens: int  # Words of the corpus and ends of lines, known or not
 
     def keep(self, config: Sent2VecConfig) -> np.ndarray:
         """Probability that a word is used as a target [word]: section 2.1, q_p; may be above 1.
