@@ -106,11 +106,7 @@ class EncoderConfig:
         return sorted({family.units for family in self.families}, reverse=True)
 
     def resolved(self, width: int | None = None) -> EncoderConfig:
-        """Fill in the dimension if it is not given.
-
-        Args:
-            width: Dimensions of the word vectors to start from, if there are any.
-        """
+        """Fill in the dimension if it is not given, by that of the word vectors to start from, if there are any."""
         if self.dimension is not None:
             return self
         readers = [family for family in self.families if family.units == "word"]

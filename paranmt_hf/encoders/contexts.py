@@ -169,16 +169,10 @@ def mean_states(
     *,
     in_bf16: bool = False,
 ) -> np.ndarray:
-    """Read text and average the states of words [row, dimension], float32; zeros in row 0.
+    """Read `total` sentences in columns, and average the states of words [row, dimension], float32; zeros in row 0.
 
-    Args:
-        encoder: See `StateMeans`.
-        lookup: Rows of the words.
-        sentences: Columns of sentences, `total` of them in all.
-        total: For the progress.
-        limit: Sentences of each word.
-        kept: Keeps the state; of the same arguments. The result does not depend on it.
-        in_bf16: See `StateMeans`.
+    The lookup gives the rows of words; `limit` is the number of sentences of each word. `kept` keeps the state of a
+    call of the same arguments and does not change the result. See `StateMeans` for the others.
     """
     tokenizer, means = WordTokenizer(), StateMeans(encoder, lookup, in_bf16=in_bf16)
     seen, known, done = np.zeros(len(lookup.vocabulary), np.int64), 0, 0

@@ -95,14 +95,9 @@ def distill_in_context(
 ) -> WordVectors:
     """Distill vectors from the mean states of words in sentences; the root mean square of their lengths is 1.
 
-    Principal components are those of sentences, not of words, so that they keep the differences between sentences.
-
-    Args:
-        words: The words.
-        states: Mean states [word, dimension] under each encoder.
-        counts: How often each word occurs in the text [word].
-        average: From word vectors [word, dimension] to the means of some sentences of the text [sentence, dimension].
-        config: The settings.
+    Given are the states [word, dimension] under each encoder, how often each word occurs [word], and a function from
+    word vectors to the means of some sentences of the text [sentence, dimension]. Principal components are those of
+    sentences, not of words, so that they keep the differences between sentences.
     """
     matrix = _side_by_side(states)
     if not config.unweighted:

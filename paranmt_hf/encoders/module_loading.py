@@ -136,11 +136,7 @@ def _check_encodes(encoder: SentenceEncoder, model: Model) -> None:
 
 
 def _check_words(chain: Sequence[torch.nn.Module]) -> list[str]:
-    """Compare a table of words with its tokenizer and the LSTM, which torch does not, and return its last word.
-
-    Raises:
-        ValueError: They do not fit together.
-    """
+    """Compare a table of words with its tokenizer and the LSTM, which torch does not, and return its last word."""
     table = chain[0]
     if not isinstance(table, WordEmbeddings) or not isinstance(table.tokenizer, TransformersTokenizerWrapper):
         return []

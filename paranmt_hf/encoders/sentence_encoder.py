@@ -38,8 +38,7 @@ if hasattr(os, "register_at_fork"):
 class SentenceEncoder(SentenceTransformer):
     """A SentenceTransformer whose `encode` takes the fast path of averaging encoders on the CPU.
 
-    Attributes:
-        source: Where `load` found it; None for one that was made otherwise.
+    `source` is where `load` found it; None for one that was made otherwise.
     """
 
     source: Model | None = None
@@ -96,11 +95,7 @@ class SentenceEncoder(SentenceTransformer):
         self.__dict__.pop("_average", None)
 
     def stored_as(self, precision: str) -> SentenceEncoder:
-        """Return an averaging encoder whose rows `save_pretrained` writes in another precision.
-
-        Args:
-            precision: `float32`, `float16`, or `int8` with a scale for each row. In memory rows stay float32.
-        """
+        """Return an averaging encoder whose rows `save_pretrained` writes as float32, float16, or int8 with scales."""
         composition = self.composition
         if composition is None or not composition.is_bag:
             raise InputError(

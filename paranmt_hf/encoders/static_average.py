@@ -45,9 +45,8 @@ def normalize(vectors: np.ndarray) -> np.ndarray:
 class StaticAverage:
     """Sentence vectors as the mean of the rows of their units (WORD, TRIGRAM, Sent2Vec); thread-safe.
 
-    Args:
-        tables: The parts of the encoder, which split text in one way. Their memory is shared: changes show at once.
-        mode: How the means of several are combined: `add` or `concatenate`.
+    The tables split text in one way and share their memory: changes show at once. The means of several are combined by
+    `mode`, `add` or `concatenate`.
     """
 
     def __init__(self, tables: Sequence[AverageTable], mode: str = "concatenate") -> None:

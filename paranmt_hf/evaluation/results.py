@@ -193,9 +193,8 @@ class Evaluation:
     def mean_absolute_differences(self) -> np.ndarray:
         """Compute how much the results of models on STS differ; ParaNMT-50M, Table 10.
 
-        Returns:
-            Mean over the sets of the yearly competitions of the absolute difference of Pearson's r, times 100
-            [model, model]; 0 on the diagonal. The STS benchmark is drawn from these sets and does not count again.
+        Returns the mean over the sets of the yearly competitions of the absolute difference of Pearson's r, times 100
+        [model, model]. The STS benchmark is drawn from these sets and does not count again.
         """
         check_same_data(self.results)
         years = {row.name for row in self.results[0].tables.get("Year", [])}

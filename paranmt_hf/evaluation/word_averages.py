@@ -154,13 +154,9 @@ def words_in_order(name: str | Path) -> list[str]:
 
 
 def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int | None = None) -> WordVectors:
-    """Read the word vectors of an encoder or of a file.
+    """Read the word vectors of an encoder, by folder or Hub id, or of a file: the wanted words, or all.
 
-    Args:
-        name: A file of word vectors; or the folder or Hub id of an encoder, of whose parts the first that reads words
-            counts. `embedded` is the encoder that the package carries.
-        wanted: The words; all if left out.
-        limit: Without `wanted`, maximum number of words of a file, from its beginning; an encoder gives all.
+    Of the parts of an encoder the first that reads words counts. `limit` is the maximum number of words of a file.
     """
     named = NamedEncoder(str(name))
     if named.vectors:

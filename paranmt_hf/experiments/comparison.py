@@ -268,15 +268,11 @@ def compare_samples(
     lines: Callable[[ComparisonRecord], Sequence[Line]] | None = None,
     **axes: Any,  # noqa: ANN401
 ) -> Comparison:
-    """Run an experiment, continue an interrupted one, or find the finished one.
+    """Run an experiment, continue an interrupted one, or find the finished one, which `identity` determines.
 
-    Args:
-        out: Folder of the outcome.
-        identity: What determines it.
-        samples: Trains the encoders on each sample, given the folder of the work in progress.
-        write: Writes the paragraphs of the table.
-        lines: Gives the lines of the figure, which is drawn if matplotlib (extra `plots`) is installed.
-        axes: Labels and scales of the axes of the figure.
+    `samples` trains the encoders on each sample, given the folder of the work in progress; `write` gives the
+    paragraphs of the table, `lines` the lines of the figure, drawn if matplotlib (extra `plots`) is installed, with
+    labels and scales of its `axes`.
     """
 
     def make(work: Path, folder: Path) -> ComparisonRecord:

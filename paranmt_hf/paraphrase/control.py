@@ -40,10 +40,7 @@ class KnownTrees:
 def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> ControlFigures | None:
     """Paraphrase held-out sentences after the most frequent templates; None if no sentences are held out.
 
-    Args:
-        folder: The network, as users load it.
-        text: Its pairs.
-        parser: Name and version of the parser of their trees.
+    `folder` holds the network as users load it, `parser` names the parser of the trees of its pairs.
     """
     known = KnownTrees(held_out_trees(text))
     if not known.of:

@@ -180,14 +180,9 @@ class ParaNMTControlledDecoder(nn.Module):
 def mixed(logits: torch.Tensor, weights: torch.Tensor, gate: torch.Tensor, source_ids: torch.Tensor) -> torch.Tensor:
     """Combine generating and copying (See et al. 2017, equation 9): log-probabilities [sentence, position, piece].
 
-    A piece's probability is that of generating times its own, and that of copying times the attention to all its
-    places in the source.
-
-    Args:
-        logits: Of generated pieces [sentence, position, piece].
-        weights: Attention [sentence, position, source position]; 0 at padding.
-        gate: Logit that a piece is generated [sentence, position, 1].
-        source_ids: Ids of the source [sentence, source position].
+    A piece's probability is that of generating times its own, from its logits [sentence, position, piece], and that of
+    copying times the attention to all its places in the source [sentence, position, source position]. The gate is the
+    logit that a piece is generated [sentence, position, 1]. Source ids are [sentence, source position].
     """
     generated = logits.log_softmax(dim=-1, dtype=torch.float32) + functional.logsigmoid(gate.float())
     # Of each place [sentence, place, place] where the same piece is, and whether it is the first such.

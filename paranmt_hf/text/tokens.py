@@ -43,13 +43,10 @@ class TokenTable:
 
 
 class WordTokenizer:
-    """Splits columns of sentences into word tokens, with a cache of pieces of text.
+    """Splits columns of sentences into word tokens, by `cut`, with a cache of pieces of text.
 
-    Args:
-        capacity: Number of distinct pieces to remember: tokens, and chunks between blanks that are cut one by one.
-            Past it everything is forgotten at the start of the next table, which bounds the memory on any corpus; the
-            result does not depend on it.
-        cut: What cuts a chunk into tokens, in place of the definition of `text.py`.
+    At most `capacity` pieces are remembered: tokens, and chunks between blanks that are cut one by one. Past it
+    everything is forgotten at the start of the next table; the result does not depend on it.
     """
 
     def __init__(self, capacity: int = 1_000_000, cut: Callable[[str], list[str]] = cut_chunk) -> None:
@@ -224,12 +221,7 @@ def keys_of(*columns: pa.Array | Sequence[str]) -> np.ndarray:
 
 
 class PerToken:
-    """A number for each token of a tokenizer's vocabulary, computed once.
-
-    Args:
-        compute: Gives the numbers of some tokens [token].
-        kind: Type of the numbers.
-    """
+    """A number for each token of a tokenizer's vocabulary, computed once by a function of some tokens [token]."""
 
     def __init__(self, compute: Callable[[Sequence[str]], ArrayLike], kind: type[np.generic]) -> None:
         self._compute, self._kind = compute, kind
@@ -265,11 +257,7 @@ def hash_texts(tokens: Sequence[str]) -> np.ndarray:
 
 
 class CorpusIds(PerToken):
-    """Ids of the tokens of a whole corpus, int32, in the order of their first occurrence.
-
-    Attributes:
-        id_of: Id of each token so far.
-    """
+    """Ids of the tokens of a whole corpus, int32, in the order of their first occurrence; `id_of` has those so far."""
 
     def __init__(self) -> None:
         self.id_of: dict[str, int] = {}

@@ -42,14 +42,9 @@ def encoder_values(
 ) -> dict[str, Any]:
     """Collect what the card of an encoder shows, as JSON values.
 
-    Args:
-        made: How the encoder was made, which is the name of the template.
-        name: Name of the encoder.
-        folder: Its folder.
-        record: Its record as JSON values.
-        about: Information by its authors; None if there is none.
-        results: Its results on STS, and those of copies stored in other precisions; empty if it was not evaluated.
-        more: Values of the template alone, and those that `about` replaces: `commands`, `datasets`.
+    `made` is the name of the template, `record` the encoder's record as JSON values. `results` are its results on STS,
+    and those of copies stored in other precisions. `more` are values of the template alone, and those that `about`,
+    information by its authors, replaces: `commands`, `datasets`.
     """
     modules = json.loads((folder / "modules.json").read_text(encoding="utf8"))
     said = (about or About()).values

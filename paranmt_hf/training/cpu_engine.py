@@ -35,19 +35,11 @@ BETAS = np.float32(BETA1), np.float32(BETA2)
 
 
 class CpuTable:
-    """The table of one encoder under training, with the state of its optimizer in the same memory.
+    """The table of one encoder [row, dimension] under training, changed in place, with the state of its optimizer.
 
-    Args:
-        weight: Table [row, dimension], float32, changed in place.
-        schedule: The sizes of steps.
-        reader: Name of the reader whose rows it holds.
-        column: First dimension of the table in a sentence vector.
-        pull: lambda_w, the weight of the squared distance from the initial table (arXiv:1511.08198, equation 1).
-        fixed: Whether the rows are not trained.
-
-    Attributes:
-        step: Number of steps made.
-        frozen: Whether row 0, of unknown units, stays zeros.
+    It begins at `column` of a sentence vector. `pull` is lambda_w, the weight of the squared distance from the initial
+    table (arXiv:1511.08198, equation 1). Rows are not trained if it is `fixed`, and row 0, of unknown units, stays
+    zeros if it is `frozen`.
     """
 
     def __init__(
@@ -155,11 +147,7 @@ class CpuEngine:
         return self.tables
 
     def train_on(self, mega: MegaBatch, generator: np.random.Generator) -> list[float]:
-        """Mine negatives once, then perform one step for each mini-batch; returns the loss of each.
-
-        Raises:
-            DivergedError: A loss is not finite.
-        """
+        """Mine negatives once, then perform one step for each mini-batch; returns the loss of each."""
         config = self.config
         chosen = self._choose(mega, generator) if config.margin_weight else None
         losses = []

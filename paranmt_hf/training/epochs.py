@@ -38,15 +38,10 @@ def evaluation_points(count: int, config: TrainConfig) -> set[int]:
 
 
 class Epochs:
-    """Runs an engine over all epochs.
+    """Runs an engine over all epochs; checkpoints are in `folder`.
 
-    Args:
-        engine: The encoder under training.
-        store: The pairs, or the sentences for a teacher alone.
-        folder: For checkpoints.
-        evaluate: Scores the current weights on the development set, if there is one.
-        prepare: Called with each mega-batch in a thread, while the engine trains on the one before.
-        processes: Processes that train together, of which rank 0 scores, writes and prints; None for one process.
+    `evaluate` scores the current weights on the development set. `prepare` is called with each mega-batch in a thread,
+    while the engine trains on the one before. Of `processes` that train together rank 0 scores, writes and prints.
     """
 
     def __init__(

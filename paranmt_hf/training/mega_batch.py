@@ -103,16 +103,11 @@ def excluded(keys: np.ndarray, *, one_sided: bool = False) -> tuple[np.ndarray, 
 def mine_negatives(
     vectors: torch.Tensor, keys: np.ndarray, *, one_sided: bool = False, precision: Precision = "float32"
 ) -> np.ndarray:
-    """Find the most similar allowed sentence of each sentence.
+    """Find the most similar allowed sentence of each sentence [2 x pair], int64; -1 where none is allowed.
 
-    Args:
-        vectors: Sentence vectors [2 x pair, dimension], float32: the references, then the translations.
-        keys: Key of each sentence [2 x pair]; equal for equal sentences.
-        one_sided: Only references get a negative, and only another reference (ParaNMT-50M, section 4).
-        precision: Number format of the dot products on the CPU; small mega-batches use float32 anyway.
-
-    Returns:
-        Position of each sentence's negative [2 x pair] (one-sided: [pair]), int64; -1 where none is allowed.
+    Given are the vectors of the references, then of the translations [2 x pair, dimension], and their keys [2 x pair],
+    equal for equal sentences. One-sided, only references get a negative [pair], and only another reference
+    (ParaNMT-50M, section 4). `precision` is that of the products on the CPU; small mega-batches use float32 anyway.
     """
     rows, columns = excluded(keys, one_sided=one_sided)
     vectors = vectors[: len(vectors) // 2] if one_sided else vectors
@@ -132,18 +127,12 @@ def hardest(
     asking: torch.Tensor | None = None,
     block: int | None = None,
 ) -> torch.Tensor:
-    """Find the most similar allowed sentence of each query on a device, without synchronising with the host.
+    """Find the most similar allowed sentence of each query on a device [query], without synchronising with the host.
 
-    Args:
-        vectors: Vectors of the candidates [sentence, dimension].
-        exclusions: Position among the queries and position of a candidate that it excludes, sorted by the former, both
-            [exclusion].
-        bounds: Bounds of the queries in the exclusions [query + 1], on the host.
-        asking: Positions of the sentences that are queries [query]; all by default.
-        block: Queries that are compared with all candidates at once; by default as many as give a block of 1 GB.
-
-    Returns:
-        Position of the negative of each query [query], int64; any position where none is allowed.
+    Given are the vectors of the candidates [sentence, dimension]; the position among the queries and that of a
+    candidate that it excludes, sorted by the former, both [exclusion]; the bounds of the queries in these [query + 1],
+    on the host; and the positions of the sentences that are queries, all by default. `block` queries are compared with
+    all candidates at once. The result is any position where none is allowed.
     """
     unit = normalize(vectors, dim=1)
     own = unit if asking is None else unit.index_select(0, asking)

@@ -39,12 +39,10 @@ class MarginLoss(nn.Module):
         self.model, self.margin = model, TrainConfig(margin=margin).margin
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: torch.Tensor | None = None) -> torch.Tensor:
-        """Compute the loss of a mini-batch, a scalar.
+        """Compute the loss of a mini-batch, a scalar; labels are not used.
 
-        Args:
-            sentence_features: Features of the columns reference, translation, reference_negative and, if there is
-                one, translation_negative.
-            labels: Not used.
+        The features are those of the columns reference, translation, reference_negative and perhaps
+        translation_negative.
         """
         vectors = [self.model(features)["sentence_embedding"] for features in sentence_features]
         if len(vectors) not in (3, 4):

@@ -131,15 +131,9 @@ def join_bags(parts: Sequence[Bags]) -> Bags:
 
 
 class PairStore:
-    """Reads pairs in a seeded order: blocks in random order, pairs at random within a buffer of blocks.
+    """Reads what `write_pairs` wrote in a seeded order: blocks at random, and pairs at random in a buffer of blocks.
 
-    Args:
-        folder: What `write_pairs` wrote.
-
-    Attributes:
-        pairs: Number of pairs.
-        left_out: Number of pairs with a side of which no unit is known.
-        unit: Name of a pair in messages.
+    `left_out` is the number of pairs with a side of which no unit is known, `unit` the name of a pair in messages.
     """
 
     unit = "pairs"

@@ -19,13 +19,10 @@ WIDENED_ROWS = 10_000
 
 
 class PairsWithErrors(PairStore):
-    """Pairs whose mega-batches also contain wrong translations: they differ in a number or a negation.
+    """The sound pairs of a folder; mega-batches also hold wrong translations: they differ in a number or a negation.
 
-    Args:
-        folder: The sound pairs, as `write_pairs` wrote them.
-        errors: Pairs of references and their wrong translations, under the same readers.
-        share: Share of the pairs whose reference has wrong translations that get one, in [0, 1].
-        seed: Decides which pairs, and which translation.
+    `errors` are pairs of references and their wrong translations, under the same readers. Of the pairs whose reference
+    has some, a `share` gets one of them; the seed decides which.
     """
 
     def __init__(self, folder: Path, errors: PairStore, share: float, seed: int) -> None:

@@ -115,9 +115,7 @@ def build_for(
 ) -> SentenceEncoder:
     """Build an encoder with initial weights, from the unit counts of a text and a file of word vectors, if any.
 
-    Raises:
-        UnfitError: The settings fit neither together nor to the text or the file, or the memory is too small for them.
-        InputError: The file cannot be read.
+    Settings that fit neither together nor to the text or the file, or not into memory, raise `UnfitError`.
     """
     vectors = _vectors(config, counts, path)
     try:

@@ -17,73 +17,43 @@ SHORTEST = np.float32(1e-12)
 
 
 class Table(NamedTuple):
-    """A table under training with the state of its optimizer.
+    """A table under training with the state of its optimizer."""
 
-    Attributes:
-        weight: Rows [row, dimension], float32.
-        first: Adam: running average of the gradients [row, dimension], float32; AdaGrad: empty.
-        second: Running average of the squared gradients, of AdaGrad their sum [row, dimension], float32.
-        last: Step up to which each row is up to date [row], int32; 0 if it never had a gradient.
-    """
-
-    weight: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    last: np.ndarray
+    weight: np.ndarray  # Rows [row, dimension], float32
+    first: np.ndarray  # Adam: running average of the gradients [row, dimension], float32; AdaGrad: empty
+    second: np.ndarray  # Running average of the squared gradients, of AdaGrad their sum [row, dimension], float32
+    last: np.ndarray  # Step up to which each row is up to date [row], int32; 0 if it never had a gradient
 
 
 class Decay(NamedTuple):
-    """Missed updates of rows in steps without a gradient.
+    """Missed updates of rows in steps without a gradient."""
 
-    Attributes:
-        first: Factor of `Table.first` after a number of steps [step + 1], float32.
-        second: The same of `Table.second` [step + 1], float32.
-        ratio: Powers of beta1 / sqrt(beta2) [step + 1], float64.
-        drift: See `Schedule` [step + 1], float64.
-        floors: What Adam adds to the root of the second moment, by the last step of a row [step + 1], float32.
-    """
-
-    first: np.ndarray
-    second: np.ndarray
-    ratio: np.ndarray
-    drift: np.ndarray
+    first: np.ndarray  # Factor of `Table.first` after a number of steps [step + 1], float32
+    second: np.ndarray  # The same of `Table.second` [step + 1], float32
+    ratio: np.ndarray  # Powers of beta1 / sqrt(beta2) [step + 1], float64
+    drift: np.ndarray  # See `Schedule` [step + 1], float64
+    # What Adam adds to the root of the second moment, by the last step of a row [step + 1], float32
     floors: np.ndarray
 
 
 class Units(NamedTuple):
-    """The distinct rows of some sentences and the sentences that contain them.
+    """The distinct rows of some sentences and the sentences that contain them."""
 
-    Attributes:
-        rows: The rows in the order of their first use [row], int32.
-        bounds: Where the uses of each row begin and end [row + 1], int32.
-        sentences: Number of the sentence of each use [use], int32, ascending for each row.
-    """
-
-    rows: np.ndarray
-    bounds: np.ndarray
-    sentences: np.ndarray
+    rows: np.ndarray  # The rows in the order of their first use [row], int32
+    bounds: np.ndarray  # Where the uses of each row begin and end [row + 1], int32
+    sentences: np.ndarray  # Number of the sentence of each use [use], int32, ascending for each row
 
 
 class Slopes(NamedTuple):
-    """The gradient of a loss in the form from which that of each row is computed.
+    """The gradient of a loss in the form from which that of each row is computed."""
 
-    Attributes:
-        gradient: Gradient of each sentence's vector [sentence, all dimensions], float32.
-        moves: Which sentences have one [sentence], bool.
-        column: First dimension of the table in the vectors.
-        lengths: Number of units of each sentence [sentence], float32, at least 1.
-        frozen: Whether row 0 has no gradient.
-        initial: Rows before training [row, dimension], float32; empty without lambda_w.
-        pull: 2 lambda_w, float32 (arXiv:1511.08198, equation 1); 0 without.
-    """
-
-    gradient: np.ndarray
-    moves: np.ndarray
-    column: int
-    lengths: np.ndarray
-    frozen: bool
-    initial: np.ndarray
-    pull: np.float32
+    gradient: np.ndarray  # Gradient of each sentence's vector [sentence, all dimensions], float32
+    moves: np.ndarray  # Which sentences have one [sentence], bool
+    column: int  # First dimension of the table in the vectors
+    lengths: np.ndarray  # Number of units of each sentence [sentence], float32, at least 1
+    frozen: bool  # Whether row 0 has no gradient
+    initial: np.ndarray  # Rows before training [row, dimension], float32; empty without lambda_w
+    pull: np.float32  # 2 lambda_w, float32 (arXiv:1511.08198, equation 1); 0 without
 
 
 @compiled()

@@ -279,9 +279,6 @@ def fit_encoder(
 
     The model, from `trainable`, holds the final weights afterwards. `work` gets checkpoints; `held_out` is the
     development set. Of several processes that train together in the engine for GPUs, rank 0 gets the final weights.
-
-    Raises:
-        DivergedError: A loss, or a weight at the end, is not finite.
     """
     import torch
 

@@ -162,13 +162,9 @@ class StepUnits:
 class DeviceTable:
     """One encoder's table under training on a device.
 
-    Args:
-        reader: Name of the reader whose rows it holds.
-        optimizer: The table and its optimiser.
-        pull: lambda_w, the weight of the squared distance from the initial table (arXiv:1511.08198, equation 1);
-            with it every row has a gradient in every step.
-        frozen: Whether row 0, of unknown units, stays zeros.
-        fixed: Whether the rows are not trained.
+    `pull` is lambda_w, the weight of the squared distance from the initial table (arXiv:1511.08198, equation 1); with
+    it every row has a gradient in every step. Row 0, of unknown units, stays zeros if the table is `frozen`, and no
+    row is trained if it is `fixed`.
     """
 
     def __init__(

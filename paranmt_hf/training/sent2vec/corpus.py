@@ -52,14 +52,10 @@ class KnownWords:
 
 
 class WordCounter:
-    """Numbers and counts the words in columns of sentences.
+    """Numbers and counts the words in columns of sentences, cut into `words` or at `blanks`.
 
-    Memory is bounded: if there are too many distinct words, the rarest so far are forgotten, and counted from zero
-    if they come again, as the authors' program does (`readFromFile` in its `dictionary.cc`).
-
-    Args:
-        cut: How text is cut, `words` or `blanks`.
-        most: Maximum number of distinct words that are kept at once.
+    If there are more than `most` distinct words, the rarest so far are forgotten, and counted from zero if they come
+    again, as the authors' program does (`readFromFile` in its `dictionary.cc`).
     """
 
     def __init__(self, cut: str, most: int = MAX_DISTINCT_WORDS) -> None:

@@ -26,57 +26,33 @@ MOST_COUNTED = 255
 
 
 class Tables(NamedTuple):
-    """The trained tables.
+    """The trained tables."""
 
-    Attributes:
-        inputs: Rows of the context [row, dimension], float32: the placeholder, the words, the n-grams.
-        outputs: Rows of targets and negatives [word, dimension], float32; the last one is the end of a line.
-        order: Words of the longest n-gram.
-        row_of_bucket: Row of each bucket [bucket], int32; 0 if none occurs.
-        placeholder: Whether the placeholder's row stands for the target in the context.
-        placeholder_ngrams: Whether n-grams that hold the placeholder take part.
-        window: CBOW: the largest number of words on either side of a target; 0 for the whole sentence.
-    """
-
-    inputs: np.ndarray
-    outputs: np.ndarray
-    order: int
-    row_of_bucket: np.ndarray
-    placeholder: bool
-    placeholder_ngrams: bool
-    window: int = 0
+    inputs: np.ndarray  # Rows of the context [row, dimension], float32: the placeholder, the words, the n-grams
+    outputs: np.ndarray  # Rows of targets and negatives [word, dimension], float32; the last one is the end of a line
+    order: int  # Words of the longest n-gram
+    row_of_bucket: np.ndarray  # Row of each bucket [bucket], int32; 0 if none occurs
+    placeholder: bool  # Whether the placeholder's row stands for the target in the context
+    placeholder_ngrams: bool  # Whether n-grams that hold the placeholder take part
+    window: int = 0  # CBOW: the largest number of words on either side of a target; 0 for the whole sentence
 
 
 class Sampling(NamedTuple):
-    """The random choices of training.
+    """The random choices of training."""
 
-    Attributes:
-        keep: Probability that a word is taken as a target [word].
-        table: Negatives in the order in which they are taken [entry], int32.
-        negatives: Negatives of a target.
-        dropped: N-grams of each sentence that are left out.
-        l1: Weight of the L1 norm of rows (version 3 of the paper, appendix B); 0 for none.
-    """
-
-    keep: np.ndarray
-    table: np.ndarray
-    negatives: int
-    dropped: int
-    l1: float
+    keep: np.ndarray  # Probability that a word is taken as a target [word]
+    table: np.ndarray  # Negatives in the order in which they are taken [entry], int32
+    negatives: int  # Negatives of a target
+    dropped: int  # N-grams of each sentence that are left out
+    l1: float  # Weight of the L1 norm of rows (version 3 of the paper, appendix B); 0 for none
 
 
 class Worker(NamedTuple):
-    """State of one thread.
+    """State of one thread."""
 
-    Attributes:
-        random: State of the generator [1], uint64.
-        cursor: Next entry of the table of negatives [1], int64.
-        copies: Room to count the copies of each row in a sentence [row], int32; zeros between sentences.
-    """
-
-    random: np.ndarray
-    cursor: np.ndarray
-    copies: np.ndarray
+    random: np.ndarray  # State of the generator [1], uint64
+    cursor: np.ndarray  # Next entry of the table of negatives [1], int64
+    copies: np.ndarray  # Room to count the copies of each row in a sentence [row], int32; zeros between sentences
 
 
 class _Room(NamedTuple):
