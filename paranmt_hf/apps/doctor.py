@@ -22,8 +22,7 @@ from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_
 from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
-# A full cache has millions of files, so its size is added up for a limited time.
-CACHE_SECONDS = 0.4
+CACHE_SECONDS = 0.4  # A full cache has millions of files, so its size is added up for a limited time
 # Maximum time of one import; the largest packages are slow on a slow disk.
 IMPORT_SECONDS = 120
 NAME = "paranmt-hf"

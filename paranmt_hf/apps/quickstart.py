@@ -17,8 +17,7 @@ from paranmt_hf.hub.licenses import CARRIED_TERMS
 from paranmt_hf.hub.repository import ASSETS, EMBEDDED
 from paranmt_hf.text.protocols import Encoder
 
-# After five epochs over the sample the loss is near zero; more would overfit.
-EPOCHS = 5
+EPOCHS = 5  # After five epochs over the sample the loss is near zero; more would overfit
 
 
 def quickstart(out: str | Path) -> Iterator[str]:

@@ -24,8 +24,7 @@ from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.yaml_files import OPTIONS_FILE, as_yaml, read_yaml
 from paranmt_hf.version import __version__
 
-# The value of `--json` that prints.
-PRINTED = Path("-")
+PRINTED = Path("-")  # The value of `--json` that prints
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -29,7 +29,7 @@ from paranmt_hf.text.tokens import TokenHashes, TokenTable, sentence_keys
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Range, Seed, check
+from paranmt_hf.util.settings import Count, Range, Seed, Settings
 
 SIDES = ("reference", "translation")
 BATCH_ROWS = 10_000
@@ -38,30 +38,22 @@ PENALTY = 1e-5
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 BOUNDARY = np.uint64(0x5851F42D4C957F2D)
 METADATA = "authorship"
-# Weights of all models together; each takes 24 bytes while they learn.
-MOST_WEIGHTS = 1 << 26
+MOST_WEIGHTS = 1 << 26  # Weights of all models together; each takes 24 bytes while they learn
 
 
 @dataclass(frozen=True)
-class AuthorshipConfig:
-    """How the classifier behind `human_score` learns.
+class AuthorshipConfig(Settings):
+    """How the classifier behind `human_score` learns."""
 
-    Attributes:
-        folds: Number of models; each scores the part of the references that it did not learn from.
-        learn_pairs: Maximum number of pairs to learn from, sampled at random.
-        epochs: Passes over them.
-        bits: A model has 2 to the power of this weights.
-        seed: Decides the folds, the sample and the order of learning.
-    """
-
+    # Number of models; each scores the part of the references that it did not learn from
     folds: Annotated[int, Range(at_least=2, at_most=100)] = 5
-    learn_pairs: Count = 2_000_000
-    epochs: Count = 3
-    bits: Annotated[int, Range(at_least=8, at_most=25)] = 22
-    seed: Seed = 0
+    learn_pairs: Count = 2_000_000  # Maximum number of pairs to learn from, sampled at random
+    epochs: Count = 3  # Passes over them
+    bits: Annotated[int, Range(at_least=8, at_most=25)] = 22  # A model has 2 to the power of this weights
+    seed: Seed = 0  # Decides the folds, the sample and the order of learning
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.folds << self.bits > MOST_WEIGHTS:
             raise InputError(
                 f"{self.folds} models of 2 to the power of {self.bits} weights do not fit into memory: expected at "

@@ -19,8 +19,7 @@ from paranmt_hf.corpus.release import FOLDERS, key_columns_of, read_tables, rele
 from paranmt_hf.corpus.schema import SCHEMA_VERSION, row_numbers
 from paranmt_hf.errors import InputError
 
-# Bytes from the end of a file that hold the footer of any Parquet file of ours.
-FOOTER_BYTES = 1 << 16
+FOOTER_BYTES = 1 << 16  # Bytes from the end of a file that hold the footer of any Parquet file of ours
 
 
 @dataclass

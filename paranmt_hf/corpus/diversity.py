@@ -237,12 +237,6 @@ def notes_of(each: CorpusFigures) -> list[str]:
 
 def plot_figures(corpora: Sequence[CorpusFigures], path: Path) -> None:
     """Draw the distributions of the figures, the corpora side by side, as a PNG."""
-    figure = _figure(corpora)
-    with replacing(path) as aside:
-        figure.savefig(aside, format="png", dpi=110, metadata={"Software": None})
-
-
-def _figure(corpora: Sequence[CorpusFigures]) -> Any:  # noqa: ANN401 - a figure of matplotlib
     from matplotlib.figure import Figure
 
     shown = [name for name in PANELS if any(getattr(each, name) is not None for each in corpora)]
@@ -262,7 +256,8 @@ def _figure(corpora: Sequence[CorpusFigures]) -> Any:  # noqa: ANN401 - a figure
     axes[0].set_yticks(range(len(corpora)), [each.name for each in corpora])
     axes[0].set_ylim(len(corpora) - 0.4, -0.6)
     figure.supxlabel("dot and line: mean and standard deviation", fontsize=8, color="grey")
-    return figure
+    with replacing(path) as aside:
+        figure.savefig(aside, format="png", dpi=110, metadata={"Software": None})
 
 
 def _violins(name: str, corpora: Sequence[CorpusFigures]) -> Callable[[Any, CorpusFigures, int, str], None]:

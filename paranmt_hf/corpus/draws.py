@@ -54,10 +54,8 @@ def text_hashes(column: pa.Array) -> np.ndarray:
 MAX_TOKENS = 30
 TENTHS = 2
 SAMPLE_ROWS = 1000
-# Seed of the config `sample` and of the examples of a card.
-SAMPLE_SEED = 0
-# Rows whose numbers are drawn at once.
-DRAW_ROWS = 1_000_000
+SAMPLE_SEED = 0  # Seed of the config `sample` and of the examples of a card
+DRAW_ROWS = 1_000_000  # Rows whose numbers are drawn at once
 
 Interval = tuple[float | None, float | None]
 

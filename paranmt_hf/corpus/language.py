@@ -25,8 +25,7 @@ from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.util.optional import require
 
 Detector = Literal["langid", "lingua"]
-# Sentences that walk together; their number times that of the features must stay below 2**32.
-_TOGETHER = 4_096
+_TOGETHER = 4_096  # Sentences that walk together; their number times that of the features must stay below 2**32
 # Languages with many speakers or much text for translation; those left out are mostly ones that English fragments and
 # names are taken for (Nigerian Pidgin, Walloon, Swazi).
 LANGUAGES = (

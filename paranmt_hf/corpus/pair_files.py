@@ -19,8 +19,7 @@ from paranmt_hf.util.files import checksum
 
 logger = logging.getLogger(__name__)
 PARQUET = b"PAR1"
-# Forms of pairs of sentences that could be taken for a list of words.
-NO_PHRASES = {".csv", ".json", ".jsonl"}
+NO_PHRASES = {".csv", ".json", ".jsonl"}  # Forms of pairs of sentences that could be taken for a list of words
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.parquet import check_unique, open_parquet
-from paranmt_hf.util.settings import Count, Range, Share, check
+from paranmt_hf.util.settings import Count, Range, Settings, Share
 from paranmt_hf.util.wording import counted
 
 SIDES = ("reference", "translation")
@@ -43,7 +43,7 @@ BATCH_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class PairSelection:
+class PairSelection(Settings):
     """Which pairs of a corpus are used (ParaNMT-50M, table 5: ranges of the paraphrase score).
 
     Attributes:
@@ -69,7 +69,7 @@ class PairSelection:
     first_pairs: Count | None = None
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         for name in ("min_score", "max_score"):
             bound = getattr(self, name)
             if self.ppdb_score is None and bound is not None and bound not in COSINES:
@@ -78,14 +78,6 @@ class PairSelection:
                     "with `ppdb_score`",
                     option=name,
                 )
-        if self.min_score is not None and self.max_score is not None and self.min_score > self.max_score:
-            raise InputError(
-                f"min_score {self.min_score} is above max_score {self.max_score}, so no pair can be chosen"
-            )
-        if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
-            raise InputError(
-                f"min_length {self.min_length} is above max_length {self.max_length}, so no pair can be chosen"
-            )
         if self.ppdb_score is not None and self.min_score is None and self.max_score is None:
             raise InputError("ppdb_score says what min_score and max_score are about; give one of these too")
         if self.max_pairs is not None and self.first_pairs is not None:
@@ -108,18 +100,14 @@ class PairSelection:
 class Pairs:
     """Pairs of one or more sources; can be read repeatedly.
 
-    Attributes:
-        unit: Name of a row in messages that count rows.
+    Sources are release folders, Parquet files with the columns `reference` and `translation`, files of PPDB, lists of
+    words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow. No side may be one
+    of the `unwanted` sentences, case and punctuation aside: those of the test sets. The seed decides which pairs are
+    drawn where there are more than `max_pairs`.
 
-    Args:
-        sources: Release folders, Parquet files with the columns `reference` and `translation`, files of PPDB, lists
-            of words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow.
-        selection: Which pairs are used.
-        unwanted: Sentences that no side may be, case and punctuation aside: those of the test sets.
-        seed: Decides which pairs are drawn where there are more than `max_pairs`.
-        errors_apart: Leave out pairs that differ in a number or a negation, as the columns `ERRORS` say, and let
-            `errors` read these, and those that are labelled as no paraphrases.
-        all_columns: Read the other columns of releases and Parquet files too.
+    With `errors_apart`, pairs that differ in a number or a negation, as the columns `ERRORS` say, are left out, and
+    `errors` reads these, and those that are labelled as no paraphrases. With `all_columns`, the other columns of
+    releases and Parquet files are read too.
     """
 
     unit = "pairs"

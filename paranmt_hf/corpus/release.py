@@ -18,7 +18,7 @@ from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing, key_columns, row_numbers
 from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import check_download, explain_absence
+from paranmt_hf.hub.client import check_download, fetching
 from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.parquet import check_unique, open_parquet, read_schema
 
@@ -289,7 +289,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
     """
     from huggingface_hub import HfApi, snapshot_download
 
-    try:
+    with fetching(name, "dataset", revision):
         info = HfApi().dataset_info(name, revision=revision)
         if RELEASE_RECORD not in {sibling.rfilename for sibling in info.siblings or []}:
             return None
@@ -301,11 +301,6 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
         if config not in record.configs:
             raise InputError(f"dataset {name!r} has the configs {', '.join(record.configs)}, not {config!r}")
         snapshot_download(name, allow_patterns=[f"{FOLDERS[config]}/*.parquet"], **options)
-    except InputError:
-        raise
-    # The client passes on errors of several libraries; all mean that the dataset cannot be loaded.
-    except Exception as error:
-        raise InputError(explain_absence(error, name, "dataset", revision)) from error
     files = release_files(folder, config)
     try:
         read_record(folder, [config])

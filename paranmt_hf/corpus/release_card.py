@@ -16,8 +16,7 @@ from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
 
 HISTOGRAMS_PICTURE = "histograms.png"
-# Parts of the settings with the origin of a corpus.
-SOURCES = ("bitext", "text", "pairs")
+SOURCES = ("bitext", "text", "pairs")  # Parts of the settings with the origin of a corpus
 # Files of a release by their paths, other than its card and its record.
 RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
 

@@ -43,15 +43,13 @@ from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Identity, as_json, made_with
 from paranmt_hf.util.run import Holds, Result, run
-from paranmt_hf.util.settings import Advanced, check
+from paranmt_hf.util.settings import Advanced, Settings
 from paranmt_hf.util.wording import brief, counted
 
 logger = logging.getLogger(__name__)
 
-# Lines of one unit of work.
-SHARD_ROWS = 10_000
-# The embedded translator loses 0.1 from its test captions to other captions, and 0.7 to news.
-MISFIT = 0.4
+SHARD_ROWS = 10_000  # Lines of one unit of work
+MISFIT = 0.4  # The embedded translator loses 0.1 from its test captions to other captions, and 0.7 to news
 # Columns of which nearly all texts are one text, or have no letter, or that hold some single words only, are labels or
 # numbers. In 1,000 rows in a row of real pairs, sorted too, at most 25 % are one text and 24 % are without a letter.
 NEARLY_ALL, FEW_VALUES, FEW_ROWS, MANY_ROWS = 0.9, 20, 20, 1000
@@ -59,14 +57,13 @@ NEARLY_ALL, FEW_VALUES, FEW_ROWS, MANY_ROWS = 0.9, 20, 20, 1000
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
 # Parts of an identity about what is done to the input; each stage checks its own.
 STAGES = ("pivot", "translator", "paraphraser", "scorer", "columns")
-# Part of an identity: the files of a release that is scored again, which its record leaves out.
-RESCORED = "rescored"
+RESCORED = "rescored"  # Part of an identity: the files of a release that is scored again, which its record leaves out
 # Packages that decide the last digits of the scores and the bytes of the files.
 PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers")
 
 
 @dataclass(frozen=True)
-class ReleaseConfig:
+class ReleaseConfig(Settings):
     """Licence and form of a release.
 
     Attributes:
@@ -85,7 +82,7 @@ class ReleaseConfig:
     keep_source: Annotated[bool, Advanced] = False
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         check_language(self.language)
 
     @property

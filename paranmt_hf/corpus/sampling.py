@@ -18,14 +18,10 @@ from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.parquet import read_schema
 
-# Columns of a sample in addition to the sentence, if the corpus has them.
-EXTRAS = ("para_score", "origin")
-# What `columns` can name.
-COLUMN_NAMES = ("reference", "translation", *EXTRAS)
-# A longer table would be unreadable.
-MAX_ORIGINS = 100
-# A sample is cut down when it has grown by a half, or by this many rows.
-SLACK = 10_000
+EXTRAS = ("para_score", "origin")  # Columns of a sample in addition to the sentence, if the corpus has them
+COLUMN_NAMES = ("reference", "translation", *EXTRAS)  # What `columns` can name
+MAX_ORIGINS = 100  # A longer table would be unreadable
+SLACK = 10_000  # A sample is cut down when it has grown by a half, or by this many rows
 
 
 @dataclass

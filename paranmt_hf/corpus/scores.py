@@ -18,8 +18,7 @@ from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 
 # Lengths of vectors whose products are sure to be numbers of 32 bits, with all their digits.
 SMALLEST, LARGEST = 1e-15, 1e15
-# Pairs that are encoded at once, and those whose vectors are compared at once.
-ENCODED, BLOCK = 5000, 1024
+ENCODED, BLOCK = 5000, 1024  # Pairs that are encoded at once, and those whose vectors are compared at once
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -58,7 +57,7 @@ def paraphrase_scores(
     if tokens is not None and encode_tokens is not None:
         scores = _token_scores(*tokens, encode_tokens)
     else:
-        scores = cosines(*(_encode_distinct(column, encoder) for column in (references, translations)))
+        scores = cosines(*(encode_distinct(column, encoder) for column in (references, translations)))
     if not np.isfinite(scores).all():
         where = int(np.flatnonzero(~np.isfinite(scores))[0])
         raise InputError(
@@ -81,7 +80,7 @@ def _token_scores(
     return scores
 
 
-def _encode_distinct(column: pa.Array, encoder: Encoder) -> np.ndarray:
+def encode_distinct(column: pa.Array, encoder: Encoder) -> np.ndarray:
     """Encode each distinct sentence once: in imported corpora a reference often is in many pairs."""
     encoded = column.dictionary_encode()
     vectors = np.asarray(encoder.encode(encoded.dictionary.to_pylist()), dtype=np.float32)

@@ -18,12 +18,10 @@ from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_regular, source_name
 from paranmt_hf.util.parquet import read_schema
 
-# Files of columns that would be taken for sentences.
-NOT_LINES = (".tsv", ".csv", ".json", ".jsonl")
+NOT_LINES = (".tsv", ".csv", ".json", ".jsonl")  # Files of columns that would be taken for sentences
 
 
-# The column of the readers made here.
-SENTENCE = "sentence"
+SENTENCE = "sentence"  # The column of the readers made here
 
 
 def open_sentences(path: str | Path, column: str | None = None) -> Reader:
@@ -68,8 +66,7 @@ def _only_text(path: Path) -> str:
     return names[0]
 
 
-# How names of files end.
-_ENDINGS = (".txt", ".gz", ".xz", ".zst", ".parquet", *NOT_LINES)
+_ENDINGS = (".txt", ".gz", ".xz", ".zst", ".parquet", *NOT_LINES)  # How names of files end
 
 
 class SentenceSources:
@@ -106,7 +103,9 @@ class SentenceSources:
         if path.is_dir():
             self._readers += [open_sentences(path, column) for column in columns or SIDES]
         elif path.suffix == ".parquet" and path.exists():
-            self._readers += [open_sentences(path, column) for column in columns or _sides_of(path)]
+            # Both sides of pairs; else what `open_sentences` reads.
+            pairs = set(SIDES) <= set(read_schema(path).names)
+            self._readers += [open_sentences(path, column) for column in columns or (SIDES if pairs else (None,))]
         else:
             self._readers.append(open_sentences(path))
 
@@ -135,8 +134,3 @@ def _is_on_hub(source: str, path: Path) -> bool:
     ending = Path(plain).suffix
     is_file = ending in _ENDINGS or (ending and path.parent.is_dir())
     return not path.exists() and is_id(plain) and not is_file
-
-
-def _sides_of(path: Path) -> list[str | None]:
-    """Both sides if a Parquet file holds pairs; otherwise what `open_sentences` reads."""
-    return list(SIDES) if set(SIDES) <= set(read_schema(path).names) else [None]

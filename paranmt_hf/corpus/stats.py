@@ -44,7 +44,7 @@ from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json
-from paranmt_hf.util.settings import Advanced, Count, Group, PythonOnly, Range, RunOnly, Seed, Writes, check
+from paranmt_hf.util.settings import Advanced, Count, Group, PythonOnly, Range, RunOnly, Seed, Settings, Writes
 from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
 
@@ -57,7 +57,7 @@ NO_ORIGIN = "no origin"
 
 
 @dataclass(frozen=True)
-class StatsConfig:
+class StatsConfig(Settings):
     """Which statistics are computed.
 
     Attributes:
@@ -75,13 +75,13 @@ class StatsConfig:
     by_origin: bool = False
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.language is not None:
             check_language(self.language)
 
 
 @dataclass(frozen=True)
-class ParsingConfig:
+class ParsingConfig(Settings):
     """How the trees of a sample are made and counted.
 
     Attributes:
@@ -94,9 +94,6 @@ class ParsingConfig:
     levels: Reading = "two-levels"
     max_parsed: Count | None = None
     keep: Annotated[Path | None, RunOnly] = None
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

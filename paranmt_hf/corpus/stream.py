@@ -21,7 +21,7 @@ from datasets.builder import Key
 from paranmt_hf.corpus.release import FOLDERS, release_files
 from paranmt_hf.corpus.schema import ADDED, describe_missing
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import explain_absence, is_id, split_revision
+from paranmt_hf.hub.client import fetching, is_id, split_revision
 
 Condition: TypeAlias = tuple[str, str, Any]
 Filters: TypeAlias = Sequence[Condition] | Sequence[Sequence[Condition]]
@@ -145,11 +145,8 @@ def _files(release: str | Path, config: str) -> list[str]:
 
     name, revision = split_revision(str(release))
     where = f"datasets/{name}" + (f"@{revision}" if revision else "")
-    try:
+    with fetching(name, "dataset", revision):
         files = sorted(str(file) for file in HfFileSystem().glob(f"{where}/{FOLDERS[config]}/train-*.parquet"))
-    # The client passes on errors of several libraries; all mean that the dataset cannot be loaded.
-    except Exception as error:
-        raise InputError(explain_absence(error, name, "dataset", revision)) from error
     if not files:
         raise InputError(
             f"{release} is not a release with a config {config!r}: it has no {FOLDERS[config]}/train-*.parquet"

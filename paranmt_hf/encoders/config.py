@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from paranmt_hf.encoders.families import ALIASES, FAMILIES, OF_PAIRS, Family, Kind
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Group, Range, check
+from paranmt_hf.util.settings import Advanced, Count, Group, Range, Settings
 from paranmt_hf.util.wording import perhaps
 
 # Dimensions of the paper's vectors, and the most that are taken for meant.
@@ -18,7 +18,7 @@ Width = Annotated[int, Range(at_least=1, at_most=WIDEST)]
 
 
 @dataclass(frozen=True)
-class EncoderConfig:
+class EncoderConfig(Settings):
     """Which encoder, how wide, and over which vocabulary (ParaNMT-50M, sections 4 and 5).
 
     Attributes:
@@ -61,7 +61,7 @@ class EncoderConfig:
     init_from: str | None = None
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         for other, name in ALIASES.items():
             # Settings are frozen for everybody else.
             object.__setattr__(self, "model", re.sub(rf"(?<!\w){other}(?!\w)", name, self.model))

@@ -15,7 +15,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Group, Range, check
+from paranmt_hf.util.settings import Count, Group, Range, Settings
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Kept(Protocol):
 
 
 @dataclass(frozen=True)
-class DistillConfig:
+class DistillConfig(Settings):
     """How word vectors are distilled.
 
     Attributes:
@@ -65,9 +65,6 @@ class DistillConfig:
     contexts: Annotated[Count | None, READING] = None
     precision: Annotated[Literal["float32", "bf16"], READING] = "float32"
     remove: Annotated[int, Range(at_least=0), REDUCTION] = 0
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 def distill(

@@ -17,7 +17,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.util.machine import one_thread, visible_cores
-from paranmt_hf.util.settings import Range, Seed, check
+from paranmt_hf.util.settings import Range, Seed, Settings
 
 if TYPE_CHECKING:
     import torch
@@ -49,7 +49,7 @@ PATIENCE = 3
 
 
 @dataclass(frozen=True)
-class TransferConfig:
+class TransferConfig(Settings):
     """Settings of the protocol; the defaults are those of published figures.
 
     Attributes:
@@ -62,9 +62,6 @@ class TransferConfig:
     folds: Annotated[int, Range(at_least=2, at_most=100)] = 10
     seed: Seed = 1111
     scaled: bool = False
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def describe(self) -> dict[str, Any]:
         """Describe the training of the heads, as JSON values."""

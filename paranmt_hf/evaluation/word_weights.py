@@ -17,7 +17,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line, open_lines
-from paranmt_hf.util.settings import Count, PythonOnly, check
+from paranmt_hf.util.settings import Count, PythonOnly, Settings
 
 Weighting = Literal["average", "sif", "blacklist", "inverse-frequency", "norms"]
 # The names of the weightings in results.
@@ -40,7 +40,7 @@ _FIRST = 10
 
 
 @dataclass(frozen=True)
-class WordWeighting:
+class WordWeighting(Settings):
     """Weighting of words in averages of word vectors.
 
     Attributes:
@@ -58,7 +58,7 @@ class WordWeighting:
     norms_of: str | None = None
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if ("norms" in self.weighting) != (self.norms_of is not None):
             raise InputError("norms_of and the weighting norms must be given together", option="norms_of")
 

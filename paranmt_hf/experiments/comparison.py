@@ -33,7 +33,7 @@ from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Count, Range, check, values_for
+from paranmt_hf.util.settings import Count, Range, Settings, values_for
 from paranmt_hf.util.tables import markdown_table, percent
 from paranmt_hf.util.wording import counted
 
@@ -45,7 +45,7 @@ SAMPLE_SEED = 0
 
 
 @dataclass(frozen=True)
-class SampleConfig:
+class SampleConfig(Settings):
     """Which pairs the encoders are trained on.
 
     Attributes:
@@ -56,12 +56,9 @@ class SampleConfig:
     max_pairs: Annotated[int, Range(at_least=2, at_most=MAX_SAMPLED)] = MAX_SAMPLED
     max_length: Count | None = None
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @dataclass(frozen=True)
-class ComparedModels:
+class ComparedModels(Settings):
     """Encoders that are trained on each sample, and their evaluation sets.
 
     Attributes:
@@ -77,7 +74,7 @@ class ComparedModels:
     training: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if len(set(self.models)) != len(self.models):
             raise InputError(f"models must be different, were {' '.join(self.models)}", option="models")
 

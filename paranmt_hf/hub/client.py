@@ -6,7 +6,7 @@ import os
 import re
 import textwrap
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,10 +57,18 @@ def perhaps_path(name: str, *known: str) -> str:
     return perhaps(path.name, names | {each: each for each in known})
 
 
-def explain_absence(error: BaseException, name: str, kind: str, revision: str | None = None) -> str:
-    """Explain that a name is neither a local path nor on the Hub; arguments as in `explain`."""
-    reason, here = explain(error, name, kind, revision), absent_here(name)
-    return f"{here}; taken for an id on the Hub: {reason}" if here else f"there is no folder {name!r}, and {reason}"
+@contextmanager
+def fetching(name: str, kind: str, revision: str | None = None) -> Iterator[None]:
+    """Explain errors of a `with` block that reads a name of the Hub, which is no local path; see `explain`."""
+    try:
+        yield
+    except InputError:
+        raise
+    # The client passes on errors of several libraries; all mean that it cannot be loaded.
+    except Exception as error:
+        reason, here = explain(error, name, kind, revision), absent_here(name)
+        missing = f"{here}; taken for an id on the Hub: " if here else f"there is no folder {name!r}, and "
+        raise InputError(missing + reason) from error
 
 
 def explain(error: BaseException, name: str, kind: str, revision: str | None = None, *, writing: bool = False) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import absent_here, check_download, explain_absence, is_id, perhaps_path, split_revision
+from paranmt_hf.hub.client import absent_here, check_download, fetching, is_id, perhaps_path, split_revision
 from paranmt_hf.util.files import check_regular, checksum, link
 
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -66,13 +66,9 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
     _check_id(name)
     from huggingface_hub import snapshot_download
 
-    try:
-        fetched = Path(
-            snapshot_download(name, revision=revision, ignore_patterns=[*PICKLES, *CODE, "onnx/*", "openvino/*"])
-        )
-    # The client passes on errors of several libraries; all mean that the model cannot be downloaded.
-    except Exception as error:
-        raise InputError(explain_absence(error, name, "model", revision)) from error
+    ignored = [*PICKLES, *CODE, "onnx/*", "openvino/*"]
+    with fetching(name, "model", revision):
+        fetched = Path(snapshot_download(name, revision=revision, ignore_patterns=ignored))
     _check_safe(fetched)
     for path in fetched.rglob("*.safetensors"):
         check_download(path, name)

@@ -248,19 +248,7 @@ def pmi(together: np.ndarray, counts: PairCounts, events_of: np.ndarray, events:
     return values
 
 
-def cross_sentence_pmi(counts: PairCounts, words: LexiconWords) -> np.ndarray:
-    """PMI across the two sentences of a pair [entry]."""
-    return pmi(counts.across, counts, words.references + words.translations, 2 * words.pairs)
-
-
-def within_sentence_pmi(counts: PairCounts, words: LexiconWords) -> np.ndarray:
-    """Mean of the ordinary PMI within references and that within translations [entry]."""
-    references = pmi(counts.references, counts, words.references, words.pairs)
-    return (references + pmi(counts.translations, counts, words.translations, words.pairs)) / 2
-
-
-# A row group is what is read to find the paraphrases of a word.
-GROUP_ROWS = 250_000
+GROUP_ROWS = 250_000  # A row group is what is read to find the paraphrases of a word
 SCHEMA = pa.schema(
     [
         pa.field("word", pa.string(), nullable=False),
@@ -279,13 +267,15 @@ REPEATING = [field.name for field in SCHEMA if not pa.types.is_floating(field.ty
 
 def word_pair_table(counts: PairCounts, words: LexiconWords, vocabulary: pa.Array) -> pa.Table:
     """Convert counts to rows of a lexicon; `vocabulary` is the column of its words."""
-    across = cross_sentence_pmi(counts, words)
+    across = pmi(counts.across, counts, words.references + words.translations, 2 * words.pairs)
+    within = pmi(counts.references, counts, words.references, words.pairs)
+    within = (within + pmi(counts.translations, counts, words.translations, words.pairs)) / 2
     columns = [
         vocabulary.take(pa.array(counts.words)),
         vocabulary.take(pa.array(counts.others)),
         *map(pa.array, (counts.across, counts.references, counts.translations)),
         pa.array(across.astype("float32")),
-        pa.array((across - within_sentence_pmi(counts, words)).astype("float32")),
+        pa.array((across - within).astype("float32")),
     ]
     return pa.table(columns, schema=SCHEMA)
 

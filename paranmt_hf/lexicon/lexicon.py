@@ -27,14 +27,14 @@ from paranmt_hf.util.files import checksum, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, clear, result_folder, run
-from paranmt_hf.util.settings import Cosine, Count, Range, RunOnly, check
+from paranmt_hf.util.settings import Cosine, Count, Range, RunOnly, Settings
 from paranmt_hf.util.wording import counted
 
 GIGABYTE = 10**9
 
 
 @dataclass(frozen=True)
-class LexiconConfig:
+class LexiconConfig(Settings):
     """Which sentence pairs and words count, and how much memory counting may take.
 
     Attributes:
@@ -50,9 +50,6 @@ class LexiconConfig:
     words: Annotated[int, Range(at_least=2, at_most=2**24)] = 100_000
     min_count: Count = 1
     memory: Annotated[float, Range(at_least=0.1), RunOnly] = 2.0
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)
@@ -88,19 +85,12 @@ COLUMNS = ["word", "paraphrase", "count", "pmi", "adjusted_pmi"]
 
 @dataclass(frozen=True)
 class WordParaphrase:
-    """A paraphrase of a word.
+    """A paraphrase of a word."""
 
-    Attributes:
-        word: The paraphrase.
-        count: How often a pair of sentences has the word on one side and this on the other, both ways counted.
-        pmi: Cross-sentence PMI, with the natural logarithm.
-        adjusted_pmi: The same minus the mean of the PMI within references and within translations.
-    """
-
-    word: str
-    count: int
-    pmi: float
-    adjusted_pmi: float
+    word: str  # The paraphrase
+    count: int  # How often a pair of sentences has the word on one side and this on the other, both ways counted
+    pmi: float  # Cross-sentence PMI, with the natural logarithm
+    adjusted_pmi: float  # The same minus the mean of the PMI within references and within translations
 
 
 class Lexicon(Result[LexiconRecord]):

@@ -32,14 +32,14 @@ from paranmt_hf.paraphrase.tables import LABELLED_SUFFIXES, LabelledColumns, Lab
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Advanced, Count, Group, check
+from paranmt_hf.util.settings import Advanced, Count, Group, Settings
 from paranmt_hf.util.wording import counted
 
 PARAPHRASE_COLUMNS = ["index", "paraphrase", "rank", "score"]
 
 
 @dataclass(frozen=True)
-class AugmentConfig:
+class AugmentConfig(Settings):
     """Which paraphrases of labelled sentences are kept; each sentence has at most `ParaphraseConfig.n`.
 
     Attributes:
@@ -51,7 +51,7 @@ class AugmentConfig:
     per_label: Count | None = None
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.balance and self.per_label is not None:
             raise InputError("give either `balance` or `per_label`: both are numbers of rows", option="balance")
 

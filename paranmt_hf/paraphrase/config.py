@@ -19,8 +19,8 @@ from paranmt_hf.util.settings import (
     Range,
     RunOnly,
     Seed,
+    Settings,
     Share,
-    check,
     is_given,
     values_for,
 )
@@ -41,7 +41,7 @@ Dropout = Annotated[float, Range(at_least=0, at_most=0.99)]
 
 
 @dataclass(frozen=True)
-class ParaphraserConfig:
+class ParaphraserConfig(Settings):
     """The encoder-decoder to train; the defaults are those of ParaNMT-50M, section 6, which leaves its sizes open.
 
     Attributes:
@@ -69,7 +69,7 @@ class ParaphraserConfig:
     no_copy: Annotated[bool, PythonOnly] = False
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         for name in ("hidden", "tree_hidden"):
             if getattr(self, name) % 2:
                 raise InputError(
@@ -84,7 +84,7 @@ class ParaphraserConfig:
 
 
 @dataclass(frozen=True)
-class ParaphraserTraining:
+class ParaphraserTraining(Settings):
     """How a paraphraser is trained on pairs.
 
     Attributes:
@@ -128,9 +128,6 @@ class ParaphraserTraining:
     seed: Seed = 1
     checkpoint_seconds: Annotated[float, Range(at_least=0), RunOnly, OPTIMIZATION] = 600
 
-    def __post_init__(self) -> None:
-        check(self)
-
     def rate(self, step: int, steps: int) -> float:
         """Learning rate of a step, counted from 0, of all `steps`, as a share of `learning_rate`."""
         warmup = min(self.warmup, steps // 10)
@@ -149,7 +146,7 @@ class ParaphraserTraining:
 
 
 @dataclass(frozen=True)
-class ParaphraseConfig:
+class ParaphraseConfig(Settings):
     """How a paraphraser searches, and which paraphrases it keeps.
 
     Attributes:
@@ -195,7 +192,7 @@ class ParaphraseConfig:
     seed: Annotated[Seed, SEARCH] = 1
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
             raise InputError(f"device must be cpu, cuda or cuda:N, was {self.device!r}", option="device")
         if self.sample and self.groups > 1:
@@ -224,7 +221,7 @@ class ParaphraseConfig:
 
 
 @dataclass(frozen=True)
-class ParaphraseEvaluationData:
+class ParaphraseEvaluationData(Settings):
     """Which sentences of pairs paraphrasers are evaluated on.
 
     Attributes:
@@ -237,9 +234,6 @@ class ParaphraseEvaluationData:
     direction: Annotated[Literal["to-reference", "to-translation"], SENTENCES] = "to-reference"
     held_out: bool = False
     items: Annotated[int, Range(at_least=0), SENTENCES] = 500
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 # Short for settings of a decoding.

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.bitext.columns import normalise
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum
-from paranmt_hf.util.settings import check
+from paranmt_hf.util.settings import Settings
 
 LABELLED_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 # Rows of Parquet that are read at once.
@@ -67,7 +67,7 @@ def _text_reader(path: Path, types: Mapping[str, pa.DataType]) -> Any:  # noqa: 
 
 
 @dataclass(frozen=True)
-class LabelledColumns:
+class LabelledColumns(Settings):
     """Names of the columns of labelled sentences.
 
     Attributes:
@@ -79,7 +79,7 @@ class LabelledColumns:
     label: str = "label"
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.text == self.label:
             raise InputError(f"text and label are both the column {self.text!r}; name two columns", option="columns")
 

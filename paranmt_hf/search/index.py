@@ -78,17 +78,11 @@ def read_index(folder: Path, most: float = math.inf) -> IndexRecord:
 
 @dataclass(frozen=True)
 class Hit:
-    """A sentence that is similar to a query.
+    """A sentence that is similar to a query."""
 
-    Attributes:
-        cosine: Similarity of their vectors, in [-1, 1].
-        line: Line of the corpus where the sentence occurs first, from 1.
-        sentence: The sentence.
-    """
-
-    cosine: float
-    line: int
-    sentence: str
+    cosine: float  # Similarity of their vectors, in [-1, 1]
+    line: int  # Line of the corpus where the sentence occurs first, from 1
+    sentence: str  # The sentence
 
 
 class SentenceIndex(Result[IndexRecord]):

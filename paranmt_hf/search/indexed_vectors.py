@@ -32,7 +32,7 @@ from paranmt_hf.search.storage import (
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.files import sweep, write_bytes
 from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.settings import Group, Range, check
+from paranmt_hf.util.settings import Group, Range, Settings
 
 if TYPE_CHECKING:
     from paranmt_hf.search.inverted_index import InvertedIndex
@@ -43,7 +43,7 @@ SEARCH = Group("search", "How vectors are stored and compared.")
 
 
 @dataclass(frozen=True)
-class IndexConfig:
+class IndexConfig(Settings):
     """How sentences are stored and searched.
 
     Attributes:
@@ -54,9 +54,6 @@ class IndexConfig:
 
     lists: Annotated[int | None, Range(at_least=0), SEARCH] = None
     precision: Annotated[Precision, SEARCH] = "float32"
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def count(self, sentences: int, max_exact: int) -> int:
         """Number of lists for a number of sentences; 0 if the search is exact."""

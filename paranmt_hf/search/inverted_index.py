@@ -18,23 +18,17 @@ from paranmt_hf.search.storage import Vectors, spans
 from paranmt_hf.util.files import replacing
 
 CENTROIDS, BOUNDS, ORDER = "centroids.npy", "bounds.npy", "order.npy"
-# Vectors that are compared with all centroids at once.
-STEP = 8192
-# Of k-means: vectors sampled for each centroid, and rounds.
-DRAWN, ROUNDS = 64, 8
-# Similarities that are computed at once: 256 MB.
-AT_ONCE = 1 << 26
-# Vectors whose nearest lists are held at once.
-SHARD = 1 << 21
+STEP = 8192  # Vectors that are compared with all centroids at once
+DRAWN, ROUNDS = 64, 8  # Of k-means: vectors sampled for each centroid, and rounds
+AT_ONCE = 1 << 26  # Similarities that are computed at once: 256 MB
+SHARD = 1 << 21  # Vectors whose nearest lists are held at once
 
 
 class InvertedIndex:
-    """Centroids, and the bounds of their lists.
+    """Centroids of length 1 [list, dimension], and the bounds of their lists.
 
-    Attributes:
-        centroids: Vectors of length 1 [list, dimension].
-        bounds: Place of the first vector of each list [list + 1]; the last is the number of vectors.
-        order: Row of the vector in each place [place]; rows are those from before the vectors were sorted.
+    `bounds` are the place of the first vector of each list [list + 1]; the last is the number of vectors. `order` is
+    the row of the vector in each place [place], from before the vectors were sorted.
     """
 
     def __init__(self, centroids: torch.Tensor, bounds: np.ndarray, order: np.ndarray) -> None:

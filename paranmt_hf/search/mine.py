@@ -27,7 +27,7 @@ from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run, work_folder
-from paranmt_hf.util.settings import Advanced, Cosine, Count, Group, PythonOnly, Range, check
+from paranmt_hf.util.settings import Advanced, Cosine, Count, Group, PythonOnly, Range
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
@@ -72,7 +72,6 @@ class MineConfig(IndexConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(self)
         if self.min_margin is not None and self.margin == "none":
             raise InputError("min_margin needs the margin ratio or distance; cosines have `min_score`")
         if self.margin != "none" and self.margin_neighbours > self.top:
@@ -132,8 +131,6 @@ def mine_pairs(
     sources = [open_sentences(first, column)]
     if second is not None:
         sources.append(open_sentences(second, second_column))
-    elif second_column is not None:
-        raise InputError("second_column needs a second corpus", option="second_column")
     mining = Mining(sources, NamedEncoder.of(encoder), config or MineConfig())
     if Path(out).suffix == ".parquet":
         return mining.run(Path(out))

@@ -31,11 +31,8 @@ class Neighbours:
     """The `top` most similar items of each row so far, above a minimum similarity.
 
     A block of similarities costs one look at the largest of each row: most blocks hold nothing for most rows. With
-    `repeats` a row may be offered the same item twice.
-
-    Attributes:
-        scores: Similarities [row, rank], descending, float32; `LOWEST` where fewer items were offered.
-        items: Their items [row, rank], int32; `NOBODY` where fewer items were offered.
+    `repeats` a row may be offered the same item twice. `scores` [row, rank], descending, float32, are `LOWEST` where
+    fewer items were offered, and `items` [row, rank], int32, `NOBODY`.
     """
 
     def __init__(self, rows: int, top: int, *, at_least: float = LOWEST, repeats: bool = False) -> None:
@@ -147,8 +144,7 @@ def _padded(
     return scores, found
 
 
-# Vectors of a block; 8192 x 8192 similarities are 256 MB.
-BLOCK = 8192
+BLOCK = 8192  # Vectors of a block; 8192 x 8192 similarities are 256 MB
 
 
 def nearest_vectors(queries: torch.Tensor, vectors: Vectors, top: int) -> Neighbours:
@@ -210,8 +206,7 @@ def _offer(
 
 
 Margin = Literal["ratio", "distance"]
-# Candidates that are compared with candidates at once.
-AT_ONCE = 1 << 24
+AT_ONCE = 1 << 24  # Candidates that are compared with candidates at once
 
 
 @dataclass(frozen=True)

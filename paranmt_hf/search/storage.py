@@ -20,9 +20,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import read_json
 
 TEXT, OFFSETS, LINES, HASHES, ITEMS = "text.bin", "offsets.bin", "lines.bin", "hashes.bin", "items.bin"
-# Sentences that are compared or hashed at once.
-STEP = 100_000
-# Numbers of lines, from 0, and their sentences.
+STEP = 100_000  # Sentences that are compared or hashed at once
 
 
 class StoredSentences:
@@ -116,10 +114,8 @@ def _mapped(path: Path, kind: type = np.int64) -> np.ndarray:
 
 Precision = Literal["float32", "float16"]
 VECTORS, WRITTEN = "vectors.npy", "vectors.json"
-# Sentences of a block.
-BLOCK_ROWS = 16_384
-# Length of the header that numpy puts before the numbers.
-HEADER_BYTES = 128
+BLOCK_ROWS = 16_384  # Sentences of a block
+HEADER_BYTES = 128  # Length of the header that numpy puts before the numbers
 
 
 class Vectors:

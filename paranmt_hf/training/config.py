@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Group, Range, RunOnly, Seed, Share, check
+from paranmt_hf.util.settings import Advanced, Count, Group, Range, RunOnly, Seed, Settings, Share
 
 Negatives = Literal["max", "mix", "rand"]
 # With more steps or pairs memory ends before the first step.
@@ -18,7 +18,7 @@ TEACHING = Group("teaching", "How the similarities of a `teacher` are learned.")
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(Settings):
     """How an encoder is trained; the defaults are those of ParaNMT-50M (Wieting & Gimpel 2018, section 5.2).
 
     Attributes:
@@ -102,7 +102,7 @@ class TrainConfig:
     report_to: Annotated[str | None, Advanced, RunOnly] = None
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.margin_weight > 0 and self.mega_pairs < 2 and self.mine_over != "all":
             raise InputError(
                 "`batch_size` 1 with `mega_batch` 1 leaves one pair to a mega-batch, and no negative; raise one"

@@ -36,7 +36,7 @@ from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import ByContent, Count, Group, check, option_words
+from paranmt_hf.util.settings import ByContent, Count, Group, Settings, option_words
 from paranmt_hf.util.wording import counted
 
 # The program's name for the end of a line, which is not a word of a text.
@@ -53,7 +53,7 @@ KEEP = Group("keep", "Which n-grams are kept; all by default.")
 
 
 @dataclass(frozen=True)
-class ConvertConfig:
+class ConvertConfig(Settings):
     """Which parts of a model of the Sent2Vec program are kept, and how.
 
     Attributes:
@@ -70,9 +70,6 @@ class ConvertConfig:
     precision: Literal["float32", "float16", "int8"] = "float32"
     # Its content determines the result, see `ConversionSettings`
     text: Annotated[str | None, ByContent, KEEP] = None
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

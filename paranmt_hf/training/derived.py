@@ -26,7 +26,7 @@ from paranmt_hf.training.record import (
 )
 from paranmt_hf.util.records import as_json
 from paranmt_hf.util.run import result_folder, run
-from paranmt_hf.util.settings import Count, Seed, check
+from paranmt_hf.util.settings import Count, Seed, Settings
 
 if TYPE_CHECKING:
     from torch import nn
@@ -121,7 +121,7 @@ def _described(module: nn.Module) -> str:
 
 
 @dataclass(frozen=True)
-class RotateConfig:
+class RotateConfig(Settings):
     """How the dimensions of an encoder are ordered (not in the papers).
 
     Attributes:
@@ -136,7 +136,7 @@ class RotateConfig:
     seed: Seed = 1
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.each_part and self.dimension is not None:
             raise InputError(
                 "`dimension` with `each_part` would keep dimensions of the first table alone; give one of them",

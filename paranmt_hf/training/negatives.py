@@ -23,7 +23,7 @@ from paranmt_hf.evaluation.sts_data import StsSet, read_scored_pairs
 from paranmt_hf.hub.repository import EMBEDDED
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import keys_of
-from paranmt_hf.util.settings import Count, PythonOnly, Range, Seed, check
+from paranmt_hf.util.settings import Count, PythonOnly, Range, Seed, Settings
 
 # Below any cosine.
 EXCLUDED = -2
@@ -34,7 +34,7 @@ SHORTEST = 1e-12
 
 
 @dataclass(frozen=True)
-class NegativesConfig:
+class NegativesConfig(Settings):
     """The mega-batches in which negatives are mined.
 
     Attributes:
@@ -46,9 +46,6 @@ class NegativesConfig:
     mega_batches: tuple[Count, ...] = (1, 20, 40)
     batch_size: Count = 100
     seed: Seed = 1
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def pairs(self, mega_batch: int) -> int:
         """Number of pairs in a mega-batch."""
@@ -153,7 +150,7 @@ def _exclude_paraphrases(
 
 
 @dataclass(frozen=True)
-class OverfittingConfig:
+class OverfittingConfig(Settings):
     """Pairs for the measure of overfitting, and the source of their negatives (arXiv:1511.08198, section 5).
 
     Attributes:
@@ -165,9 +162,6 @@ class OverfittingConfig:
     pool: Annotated[int, Range(at_least=2)] = 100
     pairs: Annotated[int, Range(at_least=2, at_most=MAX_PAIRS)] = 10_000
     seed: Annotated[Seed, PythonOnly] = 1
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 def evaluate_overfitting(

@@ -25,8 +25,7 @@ from paranmt_hf.errors import InputError, WriteError
 # Messages of torch that replace the system's reason when it cannot write.
 TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
-# A full disk, an exhausted quota, a limit on the size of files.
-DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # A full disk, an exhausted quota, a limit on the size of files
 # Names of the files that this process is writing.
 _OPEN: set[str] = set()
 NO_ACCESS = "check the path and its permissions, or choose another path"

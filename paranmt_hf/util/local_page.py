@@ -24,8 +24,7 @@ HEADERS = (
     (b"cache-control", b"no-store"),
 )
 
-# Methods that change nothing.
-SAFE = ("GET", "HEAD")
+SAFE = ("GET", "HEAD")  # Methods that change nothing
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -46,12 +46,9 @@ def one_thread() -> Iterator[None]:
     """Run torch on one thread in a `with` block, so that results do not depend on the number of threads."""
     import torch
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with threads_kept():
+        torch.set_num_threads(1)
         yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 @contextmanager

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# Seconds between two updates of a bar.
-TICK = 1.0
+TICK = 1.0  # Seconds between two updates of a bar
 # Passes over data that take less are not worth a line in the log.
 QUIET_SECONDS = 5.0
 logger = logging.getLogger(__name__)

@@ -43,13 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, repr=False)
 class Result(Generic[R]):
-    """The result of a command.
-
-    Attributes:
-        folder: Where it is.
-        record: Its settings and figures.
-        fresh: Whether this call made it; otherwise it was found.
-    """
+    """The result of a command: where it is, its settings and figures, and whether this call made it or found it."""
 
     folder: Path
     record: R

@@ -1,12 +1,9 @@
 """Settings as frozen dataclasses: type, range and default of each value are declared once, at its field.
 
     @dataclass(frozen=True)
-    class TrainConfig:
+    class TrainConfig(Settings):
         margin: Annotated[float, Range(above=0, at_most=2)] = 0.4
         seed: Seed = 1
-
-        def __post_init__(self) -> None:
-            check(self)
 
 The section "Attributes:" of the class docstring explains each field. The command line derives its options from both
 (`cli/command.py`).
@@ -30,8 +27,7 @@ from typing import Annotated, Any, Literal
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.wording import brief, perhaps
 
-# The largest seed that every random number generator in use accepts.
-LARGEST_SEED = 2**32 - 1
+LARGEST_SEED = 2**32 - 1  # The largest seed that every random number generator in use accepts
 
 
 @dataclass(frozen=True)
@@ -202,6 +198,13 @@ def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
         if plain is not value:
             # The settings are frozen.
             object.__setattr__(settings, name, plain)
+
+
+class Settings:
+    """Base of settings: their fields are checked as `check` says."""
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 def checked(name: str, value: Any, expected: Expected) -> Any:  # noqa: ANN401

@@ -74,8 +74,6 @@ def test_choices(file, settings, kept):
     "settings",
     [
         {"max_pairs": 1, "first_pairs": 1},
-        {"min_score": 0.5, "max_score": 0.4},
-        {"min_length": 5, "max_length": 4},
         {"ppdb_score": "PPDB2.0Score"},
     ],
 )

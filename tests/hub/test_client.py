@@ -9,7 +9,7 @@ from huggingface_hub import errors
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub import repository
-from paranmt_hf.hub.client import absent_here, check_download, explain, explain_absence, is_id, split_revision
+from paranmt_hf.hub.client import absent_here, check_download, explain, fetching, is_id, split_revision
 from paranmt_hf.hub.repository import locate, plain_name, usual_score
 from paranmt_hf.hub.upload import Parcel, Target, _differences, _ensure_tag, stage, upload
 from paranmt_hf.util.optional import require
@@ -68,9 +68,13 @@ def test_names_that_seem_to_be_paths(tmp_path, monkeypatch):
     # There, no folder above it, or no name of a path at all.
     assert [absent_here(name) for name in ("models/word", "org/word", "wort")] == [None, None, None]
     error = ValueError("odd")
-    told = explain_absence(error, "models/wort", "model")
-    assert told.startswith(absent_here("models/wort")) and explain(error, "models/wort", "model") in told
-    assert explain_absence(error, "a/b", "dataset") == "there is no folder 'a/b', and dataset 'a/b' on the Hub: odd"
+    with pytest.raises(InputError) as told, fetching("models/wort", "model"):
+        raise error
+    text = str(told.value)
+    assert text.startswith(absent_here("models/wort")) and explain(error, "models/wort", "model") in text
+    with pytest.raises(InputError, match="^there is no folder 'a/b', and dataset 'a/b' on the Hub: odd$"):
+        with fetching("a/b", "dataset"):
+            raise error
 
 
 def test_the_cause_of_another_error_counts():

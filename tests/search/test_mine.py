@@ -184,7 +184,6 @@ def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
     fails(capsys, words, "a license is needed")
     fails(capsys, [*words, "--license", "mit", "--min-margin", "1"], "min_margin needs the margin ratio or distance")
     fails(capsys, [*words, "--margin", "ratio", "--search", "top=3"], "margin_neighbours 4 is above top 3")
-    fails(capsys, [*words, "--license", "mit", "--second-column", "x"], "needs a second corpus")
     fails(capsys, [*words, "--min-score", "2"], "must be from -1 to 1, was 2.0")
     fails(capsys, ["search", "mine", "none.txt", *words[3:], "--license", "mit"], "none.txt: there is no such file")
     assert not list(corpus.glob("out*"))

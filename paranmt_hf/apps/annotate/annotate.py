@@ -146,8 +146,6 @@ def serve_annotation(
         require(package, "annotate")
     sample = AnnotationSample.read(folder)
     names = [annotator_name(name) for name in annotators]
-    if len({name.casefold() for name in names}) < len(names):
-        raise InputError(f"annotators must be different, were {', '.join(names)}", option="annotators")
     store = AnswerStore(Path(folder) / ANSWERS_FILE, sample)
     app, token = annotation_app(sample, store, names), new_token()
     with listen(port) as listening:

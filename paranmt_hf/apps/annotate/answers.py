@@ -25,7 +25,7 @@ from paranmt_hf.apps.annotate.sample import AnnotationSample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import read_text, write_bytes, writing
 from paranmt_hf.util.records import as_json, from_json, read_json
-from paranmt_hf.util.settings import Range, check, read_value
+from paranmt_hf.util.settings import Range, Settings, read_value
 from paranmt_hf.util.wording import brief
 
 ANSWERS_FILE = "answers.json"
@@ -41,7 +41,7 @@ NOTE_CHARACTERS = 2000
 
 
 @dataclass(frozen=True)
-class Rating:
+class Rating(Settings):
     """The rating of one pair by one person."""
 
     # Class of the paraphrase, from 0 to 5; None while not given
@@ -54,7 +54,7 @@ class Rating:
     changed: str = ""  # When it was stored last, in UTC as ISO 8601 has it
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.skipped and not (self.strength is None and self.fluency is None):
             raise InputError("a pair that is skipped has neither strength nor fluency")
         # Text files cannot hold lone surrogates.
@@ -164,15 +164,12 @@ class AnswerStore:
         return stored
 
 
-# Digits of the checksum that say which sample a line belongs to.
-DIGITS = 16
+DIGITS = 16  # Digits of the checksum that say which sample a line belongs to
 
 NEEDED = ("sample", "item", "annotator", "strength", "fluency")
 COLUMNS = (*NEEDED, "skipped", "paraphrase", "note", "changed", "reference", "translation")
-# A spreadsheet takes a cell that begins like this for a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")
-# An answer that was never given, or was taken back.
-NOTHING = Rating().said
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "'")  # A spreadsheet takes a cell that begins like this for a formula
+NOTHING = Rating().said  # An answer that was never given, or was taken back
 
 
 def sample_mark(sample: AnnotationSample) -> str:

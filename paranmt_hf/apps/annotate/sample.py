@@ -24,7 +24,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
-from paranmt_hf.util.settings import Range, Seed, check
+from paranmt_hf.util.settings import Range, Seed, Settings
 
 # Table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
 TABLE_3_RANGES = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -102,7 +102,7 @@ TEXT = ("reference", "translation")
 
 
 @dataclass(frozen=True)
-class AnnotationConfig:
+class AnnotationConfig(Settings):
     """Which pairs are rated.
 
     Attributes:
@@ -117,7 +117,7 @@ class AnnotationConfig:
     seed: Seed = 0
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.quantiles is None:
             given_ranges(self.ranges)
 
@@ -154,27 +154,17 @@ class AnnotationItem:
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotationSample(Record):
-    """The content of `sample.json`.
-
-    Attributes:
-        settings: What determines the sample: files with checksums, and the settings.
-        corpus: Name of the release.
-        pairs: Number of pairs in the corpus.
-        unscored: Number of pairs without a score.
-        ranges: The ranges, ascending.
-        items: The sampled pairs, in an order that is independent of their ranges.
-        checksum: Of what is rated: ranges and items. Answers belong to it.
-    """
+    """The content of `sample.json`."""
 
     FILE: ClassVar[str] = "sample.json"
     KIND: ClassVar[str] = "a sample for human evaluation (`paranmt annotate sample`)"
 
-    corpus: str
-    pairs: int
-    unscored: int
-    ranges: list[RangeSummary]
-    items: list[AnnotationItem]
-    checksum: str = ""
+    corpus: str  # Name of the release
+    pairs: int  # Number of pairs in the corpus
+    unscored: int  # Number of pairs without a score
+    ranges: list[RangeSummary]  # The ranges, ascending
+    items: list[AnnotationItem]  # The sampled pairs, in an order that is independent of their ranges
+    checksum: str = ""  # Of what is rated: ranges and items. Answers belong to it.
 
     def __post_init__(self) -> None:
         content = [

@@ -23,8 +23,7 @@ from paranmt_hf.util.tables import markdown_table
 Weights = Literal["linear", "quadratic"]
 POWERS: dict[Weights, int] = {"linear": 1, "quadratic": 2}
 RESAMPLES = 1000
-# Resamples that are drawn at once.
-BLOCK = 50
+BLOCK = 50  # Resamples that are drawn at once
 
 
 def weighted_kappa(counts: np.ndarray, weights: Weights) -> np.ndarray:

@@ -137,8 +137,7 @@ def _round_width(width: float, *, whole: bool) -> float:
 
 
 PAGE_ROWS = 50
-# Texts whose rows are remembered.
-TEXTS = 8
+TEXTS = 8  # Texts whose rows are remembered
 # The text may take half of the memory.
 TEXT_SHARE = 2
 SIDES = ("reference", "translation")

@@ -32,8 +32,7 @@ OTHER_MARKS = {
     codecs.BOM_UTF16_LE: "UTF-16",
     codecs.BOM_UTF16_BE: "UTF-16",
 }
-# A longer line is not a sentence: the file has other line ends, or is not text.
-MAX_LINE_BYTES = 1 << 26
+MAX_LINE_BYTES = 1 << 26  # A longer line is not a sentence: the file has other line ends, or is not text
 
 _NEWLINE = 10
 

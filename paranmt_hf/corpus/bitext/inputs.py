@@ -21,13 +21,13 @@ from paranmt_hf.corpus.bitext.readers import (
     TextOptions,
 )
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import explain, explain_absence, split_revision
+from paranmt_hf.hub.client import explain, fetching, split_revision
 from paranmt_hf.hub.repository import own_files
-from paranmt_hf.util.settings import check
+from paranmt_hf.util.settings import Settings
 
 
 @dataclass(frozen=True)
-class TextInput:
+class TextInput(Settings):
     """Text: two aligned files, or files or a dataset with columns. Text without a foreign side is paraphrased.
 
     Attributes:
@@ -44,7 +44,7 @@ class TextInput:
     columns: Mapping[str, str] | None = None
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if (self.reference is None) == (self.data is None) or (self.data and self.source):
             raise InputError("give the text once: `reference`, with `source` if it is a bitext, or `data`")
         if self.columns and not self.data:
@@ -169,9 +169,6 @@ class HubDataset(TableReader):
         from huggingface_hub import HfApi
 
         if self._resolved is None:
-            try:
+            with fetching(self.id, "dataset", self.revision):
                 self._resolved = HfApi().dataset_info(self.id, revision=self.revision).sha
-            # The client passes on errors of several libraries; all mean that the dataset cannot be loaded.
-            except Exception as error:
-                raise InputError(explain_absence(error, self.id, "dataset", self.revision)) from error
         return self._resolved

@@ -16,9 +16,7 @@ from paranmt_hf.corpus.bitext.columns import decode, file_identity, read_blocks,
 from paranmt_hf.corpus.bitext.readers import Piece, Reader, Report
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line, existing
-
-# Characters of a line that an error shows.
-SHOWN = 60
+from paranmt_hf.util.wording import brief
 
 
 @dataclass(frozen=True)
@@ -34,10 +32,9 @@ class Lines:
         lines = np.flatnonzero(np.asarray(wrong))
         if lines.size:
             line = int(lines[0])
-            text = str((self.text if found is None else found)[line].as_py())
-            shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+            shown = brief((self.text if found is None else found)[line].as_py())
             raise InputError(
-                f"{self.path}, line {self.first + line}: expected {expected}, found {shown!r}; correct the line, or "
+                f"{self.path}, line {self.first + line}: expected {expected}, found {shown}; correct the line, or "
                 "get the file again"
             )
 

@@ -35,10 +35,8 @@ from paranmt_hf.util.files import existing
 from paranmt_hf.util.parquet import open_parquet
 from paranmt_hf.util.wording import counted
 
-# A row with a longer side is not a pair of sentences.
-MAX_CHARACTERS = 1000
-# Rows of Parquet and datasets that are read at once: bounds the memory, never changes the result.
-BLOCK_ROWS = 10_000
+MAX_CHARACTERS = 1000  # A row with a longer side is not a pair of sentences
+BLOCK_ROWS = 10_000  # Rows of Parquet and datasets that are read at once: bounds the memory, never changes the result
 
 
 @dataclass
@@ -61,17 +59,11 @@ class Report:
 
 
 class TextOptions(TypedDict, total=False):
-    """Options of all readers that take columns.
+    """Options of all readers that take columns."""
 
-    Attributes:
-        numbers: Columns that hold numbers, as such or as text.
-        optional: Columns that may be empty or null; they are null then.
-        max_characters: Rows with longer text are dropped; `MAX_CHARACTERS` by default.
-    """
-
-    numbers: Collection[str]
-    optional: Collection[str]
-    max_characters: int
+    numbers: Collection[str]  # Columns that hold numbers, as such or as text
+    optional: Collection[str]  # Columns that may be empty or null; they are null then
+    max_characters: int  # Rows with longer text are dropped; `MAX_CHARACTERS` by default
 
 
 class Piece(NamedTuple):

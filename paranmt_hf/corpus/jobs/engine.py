@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.machine import visible_cores
-from paranmt_hf.util.settings import Range, RunOnly, check
+from paranmt_hf.util.settings import Range, RunOnly, Settings
 
 MAX_WORKERS = 10_000
 MAX_SHARD_ROWS = 10_000_000
@@ -19,7 +19,7 @@ DRIVERS = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
 @dataclass(frozen=True)
-class EngineConfig:
+class EngineConfig(Settings):
     """Where a job runs, and its workers.
 
     Attributes:
@@ -35,9 +35,6 @@ class EngineConfig:
     threads: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), RunOnly] = 0
     gpus: Annotated[int, Range(at_least=0, at_most=MAX_WORKERS), RunOnly] = 0
     shard_rows: Annotated[int, Range(at_least=0, at_most=MAX_SHARD_ROWS), RunOnly] = 0
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def resolved(self) -> EngineConfig:
         """Replace every 0 by the default for this machine."""

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -26,8 +26,7 @@ from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 
-# Times that workers may die on one shard.
-RETRIES = 3
+RETRIES = 3  # Times that workers may die on one shard
 
 
 @dataclass
@@ -62,7 +61,10 @@ class Pool:
                         self._bury(worker, waiting)
                         workers[index] = worker = self._start(index)
                     if worker.task is None and waiting:
-                        self._give(worker, waiting.pop())
+                        worker.task = waiting.pop()
+                        # One that has died is buried in the next round.
+                        with suppress(OSError):
+                            worker.connection.send(worker.task)
                 for ready in wait([worker.connection for worker in workers], timeout=1.0):
                     self._receive(next(worker for worker in workers if worker.connection is ready))
         finally:
@@ -80,13 +82,6 @@ class Pool:
             process.start()
         theirs.close()
         return _Worker(process, ours)
-
-    def _give(self, worker: _Worker, task: Task) -> None:
-        worker.task = task
-        try:
-            worker.connection.send(task)
-        except OSError:
-            pass  # It has died; the next round buries it.
 
     def _receive(self, worker: _Worker) -> bool:
         """Receive one message of a worker; False if its pipe is closed."""
@@ -198,8 +193,7 @@ def _die_with(parent: int) -> None:
     os._exit(1)
 
 
-# Counted for each shard; the loss of a node counts as well as a worker that dies of the shard.
-RAY_RETRIES = 10
+RAY_RETRIES = 10  # Counted for each shard; the loss of a node counts as well as a worker that dies of the shard
 
 
 def run_job(source: Manifest, folder: Path, stage: Stage, config: EngineConfig) -> Manifest:

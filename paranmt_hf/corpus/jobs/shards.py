@@ -33,22 +33,22 @@ Work = Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]
 
 
 class Stage(Protocol):
-    """What a job does to a shard. A stage is a small, hashable value that can be sent to a worker."""
+    """What a job does to a shard. A stage is a small, hashable value that can be sent to a worker.
+
+    Attributes:
+        label: What the stage does, in one word.
+        unit: Name of a row in messages that count rows.
+        identity: Everything that determines the output, as JSON values.
+    """
 
     @property
-    def label(self) -> str:
-        """What the stage does, in one word."""
-        ...
+    def label(self) -> str: ...
 
     @property
-    def unit(self) -> str:
-        """Name of a row in messages that count rows."""
-        ...
+    def unit(self) -> str: ...
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """Everything that determines the output, as JSON values."""
-        ...
+    def identity(self) -> dict[str, Any]: ...
 
     def load(self) -> Work:
         """Load models, once in each worker.
@@ -56,7 +56,6 @@ class Stage(Protocol):
         The result turns a shard, and a callback for the rows done so far, into the new shard and the number of rows
         dropped, by reason.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from paranmt_hf.corpus.language import LANGUAGES as DETECTABLE
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.util.optional import check_installed
-from paranmt_hf.util.settings import Count, Range, Seed, check
+from paranmt_hf.util.settings import Count, Range, Seed, Settings
 
 ModelTask = Literal["translate", "paraphrase"]
 
@@ -53,12 +53,6 @@ def make_template(prompt: str | None, task: ModelTask, source: str | None, targe
             )
         if "source_language" in names and not named:
             raise InputError("prompt holds {source_language}, so `source_language` must be given", option="prompt")
-        if named and "source_language" not in names:
-            raise InputError(
-                f"source_language {source} is not used, because the prompt has no {{source_language}}; add it there, "
-                "or leave it out",
-                option="source_language",
-            )
     return prompt.replace("{source_language}", named).replace("{target_language}", language_name(target))
 
 
@@ -70,7 +64,7 @@ HOSTED = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True)
-class LanguageModelConfig:
+class LanguageModelConfig(Settings):
     """Which language model answers, with which prompt, and how fast.
 
     The key of the server is not a setting: it is read from the environment, `OPENAI_API_KEY`, and written nowhere.
@@ -113,11 +107,9 @@ class LanguageModelConfig:
     price_output: Annotated[float | None, Range(at_least=0)] = None
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if not self.name.strip() or self.name.startswith(PREFIX):
             raise InputError(f"a language model needs the name that the server has for it; got {self.name!r}")
-        if (self.price_input is None) != (self.price_output is None):
-            raise InputError("give both price_input and price_output, or neither")
         if self.base_url is not None:
             _checked_address(self.base_url)
         for code in (self.source_language, self.target_language):

@@ -133,10 +133,8 @@ class MinuteLimits:
             self._sums[1] -= tokens
 
 
-# Seconds before the second try; doubled with each further one.
-FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
-# A longer wait that a server asks for ends the run.
-LONGEST_OBEYED = 3600.0
+FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0  # Seconds before the second try; doubled with each further one
+LONGEST_OBEYED = 3600.0  # A longer wait that a server asks for ends the run
 
 
 class _Stopped(Exception):

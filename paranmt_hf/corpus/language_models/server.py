@@ -25,14 +25,11 @@ CONTEXT = re.compile(
     r"|input\W.{0,30}too long",
     re.I,
 )
-# Code of an error, and reason of an end, for what a filter of the server stopped.
-FILTERED = "content_filter"
+FILTERED = "content_filter"  # Code of an error, and reason of an end, for what a filter of the server stopped
 # Status codes of failures that pass: time-out, conflict, too early, too many requests, and those of the server.
 PASSING = {408, 409, 425, 429}
-# Characters of a server's message that are shown.
-BRIEF = 300
-# Maximum number of models that an error lists.
-LISTED = 8
+BRIEF = 300  # Characters of a server's message that are shown
+LISTED = 8  # Maximum number of models that an error lists
 
 
 class PassingError(Exception):

@@ -18,8 +18,7 @@ from paranmt_hf.corpus.meaning import names, numbers
 from paranmt_hf.corpus.meaning.items import Claims, Lists, Memory, Numbering, Statement, count_unconfirmed
 
 MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch")
-# To be raised when a definition changes, so that older columns of a release are computed again.
-DEFINITION = 1
+DEFINITION = 1  # To be raised when a definition changes, so that older columns of a release are computed again
 
 
 # Negations are claims, as is every `n't`; the other sentence confirms them by a negation of any kind, also a weaker

@@ -49,10 +49,8 @@ logger = logging.getLogger(__name__)
 PARSES = {"reference": "reference_parse", "translation": "translation_parse"}
 # Sentences between two reports of progress, for a parser that parses all sentences in one call.
 REPORT_SENTENCES = 1000
-# Pairs of a shard, and of a file of the result.
-SHARD_PAIRS, FILE_PAIRS = 2000, 1_000_000
-# Default maximum number of processes, which take memory.
-MAX_WORKERS = 8
+SHARD_PAIRS, FILE_PAIRS = 2000, 1_000_000  # Pairs of a shard, and of a file of the result
+MAX_WORKERS = 8  # Default maximum number of processes, which take memory
 
 
 @dataclass(frozen=True)

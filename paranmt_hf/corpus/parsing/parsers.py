@@ -28,8 +28,7 @@ from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import brief
 
-# Maximum length of a tree; that of a sentence of 1,000 characters has about 10,000.
-MAX_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 1_000_000  # Maximum length of a tree; that of a sentence of 1,000 characters has about 10,000
 
 
 class TreeFile:
@@ -143,9 +142,8 @@ PARSER_LINE = "#parser"
 class Parser(Protocol):
     """Gives the constituency trees of sentences.
 
-    Attributes:
-        name: Its name, with its version and everything else that determines its trees.
-        at_once: Number of sentences of a call of `trees`; None for all of them.
+    `name` has the version and everything else that determines the trees; `at_once` is the number of sentences of a
+    call of `trees`, None for all of them.
     """
 
     name: str

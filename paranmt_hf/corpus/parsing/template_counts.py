@@ -27,8 +27,7 @@ from paranmt_hf.util.wording import counted
 TEMPLATES_FILE = "templates.tsv"
 TEMPLATE_COLUMNS = pa.schema({"template": pa.string(), "count": pa.int64(), "example": pa.string()})
 HEAD = "\t".join(TEMPLATE_COLUMNS.names)
-# Number of counts after which equal templates are summed.
-MAX_WAITING_COUNTS = 500_000
+MAX_WAITING_COUNTS = 500_000  # Number of counts after which equal templates are summed
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.wording import brief
 
 # Labels of the node that Penn Treebank parsers put around the tree of a sentence.
 WRAPPERS = frozenset({"ROOT", "TOP", "S1", ""})
@@ -116,10 +117,8 @@ def _cut(tree: Tree, below: int) -> str:
     return f"({' '.join([tree.label, *nodes])})"
 
 
-# The root of a sentence and the level immediately below it.
-LEVELS = 2
-# Maximum length of a template that a person writes.
-MAX_CHARACTERS = 1000
+LEVELS = 2  # The root of a sentence and the level immediately below it
+MAX_CHARACTERS = 1000  # Maximum length of a template that a person writes
 # Tokens of a linearised tree: an opening bracket with its label, or a closing bracket.
 CLOSING = ")"
 _TOKEN = re.compile(r"\([^\s()]*|\)")
@@ -168,7 +167,7 @@ def read_template(text: str) -> str:
     try:
         tree = read_tree(text)
     except InputError as error:
-        raise InputError(f"{_brief(text)} is not a template such as (S(NP)(VP)): {error}") from None
+        raise InputError(f"{brief(text)} is not a template such as (S(NP)(VP)): {error}") from None
     inner, levels = without_wrapper(tree), LEVELS
     while tree is not inner:
         (tree,) = tree.nodes
@@ -183,12 +182,12 @@ def _check(text: str, levels: int) -> None:
     for found in PIECES.finditer(text):
         piece, at = found[0], found.start() + 1
         if opened >= 0 and piece in "()" and depth > levels - LEVELS:
-            raise InputError(f"{_brief(text)} is not a template: the node at character {opened} has no label")
+            raise InputError(f"{brief(text)} is not a template: the node at character {opened} has no label")
         if piece == "(":
             depth, opened = depth + 1, at
             if depth > levels:
                 raise InputError(
-                    f"{_brief(text)} is not a template, which has a root and one level below it: the node at "
+                    f"{brief(text)} is not a template, which has a root and one level below it: the node at "
                     f"character {at} is deeper"
                 )
             continue
@@ -196,11 +195,7 @@ def _check(text: str, levels: int) -> None:
             depth -= 1
         elif opened < 0:
             raise InputError(
-                f"{_brief(text)} is not a template, which has no words: {piece!r} at character {at}; write nodes as "
+                f"{brief(text)} is not a template, which has no words: {piece!r} at character {at}; write nodes as "
                 f"({piece})"
             )
         opened = -1
-
-
-def _brief(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:60]}...")

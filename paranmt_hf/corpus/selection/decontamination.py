@@ -153,15 +153,9 @@ class _RunTable:
         maybe = np.flatnonzero(self._marked[hashes >> self._shift])
         first, last = (np.searchsorted(self._hashes, hashes[maybe], side) for side in ("left", "right"))
         same = np.flatnonzero(first < last)
-        return np.array(
-            [
-                run
-                for run, low, high in zip(maybe[same], first[same], last[same], strict=True)
-                if self._holds(text.words[starts[run] : ends[run]], range(low, high))
-            ],
-            np.int64,
-        )
-
-    def _holds(self, run: np.ndarray, candidates: range) -> bool:
-        """Whether one of the candidates has the words of a run."""
-        return any(np.array_equal(run, self._words[self._starts[at] : self._ends[at]]) for at in candidates)
+        found = []
+        for run, low, high in zip(maybe[same], first[same], last[same], strict=True):
+            words = text.words[starts[run] : ends[run]]
+            if any(np.array_equal(words, self._words[self._starts[at] : self._ends[at]]) for at in range(low, high)):
+                found.append(run)
+        return np.array(found, np.int64)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.draws import mix, salt
+from paranmt_hf.corpus.scores import encode_distinct
 from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict
 from paranmt_hf.corpus.selection.minhash import (
     BATCH,
@@ -31,14 +32,11 @@ from paranmt_hf.util.files import writing
 from paranmt_hf.util.parquet import database
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 
-# Thresholds of near-duplicates by shingles and by vectors.
-JACCARD, COSINE = 0.7, 0.95
+JACCARD, COSINE = 0.7, 0.95  # Thresholds of near-duplicates by shingles and by vectors
 # Of MinHash: pairs at the threshold are found with a probability of 1 - (1 - 0.7**4)**20 = 0.996.
 BANDS, BAND_ROWS = 20, 4
-# Pairs that are compared at once.
-_COMPARED = 2**15
-# Documents whose cosines are computed at once.
-_ROWS = 2_048
+_COMPARED = 2**15  # Pairs that are compared at once
+_ROWS = 2_048  # Documents whose cosines are computed at once
 
 
 @dataclass(frozen=True)
@@ -110,11 +108,7 @@ class NearDuplicateSearch:
     def _vectors(self, columns: Sequence[pa.Array]) -> np.ndarray | None:
         if self._encoder is None:
             return None
-        parts = []
-        for column in columns:
-            encoded = column.dictionary_encode()
-            vectors = np.asarray(self._encoder.encode(encoded.dictionary.to_pylist()), np.float32)
-            parts.append(unit_vectors(vectors)[encoded.indices.to_numpy()])
+        parts = [unit_vectors(encode_distinct(column, self._encoder)) for column in columns]
         return unit_vectors(np.concatenate(parts, axis=1))
 
     def repeats(self, progress: Progress) -> np.ndarray:

@@ -36,11 +36,9 @@ class Verdict:
 class Filter(ABC):
     """Decides for each row whether it is kept, from that row alone.
 
-    Attributes:
-        reason: Why it drops rows, in words that follow a count: `1,204 with identical sides`.
-        columns: Columns of the release that it reads; `id` and a `rank` are always there.
-        number: What the number of a verdict is, such as `para_score`; empty if there is none.
-        identity: What determines its verdicts, as JSON values: settings, and checksums of every file that it reads.
+    It drops rows for a `reason`, in words that follow a count: `1,204 with identical sides`. It reads `columns`, next
+    to `id` and `rank`; `number` is what the number of a verdict is, such as `para_score`, or empty. Its `identity`
+    determines its verdicts, as JSON values: settings, and checksums of every file that it reads.
     """
 
     def __init__(self, kind: str, reason: str, columns: Sequence[str] = (), number: str = "", **settings: Any) -> None:  # noqa: ANN401 - JSON values

@@ -14,10 +14,8 @@ from paranmt_hf.corpus.draws import mix, run_hashes, salt
 from paranmt_hf.text.tokens import TokenHashes, expand
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
-# Words of a shingle.
-WORDS = 2
-# Sentences that are cut at once; their number within a batch takes the upper bits of a 64-bit number.
-BATCH = 2**16
+WORDS = 2  # Words of a shingle
+BATCH = 2**16  # Sentences that are cut at once; their number within a batch takes the upper bits of a 64-bit number
 # A shingle is a hash of 48 bits: two different ones are equal with a chance of 4e-15.
 SHINGLE_BITS = np.uint64(48)
 _SHINGLE = np.uint64(2**48 - 1)
@@ -45,6 +43,7 @@ class Shingler:
 
     def sets(self, columns: Sequence[pa.Array]) -> Sets:
         """Split one or two columns of at most `BATCH` sentences into shingles [document]."""
+        assert len(columns[0]) <= BATCH
         keys = np.concatenate([self._keys(column, side) for side, column in enumerate(columns)])
         keys.sort()
         if len(keys):
@@ -84,10 +83,8 @@ def jaccard(left: Sets, right: Sets) -> np.ndarray:
     return np.divide(shared, union, out=np.ones(len(left)), where=union > 0)
 
 
-# Documents whose shingles stay in the processor's cache while every permutation reads them.
-_CACHED = 4_000
-# Seed of the permutations.
-SEED = 1
+_CACHED = 4_000  # Documents whose shingles stay in the processor's cache while every permutation reads them
+SEED = 1  # Seed of the permutations
 
 
 class MinHash:
@@ -226,8 +223,7 @@ def _ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 # Keys that are sorted at once: 0.3 GB, and as much again for what is read and marked on the way.
 SORTED_AT_ONCE = 2**25
-# Of the documents that share a key, each is compared with the first ones.
-FIRST = 32
+FIRST = 32  # Of the documents that share a key, each is compared with the first ones
 # Later documents whose pairs are resolved at once.
 BLOCK = 2**18
 _READ = 2**22

@@ -32,7 +32,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.settings import Advanced, Count, Group, Range, Seed, Share, check
+from paranmt_hf.util.settings import Advanced, Count, Group, Range, Seed, Settings, Share
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ DETECTION = Group("language_detection", "How `language` detects languages.")
 
 
 @dataclass(frozen=True)
-class ReleaseFilter:
+class ReleaseFilter(Settings):
     """Which rows of a release are kept.
 
     Attributes:
@@ -91,17 +91,12 @@ class ReleaseFilter:
     seed: Seed = 0
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         for name in ("min", "max"):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _numbers(name, given))
         if self.tenths is not None:
             parse_tenths(self.tenths)
-        for column, (low, high) in self.ranges.items():
-            if low is not None and high is not None and low > high:
-                raise InputError(f"no {column} is at least {low:g} and at most {high:g}; the range is empty")
-        if self.min_length is not None and self.max_length is not None and self.min_length > self.max_length:
-            raise InputError(f"min_length {self.min_length} is above max_length {self.max_length}: no row is left")
 
     @property
     def ranges(self) -> dict[str, Interval]:

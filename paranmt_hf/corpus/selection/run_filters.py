@@ -24,10 +24,8 @@ from paranmt_hf.util.parquet import open_parquet, read_schema
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json, from_json, read_json
 
-# Seconds of a pass after which its verdicts are saved.
-KEEP_SECONDS = 20.0
-# Seconds of work after which it is kept if the command fails.
-LONG_SECONDS = 60.0
+KEEP_SECONDS = 20.0  # Seconds of a pass after which its verdicts are saved
+LONG_SECONDS = 60.0  # Seconds of work after which it is kept if the command fails
 # Rows whose bytes are read at once.
 BLOCK_ROWS = 1_000_000
 STATE = "verdicts.json"
@@ -262,8 +260,7 @@ SCHEMA = pa.schema(
         pa.field("number_is", _TEXT),
     ]
 )
-# Key of the file's metadata for the selection that dropped the rows.
-SELECTION = b"paranmt_selection"
+SELECTION = b"paranmt_selection"  # Key of the file's metadata for the selection that dropped the rows
 
 
 class DroppedRows:

@@ -31,8 +31,7 @@ from paranmt_hf.util.optional import require
 logger = logging.getLogger(__name__)
 
 ARCHITECTURES = ("marian", "m2m_100")
-# To be raised if the conversion changes, so that folders of an earlier version are not used.
-CONVERSION = 1
+CONVERSION = 1  # To be raised if the conversion changes, so that folders of an earlier version are not used
 
 
 class UnsupportedError(InputError):

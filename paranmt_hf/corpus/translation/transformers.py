@@ -188,18 +188,8 @@ logger = logging.getLogger(__name__)
 class Checkpoint:
     """Everything of a model except its weights: tokenizer, languages and limits.
 
-    Args:
-        config: Names the model, the languages and the limits.
-
-    Attributes:
-        files: Folder of the model, its name and revision.
-        config: Configuration of the model in transformers.
-        tokenizer: Tokenizer of the model.
-        start: Ids that every target begins with: the start token and, for a multilingual model, the target language.
-        end: Id of the end token.
-        pad: Id of the padding token.
-        max_source_tokens: Longest source in pieces, end token included.
-        max_target_tokens: Longest target in pieces, end token included, `start` not.
+    Every target begins with the ids `start`: the start token and, for a multilingual model, the target language. The
+    longest source and target, in pieces, count the end token, and not `start`.
     """
 
     def __init__(self, config: TranslatorConfig) -> None:

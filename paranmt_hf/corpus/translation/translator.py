@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import available
-from paranmt_hf.util.settings import Advanced, Range, Seed, check
+from paranmt_hf.util.settings import Advanced, Range, Seed, Settings
 from paranmt_hf.util.wording import counted
 
 Backend = Literal["auto", "transformers", "ctranslate2"]
@@ -31,7 +31,7 @@ Beams = Annotated[int, Range(at_least=1, at_most=MAX_BEAMS)]
 
 
 @dataclass(frozen=True)
-class TranslatorConfig:
+class TranslatorConfig(Settings):
     """Which model translates, and how it searches.
 
     Attributes:
@@ -75,7 +75,7 @@ class TranslatorConfig:
     target_language: Annotated[str | None, Advanced] = None
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if not self.name.strip():
             raise InputError(f"the translation model must be a folder or a Hub id, was {self.name!r}", option="name")
         if self.device is not None and not re.fullmatch(r"cpu|cuda(:\d+)?", self.device):
@@ -162,16 +162,14 @@ class Translations:
 class Translator(Protocol):
     """Anything that translates.
 
-    Attributes:
-        identity: Everything that determines the output, as JSON values, `max_source_tokens` among them; not batch
-            size, device or threads.
+    `identity` is everything that determines the output, as JSON values, `max_source_tokens` among them; not batch
+    size, device or threads.
     """
 
     identity: dict[str, object]
 
     def translate(self, sentences: Sequence[str]) -> Translations:
         """Translate sentences in their order; white space of translations is normalised."""
-        ...
 
 
 def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) -> tuple[pa.Table, dict[str, int]]:

@@ -15,7 +15,7 @@ from paranmt_hf.hub.publish import About
 from paranmt_hf.training.card import encoder_card, encoder_values
 from paranmt_hf.training.record import thinned
 from paranmt_hf.util.records import Record
-from paranmt_hf.util.settings import Advanced, Count, Group, Range, RunOnly, Seed, check, option_words
+from paranmt_hf.util.settings import Advanced, Count, Group, Range, RunOnly, Seed, Settings, option_words
 
 CHECKPOINT = "checkpoint.safetensors"
 MOST = 1_000_000
@@ -38,7 +38,7 @@ NGRAMS = Group("ngram_settings", "How n-grams are hashed and trained.")
 
 
 @dataclass(frozen=True)
-class Sent2VecConfig:
+class Sent2VecConfig(Settings):
     """Settings of Sent2Vec; missing ones are those of the preset, for words alone or with n-grams (table 5).
 
     Attributes:
@@ -88,7 +88,7 @@ class Sent2VecConfig:
     threads: Annotated[int, Range(at_least=1, at_most=1024)] = 1
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.ngrams > 1 and self.buckets < 1:
             raise InputError(
                 f"`ngrams` {self.ngrams} needs buckets that they are hashed into, and `buckets` is {self.buckets}; "

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.records import Record
-from paranmt_hf.util.settings import Count, Group, Range, Seed, check
+from paranmt_hf.util.settings import Count, Group, Range, Seed, Settings
 from paranmt_hf.util.tables import percent, text_table
 
 TaskName = Literal["SICK-R", "SICK-E", "SST2", "SST5", "STSB", "STSB-captions", "STSB-no-captions"]
@@ -36,7 +36,7 @@ PENALTIES = Group("penalties", "What holds parameters back (equation 2).")
 
 
 @dataclass(frozen=True)
-class SuperviseConfig:
+class SuperviseConfig(Settings):
     """A task, the use of an encoder for it, and the training of both (arXiv:1511.08198, section 4.4).
 
     Attributes:
@@ -74,9 +74,6 @@ class SuperviseConfig:
     lambda_c: Annotated[Weight, PENALTIES] = 1e-6
     lambda_w: Annotated[Weight | None, PENALTIES] = None
     seed: Seed = 1
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def resolved(self, *, start: bool) -> SuperviseConfig:
         """Fill in missing settings; `start` is whether there is an initial encoder."""

@@ -18,7 +18,7 @@ from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import Count, PythonOnly, Range, Seed, check, read_value
+from paranmt_hf.util.settings import Count, PythonOnly, Range, Seed, Settings, read_value
 from paranmt_hf.util.wording import brief, perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 
@@ -190,7 +190,7 @@ def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str], kinds: Kinds =
 
 
 @dataclass(frozen=True)
-class TuneConfig:
+class TuneConfig(Settings):
     """The search for settings (arXiv:1511.08198, section 4.2).
 
     Attributes:
@@ -207,9 +207,6 @@ class TuneConfig:
     tune_pairs: Annotated[int, Range(at_least=2)] = 100_000
     search_seed: Annotated[Seed, PythonOnly] = 1
     final_epochs: Annotated[Count, PythonOnly] = 10
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,6 @@ def test_bad_input(release, judged, tmp_path, capsys):
         taken.listen()
         port = taken.getsockname()[1]
         fails(capsys, ["annotate", "serve", judged, "--port", port], f"port {port} is taken by another program")
-    fails(capsys, ["annotate", "serve", judged, "--annotators", "Ada", "ada"], "must be different")
     fails(capsys, ["annotate", "serve", judged, "--annotators", ""], "the name of an annotator must have")
 
 

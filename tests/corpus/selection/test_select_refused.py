@@ -51,10 +51,8 @@ def test_a_release_without_origins(release, tmp_path):
     ("settings", "option"),
     [
         ({"tenths": "0-3"}, "tenths"),
-        ({"min": {"para_score": 0.5}, "max": {"para_score": 0.25}}, None),
         ({"min": {"id": math.inf}}, "min"),
         ({"min": {"id": "few"}}, "min"),
-        ({"min_length": 9, "max_length": 3}, None),
         ({"drop_copies": ("pair", "origin")}, "drop_copies"),
         ({"drop_near_duplicates": "both"}, "drop_near_duplicates"),
         ({"sample": 0}, "sample"),
