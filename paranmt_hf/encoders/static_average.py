@@ -117,8 +117,7 @@ class StaticAverage:
         characters = sum(map(len, sentences))
         if characters <= FEW_CHARACTERS or (len(sentences) == 1 and characters <= LONGEST_SINGLE):
             return True
-        # Next to torch the import of the columns' packages takes no time.
-        if not {"numba", "torch"}.isdisjoint(sys.modules) or max(map(len, sentences)) > LONGEST_SINGLE:
+        if "numba" in sys.modules or max(map(len, sentences)) > LONGEST_SINGLE:
             return False
         self._characters_left -= characters
         return self._characters_left >= 0
