@@ -23,11 +23,9 @@ from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
 CACHE_SECONDS = 0.4  # A full cache has millions of files, so its size is added up for a limited time
-# Maximum time of one import; the largest packages are slow on a slow disk.
-IMPORT_SECONDS = 120
+IMPORT_SECONDS = 120  # Maximum time of one import; the largest packages are slow on a slow disk
 NAME = "paranmt-hf"
-# Extras that only those need who change the code.
-DEVELOPMENT = ("test", "dev")
+DEVELOPMENT = ("test", "dev")  # Extras that only those need who change the code
 PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 Lines = dict[str, str]
 State = Literal["present", "missing", "too old", "broken"]

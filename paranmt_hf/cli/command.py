@@ -284,7 +284,6 @@ class _Unknown:
 
 
 def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:  # noqa: ANN401
-    """Evaluate an annotation."""
     names = _Names(vars(import_module(function.__module__)))
     return eval(annotation, {}, names) if isinstance(annotation, str) else annotation  # noqa: S307
 

@@ -87,7 +87,6 @@ def _settings_of(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
 
 
 def _checked(command: Command, values: dict[str, Any]) -> dict[str, Any]:
-    """Check all values against their options."""
     for option in command.options:
         value = values[option.name]
         if option.expected.several and not value:

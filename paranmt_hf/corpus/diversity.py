@@ -17,8 +17,7 @@ from paranmt_hf.text.tokens import Bags, PerToken
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing
 
-# Sentences that are tokenised together.
-SLICE = 20_000
+SLICE = 20_000  # Sentences that are tokenised together
 MAX_TEMPLATES = 10
 # Lowest and highest value and number of bins of each histogram; values outside count in the outermost bins.
 BINS = {"length": (0.0, 80.0, 40), "idf": (0.0, 16.0, 64), "para_score": (-1.0, 1.0, 40)}
@@ -192,8 +191,7 @@ def corpus_figures(
 
 
 HEADER = ("Corpus", "Size", "Measured", "Length", "IDF", "Para. score", "Vocab. entropy", "Parse entropy")
-# A smaller share of distinct sentences has a note.
-FEW_DISTINCT = 0.9
+FEW_DISTINCT = 0.9  # A smaller share of distinct sentences has a note
 COLOURS = ("#4472c4", "#ed7d31", "#70ad47", "#7f6084", "#a5a5a5", "#c55a5a")
 PANELS = {
     "length": "tokens (the last: 80 and more)",

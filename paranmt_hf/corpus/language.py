@@ -175,7 +175,6 @@ class Langid:
 
 @cache
 def _langid() -> Any:  # noqa: ANN401 - py3langid's LanguageIdentifier
-    """Load the model of py3langid."""
     require("py3langid", "select")
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

@@ -261,7 +261,6 @@ class Pairs:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the pairs, as JSON values."""
         sources = [reader.identity for reader in self._readers]
         ranges = {name: list(bounds) for name, bounds in self._selection.ranges.items()}
         unwanted = self._unwanted.to_pylist() if self._unwanted is not None else []

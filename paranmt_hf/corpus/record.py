@@ -144,7 +144,6 @@ class ReleaseRecord(Record):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the record as JSON values, without missing ones."""
         return {key: value for key, value in super().to_json().items() if value is not None}
 
     @property

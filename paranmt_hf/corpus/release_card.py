@@ -77,7 +77,6 @@ def pair_kind(record: ReleaseRecord) -> str:
 
 
 def _header(record: ReleaseRecord, columns: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """The header of the card, as the Hub reads it."""
     kind, made_by = pair_kind(record), record.made_by
     found = kind not in ("mined", "imported") or made_by != "machine"
     generated = kind not in ("mined", "imported") or made_by == "machine"

@@ -120,11 +120,9 @@ class Sample:
 
     @property
     def held(self) -> int:
-        """Number of rows in memory."""
         return self._held
 
     def add(self, rows: pa.Table | pa.RecordBatch) -> None:
-        """Add rows with a column `id`."""
         self.seen += rows.num_rows
         draws = lottery(rows["id"].to_numpy(), self._seed)
         if self._bound is not None:

@@ -55,7 +55,6 @@ def all_lines(sentences: Reader) -> Iterator[pa.Array]:
 
 
 def _only_text(path: Path) -> str:
-    """Name of the only text column of a Parquet file."""
     schema = read_schema(path)
     names = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
     if len(names) != 1:

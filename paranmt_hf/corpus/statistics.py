@@ -124,17 +124,12 @@ class Statistics:
         part.examples += zip(draws[best].tolist(), rows, strict=True)
         part.examples = sorted(part.examples, key=lambda example: example[0])[:EXAMPLES]
 
-    @property
-    def mean_translation_score(self) -> float | None:
-        """Mean over the rows with a score, in natural-log units per token."""
-        return self._score_sum / self._score_rows if self._score_rows else None
-
     def summary(self) -> StatisticsRecord:
         return StatisticsRecord(
             rows=self.rows,
             mean_reference_length=float(round(self._tokens[0] / max(1, self.rows), 2)),
             mean_translation_length=float(round(self._tokens[1] / max(1, self.rows), 2)),
-            mean_translation_score=_rounded(self.mean_translation_score),
+            mean_translation_score=_rounded(self._score_sum / self._score_rows if self._score_rows else None),
             ranges=[_summary_of(name, part) for name, part in zip(RANGES, self._ranges, strict=True)],
             histogram=self.histogram.tolist(),
             histograms={name: counts.tolist() for name, counts in self._histograms.items()},

@@ -48,11 +48,9 @@ from paranmt_hf.util.settings import Advanced, Count, Group, PythonOnly, Range, 
 from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
 
-# Maximum number of sentences in memory, about a gigabyte of text.
-MAX_SENTENCES = 2_000_000
+MAX_SENTENCES = 2_000_000  # Maximum number of sentences in memory, about a gigabyte of text
 NOT_IN_NAMES = re.compile(r"[^\w.-]+")
-# Maximum length of a file name: characters may take four bytes each, and file systems allow 255.
-NAME_CHARACTERS = 50
+NAME_CHARACTERS = 50  # Maximum length of a file name: characters may take four bytes each, and file systems allow 255
 NO_ORIGIN = "no origin"
 
 
@@ -272,7 +270,6 @@ def _names(corpora: Sequence[Corpus]) -> list[str]:
 def _parsers(
     corpora: Sequence[Corpus], parser: str | Path | Parser | Sequence[str | Path | Parser], language: str
 ) -> list[Parser | None]:
-    """Find the parser of each corpus."""
     given = list(parser) if isinstance(parser, Sequence) and not isinstance(parser, str) else [parser]
     if not given:
         return [None] * len(corpora)

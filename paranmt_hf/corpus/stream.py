@@ -117,7 +117,6 @@ def _alternatives(filters: Filters | None) -> list[list[Condition]]:
 
 
 def _expression(alternatives: list[list[Condition]], schema: pa.Schema) -> pc.Expression:
-    """Convert filters to an expression of Arrow."""
     try:
         typed = [[(name, how, _typed(schema, name, how, value)) for name, how, value in one] for one in alternatives]
         expression = pq.filters_to_expression(typed)

@@ -24,8 +24,7 @@ TOKEN = re.compile(r"\b(?:hf|api_org)_\w{8,}|\bBearer\s+\S+")
 SIGNATURE = re.compile(r"(https?://[^\s?]+)\?\S+")
 # A refusal that the client's library for uploads reports as a broken connection.
 REFUSED = re.compile(r"HTTP status client error \((4\d\d)")
-# Characters of a message that are shown.
-MAX_CHARACTERS = 300
+MAX_CHARACTERS = 300  # Characters of a message that are shown
 ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -108,7 +107,6 @@ def explain_silence(error: BaseException) -> str:
 
 
 def _answered(answer: HfHubHTTPError, name: str, kind: str, revision: str | None, *, writing: bool) -> str:
-    """Explain an HTTP error response."""
     from huggingface_hub import errors, get_token
 
     if isinstance(answer, errors.RevisionNotFoundError):

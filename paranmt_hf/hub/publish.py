@@ -54,7 +54,6 @@ class About:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Card values that are given."""
         return {name: value for name, value in vars(self).items() if value and name != "notes"}
 
     def required(self, recorded: str | None = None) -> About:

@@ -124,7 +124,6 @@ def _check_safe(folder: Path) -> str:
 
 
 def _own_files(folder: Path) -> list[Path]:
-    """The files of a model."""
     found = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and not path.name.startswith("."))
     return sorted(path for path in found if path.is_file())
 

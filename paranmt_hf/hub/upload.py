@@ -86,7 +86,6 @@ class Parcel:
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Bytes of each file."""
         return {
             path: len(content) if isinstance(content, bytes) else content.stat().st_size
             for path, content in self.files.items()

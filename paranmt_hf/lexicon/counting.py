@@ -36,8 +36,7 @@ import scipy.sparse as sparse
 from paranmt_hf.lexicon.word_sets import LexiconWords, WordSets
 from paranmt_hf.util.files import replacing, writing
 
-# Bits of each of the three counts; a pair of sentences adds at most 2 to the middle one.
-BITS = 21
+BITS = 21  # Bits of each of the three counts; a pair of sentences adds at most 2 to the middle one
 RUN_PAIRS = 2 ** (BITS - 1) - 1
 MASK = 2**BITS - 1
 # What a word adds to S, by the sides that it is on: none, reference, translation, both.

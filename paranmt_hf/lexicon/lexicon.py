@@ -78,8 +78,7 @@ class LexiconRecord(Record):
 
 Score = Literal["adjusted_pmi", "pmi"]
 Pair = tuple[str, str]
-# Minimum count of the paraphrases in Table 12 of arXiv:1711.05732 alone.
-TABLE_COUNT = 10
+TABLE_COUNT = 10  # Minimum count of the paraphrases in Table 12 of arXiv:1711.05732 alone
 COLUMNS = ["word", "paraphrase", "count", "pmi", "adjusted_pmi"]
 
 

@@ -61,7 +61,6 @@ class InvertedIndex:
                 np.save(file, array, allow_pickle=False)
 
     def __len__(self) -> int:
-        """Number of lists."""
         return len(self.centroids)
 
     def probed(self, queries: torch.Tensor, probes: int) -> np.ndarray:

@@ -34,12 +34,10 @@ if TYPE_CHECKING:
     # Both import torch, which the help of the command does not need.
     from paranmt_hf.search.neighbours import ItemPairs, Neighbours
 
-# Up to this many sentences, each is compared with every other one.
-MAX_EXACT_SENTENCES = 250_000
+MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each is compared with every other one
 WRITE_ROWS = 20_000
 NEIGHBOURS, PAIRS = "neighbours.safetensors", "pairs.parquet"
-# Sentences below this cosine are not equal.
-NEARLY_ONE = 0.999
+NEARLY_ONE = 0.999  # Sentences below this cosine are not equal
 CHECKPOINT_SECONDS = 60.0
 
 
@@ -179,7 +177,6 @@ class Mining:
 
     @property
     def identity(self) -> Identity:
-        """Everything that determines the pairs."""
         files = [source.identity for source in self._sources]
         pairs = {"kind": "mined", "files": files, "mining": asdict(self.config)}
         return as_json({"pairs": pairs, "scorer": self.encoder.identity})
@@ -332,7 +329,6 @@ def _write(
     margins: np.ndarray | None,
     sides: tuple[IndexedVectors, IndexedVectors],
 ) -> None:
-    """Write pairs in their order as Parquet."""
     text = [pa.field(name, pa.string(), nullable=False) for name in ("first", "second")]
     numbers = [pa.field(name, pa.float32(), nullable=False) for name in ("cosine", "margin")]
     lines = [pa.field(name, pa.int64(), nullable=False) for name in ("first_line", "second_line")]

@@ -218,7 +218,6 @@ class ItemPairs:
     cosine: np.ndarray
 
     def __len__(self) -> int:
-        """Number of pairs."""
         return len(self.first)
 
     def take(self, chosen: np.ndarray) -> ItemPairs:

@@ -34,7 +34,6 @@ class StoredSentences:
         self.items = _mapped(folder / ITEMS)
 
     def __len__(self) -> int:
-        """Number of items."""
         return len(self.items)
 
     def take(self, items: np.ndarray) -> pa.Array:
@@ -125,7 +124,6 @@ class Vectors:
         self._array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
 
     def __len__(self) -> int:
-        """Number of vectors."""
         return len(self._array)
 
     @property
@@ -134,7 +132,6 @@ class Vectors:
         return int(self._array.shape[1])
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Copy consecutive vectors [row, dimension], float32."""
         return np.array(self._array[start:stop], np.float32)
 
     def take(self, rows: np.ndarray) -> np.ndarray:

@@ -26,8 +26,7 @@ from paranmt_hf.errors import InputError, WriteError
 TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # A full disk, an exhausted quota, a limit on the size of files
-# Names of the files that this process is writing.
-_OPEN: set[str] = set()
+_OPEN: set[str] = set()  # Names of the files that this process is writing
 NO_ACCESS = "check the path and its permissions, or choose another path"
 
 

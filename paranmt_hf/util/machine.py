@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -133,23 +134,14 @@ def free_space(path: Path) -> int | None:
 def folder_size(folder: Path, seconds: float) -> tuple[int, bool]:
     """Size of the files of a folder in bytes, without following links; and whether all were counted in time."""
     total, end = 0, time.monotonic() + seconds
-    for size in _sizes(folder):
-        total += size
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            with suppress(OSError):
+                found = path.lstat()
+                total += found.st_size if stat.S_ISREG(found.st_mode) else 0
         if time.monotonic() > end:
             return total, False
     return total, True
-
-
-def _sizes(folder: Path) -> Iterator[int]:
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _sizes(Path(entry.path))
-                elif entry.is_file(follow_symlinks=False):
-                    yield entry.stat(follow_symlinks=False).st_size
-    except OSError:
-        return
 
 
 def compiled(*, fast: bool = False, **options: Any) -> Callable[[Function], Function]:  # noqa: ANN401

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 
 TICK = 1.0  # Seconds between two updates of a bar
-# Passes over data that take less are not worth a line in the log.
-QUIET_SECONDS = 5.0
+QUIET_SECONDS = 5.0  # Passes over data that take less are not worth a line in the log
 logger = logging.getLogger(__name__)
 
 

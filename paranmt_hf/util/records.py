@@ -72,7 +72,6 @@ class Record:
 
     @classmethod
     def read(cls, folder: str | Path) -> Self:
-        """Read the record of a result."""
         folder = Path(folder)
         path = folder / cls.FILE
         if not path.is_file():
@@ -120,7 +119,6 @@ class FileRecord(Record):
 
     @classmethod
     def read(cls, out: str | Path) -> Self:
-        """Read the record of the result file `out`."""
         path = cls.path(Path(out))
         if not path.is_file():
             raise InputError(f"there is no {path}, which says what {out} is; expected {cls.KIND}", path=path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -11,10 +10,9 @@ import yaml
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.settings import read_value
+from paranmt_hf.util.settings import values_for
 
-# The options that made a result, next to it.
-OPTIONS_FILE = "paranmt.yaml"
+OPTIONS_FILE = "paranmt.yaml"  # The options that made a result, next to it
 HEADER = re.compile(r"\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 S = TypeVar("S")
@@ -110,13 +108,11 @@ def settings_of(kind: type[S], given: str | Path | S, what: str) -> S:
     if path.suffix not in (".yaml", ".yml"):
         return kind(**{"name": str(given)})
     values = read_yaml(path, f"settings of {what}", as_text=True)
-    known = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
-    found = {str(name).replace("-", "_"): value for name, value in values.items() if value is not None}
-    if unknown := sorted(found.keys() - set(known)):
-        raise InputError(f"{path}: {what} has no setting {unknown[0]!r}; it has {', '.join(known)}", path=path)
-    if "name" not in found:
-        raise InputError(f"{path} has no name of {what}", path=path)
+    given_values = {name: value for name, value in values.items() if value is not None}
     try:
-        return kind(**{name: read_value(kind, name, value) for name, value in found.items()})
+        (found,) = values_for([kind], given_values, what)
+        if "name" not in found:
+            raise InputError(f"there is no name of {what}")
+        return kind(**found)
     except InputError as error:
         raise InputError(f"{path}: {error}", path=path) from None

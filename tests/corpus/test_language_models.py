@@ -259,7 +259,10 @@ def interrupt(*arguments):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"prompt": "Go."}, "prompt must hold {sentence} once"), ({"beam": 4}, "a language model has no setting 'beam'")],
+    [
+        ({"prompt": "Go."}, "prompt must hold {sentence} once"),
+        ({"beam": 4}, "a language model names 'beam', which"),
+    ],
 )
 def test_settings_that_do_not_fit(bitext, vectors, tmp_path, capsys, settings, message):
     assert main(words(tmp_path, vectors, "http://127.0.0.1:9", **settings)) == 1

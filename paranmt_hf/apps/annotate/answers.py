@@ -29,8 +29,7 @@ from paranmt_hf.util.settings import Range, Settings, read_value
 from paranmt_hf.util.wording import brief
 
 ANSWERS_FILE = "answers.json"
-# Time for another program to finish writing.
-WAIT_SECONDS = 20.0
+WAIT_SECONDS = 20.0  # Time for another program to finish writing
 STRENGTHS = (0, 1, 2, 3, 4, 5)
 LABELS = (1, 2, 3)
 # The label [class] of each class: the top two are 3, the next is 2, the bottom three are 1.

@@ -26,8 +26,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.settings import Range, Seed, Settings
 
-# Table 3 of ParaNMT-50M (Wieting & Gimpel 2018).
-TABLE_3_RANGES = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+TABLE_3_RANGES = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # Table 3 of ParaNMT-50M (Wieting & Gimpel 2018)
 MAX_QUANTILES = 20
 
 

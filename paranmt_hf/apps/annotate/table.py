@@ -197,7 +197,6 @@ class AnnotationTable:
     agreement: dict[str, RangeAgreement]  # By what it is measured on; empty with one annotator
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything as JSON values; each range has its label."""
         values = as_json(self)
         values["ranges"] = [
             {"range": part.label, **found} for part, found in zip(self.ranges, values["ranges"], strict=True)

@@ -46,8 +46,7 @@ HINT = (
     "Neighbours need an index: `paranmt search index RELEASE --out INDEX` makes one, and `paranmt explore page "
     "RELEASE --index INDEX` takes it."
 )
-# Pages beyond this one are reached by a narrower filter.
-MAX_PAGE = 1_000_000
+MAX_PAGE = 1_000_000  # Pages beyond this one are reached by a narrower filter
 ReleaseSubset = Literal["default", "filtered", "sample"]
 # The nearest sentences to a sentence, best first, with their cosines.
 Neighbours = Callable[[str, int], list[tuple[str, float]]]
@@ -82,7 +81,6 @@ def explore(
 
 
 def _index_neighbours(folder: str | Path, release: Path) -> Neighbours:
-    """Open an index of a release."""
     # Without an index there is no need of an encoder, nor of torch.
     from paranmt_hf.search.index import SentenceIndex
 

@@ -138,11 +138,9 @@ def _round_width(width: float, *, whole: bool) -> float:
 
 PAGE_ROWS = 50
 TEXTS = 8  # Texts whose rows are remembered
-# The text may take half of the memory.
-TEXT_SHARE = 2
+TEXT_SHARE = 2  # The text may take half of the memory
 SIDES = ("reference", "translation")
-# Origins that are counted; the rarest ones of a corpus with more are left out.
-ORIGINS = 200
+ORIGINS = 200  # Origins that are counted; the rarest ones of a corpus with more are left out
 NUMERIC = frozenset(
     column.name for column in COLUMNS if str(column.type).startswith(("int", "float")) and column.name != "id"
 )

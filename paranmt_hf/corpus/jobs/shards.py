@@ -112,7 +112,6 @@ class Manifest:
         return manifest
 
     def save(self) -> None:
-        """Write the manifest atomically."""
         content = {name: value for name, value in vars(self).items() if name != "folder"}
         # Not `asdict`, whose copies would cost more than the writing where shards are many.
         content["shards"] = {name: vars(shard) for name, shard in sorted(self.shards.items())}
@@ -120,7 +119,6 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        """Rows of all finished shards."""
         return sum(shard.rows for shard in self.shards.values())
 
     @property

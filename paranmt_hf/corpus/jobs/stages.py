@@ -25,8 +25,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.records import describe_differences
 
-# Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move.
-WINDOW = 2000
+WINDOW = 2000  # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move
 SCORE_ROWS = 10_000
 ROUNDING = 1e-3
 HUMAN_SCORE = "human_score"
@@ -77,7 +76,6 @@ class PivotStage:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the pivot sentences."""
         return {"pivot": self.translate.identity["translator"]}
 
     def load(self) -> Work:

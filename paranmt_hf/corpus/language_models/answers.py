@@ -77,7 +77,6 @@ class KeptAnswers:
         return hashlib.sha256(self._request + sentence.encode("utf8", "surrogatepass")).digest()[:16]
 
     def find(self, sentences: Sequence[str]) -> dict[str, Answer]:
-        """Find the stored answers of sentences; those without one are left out."""
         found: dict[str, Answer] = {}
         query = "SELECT text, finish, score, input_tokens, output_tokens FROM answers WHERE key = ?"
         with self._explained():
@@ -112,8 +111,7 @@ class KeptAnswers:
             raise InputError(f"{self.path} is damaged ({error}); delete it, and the same command asks again") from None
 
 
-# Characters that an answer may be longer than the ratio allows: short sentences vary.
-ALLOWANCE = 20
+ALLOWANCE = 20  # Characters that an answer may be longer than the ratio allows: short sentences vary
 DEFINITION = "1"
 NOUNS: dict[ModelTask, str] = {"translate": "translation", "paraphrase": "paraphrase"}
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
@@ -158,7 +156,6 @@ class Judge:
 
     @staticmethod
     def identity(config: LanguageModelConfig) -> dict[str, Any]:
-        """Everything that determines the judgements, as JSON values."""
         package = versions(["py3langid"]).get("py3langid", "missing")
         return {
             "checks": DEFINITION,

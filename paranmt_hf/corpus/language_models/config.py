@@ -32,32 +32,7 @@ def language_name(code: str) -> str:
     return LANGUAGES[code]
 
 
-def make_template(prompt: str | None, task: ModelTask, source: str | None, target: str) -> str:
-    """Fill in a prompt, or the default one of the task, except for `{sentence}`.
-
-    `source` (if it is given) and `target` are the codes of the languages of sentences and answers, which a prompt may
-    name by `{source_language}` and `{target_language}`.
-    """
-    named = language_name(source) if source else ""
-    if prompt is None and "{source_language}" in PROMPTS[task]:
-        # The default prompt may leave the language out.
-        prompt, named = PROMPTS[task], f" from {named}" if named else ""
-    else:
-        prompt = PROMPTS[task] if prompt is None else prompt
-        names = re.findall(r"\{([a-z_]+)\}", prompt)
-        if names.count("sentence") != 1 or set(names) - set(PLACES):
-            raise InputError(
-                f"prompt must hold {{sentence}} once, and may hold {{source_language}} and {{target_language}}; it "
-                f"holds {', '.join(f'{{{name}}}' for name in names) or 'none of them'}",
-                option="prompt",
-            )
-        if "source_language" in names and not named:
-            raise InputError("prompt holds {source_language}, so `source_language` must be given", option="prompt")
-    return prompt.replace("{source_language}", named).replace("{target_language}", language_name(target))
-
-
-# Prefix of the names of language models in records.
-PREFIX = "openai:"
+PREFIX = "openai:"  # Prefix of the names of language models in records
 KEY = "OPENAI_API_KEY"
 ADDRESS = "OPENAI_BASE_URL"
 HOSTED = "https://api.openai.com/v1"
@@ -142,7 +117,23 @@ class LanguageModelConfig(Settings):
 
     def template(self, task: ModelTask) -> str:
         """The prompt of a task, filled in except for `{sentence}`."""
-        return make_template(self.prompt, task, self.source_language, self.language)
+        named = language_name(self.source_language) if self.source_language else ""
+        prompt = self.prompt
+        if prompt is None and "{source_language}" in PROMPTS[task]:
+            # The default prompt may leave the language out.
+            prompt, named = PROMPTS[task], f" from {named}" if named else ""
+        else:
+            prompt = PROMPTS[task] if prompt is None else prompt
+            names = re.findall(r"\{([a-z_]+)\}", prompt)
+            if names.count("sentence") != 1 or set(names) - set(PLACES):
+                raise InputError(
+                    f"prompt must hold {{sentence}} once, and may hold {{source_language}} and {{target_language}}; "
+                    f"it holds {', '.join(f'{{{name}}}' for name in names) or 'none of them'}",
+                    option="prompt",
+                )
+            if "source_language" in names and not named:
+                raise InputError("prompt holds {source_language}, so `source_language` must be given", option="prompt")
+        return prompt.replace("{source_language}", named).replace("{target_language}", language_name(self.language))
 
     def request_identity(self, task: ModelTask) -> dict[str, Any]:
         """Everything that determines an answer, as JSON values; the server's address is not part of it."""

@@ -17,15 +17,13 @@ from typing import IO
 from paranmt_hf.corpus.parsing.trees import Tree, read_tree
 from paranmt_hf.errors import InputError
 
-# Maximum time of a sentence.
-SENTENCE_SECONDS = 5
+SENTENCE_SECONDS = 5  # Maximum time of a sentence
 PROGRAM = "link-parser"
 # Flat trees on one line; complete linkages only; no guesses at spelling, no second try with other limits.
 OPTIONS = {"constituents": 3, "graphics": 0, "verbosity": 0, "limit": 50, "null": 0, "spell": 0, "panic": 0}
 # A command without effect, whose one line of output ends the output for a sentence.
 MARK, ANSWER = "!width=16381\n", "width set to 16381"
-# Seconds after the timeout at which the program, which checks the time rarely, is killed.
-GRACE = 10
+GRACE = 10  # Seconds after the timeout at which the program, which checks the time rarely, is killed
 START_SECONDS = 60
 
 

@@ -211,7 +211,6 @@ class TreeSource:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the trees, as JSON values."""
         return {"name": self.name, **({"sha256": self.checksum} if self.checksum else {})}
 
     def load(self) -> Parser:

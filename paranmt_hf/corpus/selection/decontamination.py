@@ -22,8 +22,7 @@ from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 NGRAM = 8
 MIN_WORDS = 4
-# An odd number has an inverse modulo 2**64.
-_BASE = 0xD6E8FEB86659FD93
+_BASE = 0xD6E8FEB86659FD93  # An odd number has an inverse modulo 2**64
 _INVERSE = pow(_BASE, -1, 2**64)
 _NO_WORD = -1
 

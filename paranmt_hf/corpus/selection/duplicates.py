@@ -87,7 +87,6 @@ class NearDuplicateSearch:
         return len(self._store)
 
     def add(self, columns: Sequence[pa.Array]) -> None:
-        """Add documents: one or two columns of strings without nulls [document]."""
         for start in range(0, len(columns[0]), BATCH):
             self._add([column.slice(start, BATCH) for column in columns])
 

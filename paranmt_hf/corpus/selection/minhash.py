@@ -16,8 +16,7 @@ from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 WORDS = 2  # Words of a shingle
 BATCH = 2**16  # Sentences that are cut at once; their number within a batch takes the upper bits of a 64-bit number
-# A shingle is a hash of 48 bits: two different ones are equal with a chance of 4e-15.
-SHINGLE_BITS = np.uint64(48)
+SHINGLE_BITS = np.uint64(48)  # A shingle is a hash of 48 bits: two different ones are equal with a chance of 4e-15
 _SHINGLE = np.uint64(2**48 - 1)
 
 
@@ -131,7 +130,6 @@ class ColumnFile:
         self._map: mmap.mmap | None = None
 
     def append(self, values: np.ndarray) -> None:
-        """Write the next rows [row] or [row, number]."""
         self._file.write(np.ascontiguousarray(values, self.kind).data)
         self.rows += len(values)
 
@@ -224,8 +222,7 @@ def _ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndar
 # Keys that are sorted at once: 0.3 GB, and as much again for what is read and marked on the way.
 SORTED_AT_ONCE = 2**25
 FIRST = 32  # Of the documents that share a key, each is compared with the first ones
-# Later documents whose pairs are resolved at once.
-BLOCK = 2**18
+BLOCK = 2**18  # Later documents whose pairs are resolved at once
 _READ = 2**22
 _EARLIER_BITS = np.uint64(46)
 _EARLIER = np.uint64(2**46 - 1)

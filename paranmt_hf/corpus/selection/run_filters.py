@@ -26,8 +26,7 @@ from paranmt_hf.util.records import as_json, from_json, read_json
 
 KEEP_SECONDS = 20.0  # Seconds of a pass after which its verdicts are saved
 LONG_SECONDS = 60.0  # Seconds of work after which it is kept if the command fails
-# Rows whose bytes are read at once.
-BLOCK_ROWS = 1_000_000
+BLOCK_ROWS = 1_000_000  # Rows whose bytes are read at once
 STATE = "verdicts.json"
 
 
@@ -137,7 +136,6 @@ class Judging:
         self._spent, self._started = 0.0, time.monotonic()
 
     def run(self, verdicts: Verdicts) -> None:
-        """Judge all rows, continuing an earlier run."""
         done, rows = self._known()
         verdicts.forget(done, rows)
         for group in self._groups(done):

@@ -48,7 +48,6 @@ class Selected(Built):
 
     @property
     def rows(self) -> int:
-        """Number of rows that are left."""
         return self.record.configs["default"].rows
 
     @property

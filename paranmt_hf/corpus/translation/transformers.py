@@ -264,7 +264,6 @@ class Checkpoint:
         ]
 
     def identity(self, config: TranslatorConfig, backend: str) -> dict[str, object]:
-        """Everything that determines the output, as JSON values."""
         return {
             "model": self.files.name,
             "revision": self.files.revision,

@@ -25,8 +25,7 @@ Engine = Literal["ctranslate2", "transformers"]
 Dtype = Literal["auto", "float32", "float16", "bfloat16", "int8"]
 
 LENGTH_PENALTY = 1.0
-# Upper limits of memory and time, beyond which no translation improves.
-MAX_BEAMS, MAX_TOKENS = 200, 10_000
+MAX_BEAMS, MAX_TOKENS = 200, 10_000  # Upper limits of memory and time, beyond which no translation improves
 Beams = Annotated[int, Range(at_least=1, at_most=MAX_BEAMS)]
 
 

@@ -80,5 +80,4 @@ def _settings(value: Any) -> str:  # noqa: ANN401
 
 
 def _digest(value: object) -> str:
-    """Short checksum of JSON values."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
