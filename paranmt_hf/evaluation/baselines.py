@@ -52,12 +52,8 @@ class Bleu:
     def similarities(self, left: list[str], right: list[str]) -> np.ndarray:
         """Compute BLEU of every pair [pair], in [0, 1]."""
         tokenise = lru_cache(maxsize=None)(lambda sentence: " ".join(words(sentence)))
-        return _both_directions(
-            lambda sentence, other: self._one_direction(tokenise(sentence), tokenise(other)), left, right
-        )
-
-    def _one_direction(self, hypothesis: str, reference: str) -> float:
-        return self._bleu.sentence_score(hypothesis, [reference]).score / 100
+        score = self._bleu.sentence_score
+        return _both_directions(lambda one, other: score(tokenise(one), [tokenise(other)]).score / 100, left, right)
 
 
 class Meteor:

@@ -229,9 +229,7 @@ _LAYOUTS: Mapping[str, _Layout] = {
     "MR": _polarity(("MR/rt-polarity.pos",), ("MR/rt-polarity.neg",), 10662),
     "CR": _polarity(("CR/custrev.pos",), ("CR/custrev.neg",), 3775),
     "SUBJ": _polarity(
-        ("SUBJ/subj.objective", "SUBJ/plot.tok.gt9.5000"),
-        ("SUBJ/subj.subjective", "SUBJ/quote.tok.gt9.5000"),
-        10000,
+        ("SUBJ/subj.objective", "SUBJ/plot.tok.gt9.5000"), ("SUBJ/subj.subjective", "SUBJ/quote.tok.gt9.5000"), 10000
     ),
     "MPQA": _polarity(("MPQA/mpqa.pos",), ("MPQA/mpqa.neg",), 10606),
     # sentence, tab, class
@@ -248,10 +246,7 @@ _LAYOUTS: Mapping[str, _Layout] = {
     # NUM:date When was he born ?
     "TREC": _Layout(
         "train",
-        {
-            "train": ("TREC/train_5500.label", "TREC/TREC.train"),
-            "test": ("TREC/TREC_10.label", "TREC/TREC.test"),
-        },
+        {"train": ("TREC/train_5500.label", "TREC/TREC.train"), "test": ("TREC/TREC_10.label", "TREC/TREC.test")},
         {"train": 5452, "test": 500},
         re.compile(rf"(?P<label>{'|'.join(_QUESTIONS)}):[^ ]* (?P<only>.*)"),
         f"{', '.join(_QUESTIONS)}, a colon, a finer class, a blank and a sentence",
@@ -272,9 +267,6 @@ _LAYOUTS: Mapping[str, _Layout] = {
         "a relatedness score from 1 to 5 in the fourth",
     ),
     "SICK-E": _sick(
-        "dev",
-        rf"{_CELL}\t\s*(?P<label>{'|'.join(JUDGEMENTS)})\s*",
-        f"{', '.join(JUDGEMENTS)} in the last",
-        JUDGEMENTS,
+        "dev", rf"{_CELL}\t\s*(?P<label>{'|'.join(JUDGEMENTS)})\s*", f"{', '.join(JUDGEMENTS)} in the last", JUDGEMENTS
     ),
 }

@@ -299,12 +299,7 @@ def train_sentences(
 
 @compiled(fast=True)
 def train_windows(
-    words: np.ndarray,
-    bounds: np.ndarray,
-    rates: np.ndarray,
-    model: Tables,
-    sampling: Sampling,
-    worker: Worker,
+    words: np.ndarray, bounds: np.ndarray, rates: np.ndarray, model: Tables, sampling: Sampling, worker: Worker
 ) -> tuple[float, int]:
     """Train CBOW on sentences; arguments and result as of `train_sentences`.
 
