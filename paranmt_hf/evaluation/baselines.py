@@ -59,13 +59,9 @@ class Bleu:
 class Meteor:
     """METEOR, the mean of both directions.
 
-    nltk's, with its parameters (recall weighs nine times as much as precision): words match that are equal, then
-    those with equal Porter stems, then synonyms. Synonyms need WordNet's dictionary, which nothing here downloads;
-    without it the other two stages run. `stages` and `notes` say which did.
-
-    Args:
-        wordnet: Folder of the dictionary; by default the environment variable `WNSEARCHDIR`, else that of Debian's
-            package `wordnet-base`, else no synonyms.
+    nltk's, with its parameters (recall weighs nine times as much as precision): words match that are equal, then those
+    with equal Porter stems, then synonyms. Synonyms need WordNet's dictionary, which nothing here downloads (see
+    `find_wordnet`); without it the other two stages run. `stages` and `notes` say which did.
     """
 
     def __init__(self, wordnet: Path | str | None = None) -> None:

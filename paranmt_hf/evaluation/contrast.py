@@ -44,11 +44,9 @@ class Triples:
 
 
 def read_triples(path: str | Path | None = None) -> Triples:
-    """Read triples.
+    """Read triples, by default those that the package carries.
 
-    Args:
-        path: A TSV file with the columns kind, sentence, paraphrase and other, whose first line names them; the
-            triples that the package carries if left out.
+    The file is a TSV with the columns kind, sentence, paraphrase and other, whose first line names them.
     """
     path = CONTRAST if path is None else Path(path).expanduser()
     header, *lines = tab_separated(path, len(COLUMNS), ", ".join(COLUMNS), exactly=True)

@@ -80,16 +80,8 @@ def collect(
 ) -> StsSet:
     """Check rows of score, first and second sentence as text [row]; rows without a score are skipped.
 
-    Args:
-        name: Name of the set.
-        rows: The rows.
-        files: Files of the scores and of the sentences.
-        year: See `StsSet`.
-        subsets: See `StsSet`; only of the rows that are not skipped.
-        unit: Name of a row in errors.
-        first: Number of the first row in its file.
-        may_be_empty: Whether a set without pairs is allowed.
-        scale: Lowest and highest score; others are rejected.
+    The files are those of the scores and of the sentences; `unit` is the name of a row and `first` the number of the
+    first one in errors. Scores outside of the `scale`, lowest and highest, are rejected. See `StsSet` for the others.
     """
     left, right, gold = [], [], []
     for row_number, (score, *sentences) in enumerate(rows, first):

@@ -50,15 +50,11 @@ _PIT_LABEL = re.compile(r"[0-5]")
 
 
 def read_sts(data: Path | str) -> list[StsSet]:
-    """Read all sets of a file, a folder or a Hub dataset.
+    """Read all sets of a file, a folder or a Hub dataset, years first.
 
-    Args:
-        data: A folder in SentEval's layout (`STS12-en-test` and the like), the STS benchmark's folder, those of SICK
-            and of Twitter (PIT 2015), a folder that holds such folders, a TSV file, a folder with a dataset (Parquet,
-            JSON lines), or a Hub id such as `mteb/sts12-sts`.
-
-    Returns:
-        The sets, years first. Of the STS benchmark dev and test are there, and the development set; not train.
+    These are a folder in SentEval's layout (`STS12-en-test` and the like), the STS benchmark's folder (dev, test and
+    the development set, not train), those of SICK and of Twitter (PIT 2015), a folder that holds such folders, a TSV
+    file, a folder with a dataset (Parquet, JSON lines), or a Hub id such as `mteb/sts12-sts`.
     """
     path = Path(data).expanduser()
     check_regular(path)
@@ -296,14 +292,13 @@ def notes(sets: list[StsSet]) -> list[str]:
 
 
 def read_scored_pairs(data: str | Path) -> StsSet:
-    """Read a development set.
+    """Read a development set; scores may have any range.
 
-    Args:
-        data: `sample` (forty pairs that the package carries); a TSV file; a Parquet file, a folder of such files or a
-            dataset on the Hub (its split `validation`, or the one behind a colon, `you/pairs:dev`), with the columns
-            `sentence1`, `sentence2` and `score`; or the folder of the STS benchmark, of which the 250 pairs of STS
-            2017 track 5 are read. A TSV file names these columns in its first line, or has score and
-            sentences in this order, or the score last. Scores may have any range.
+    It is `sample` (forty pairs that the package carries); a TSV file; a Parquet file, a folder of such files or a
+    dataset on the Hub (its split `validation`, or the one behind a colon, `you/pairs:dev`), with the columns
+    `sentence1`, `sentence2` and `score`; or the folder of the STS benchmark, of which the 250 pairs of STS 2017 track
+    5 are read. A TSV file names these columns in its first line, or has score and sentences in this order, or the
+    score last.
     """
     path = Path(data).expanduser()
     if str(data) == SAMPLE and not path.exists():

@@ -44,17 +44,11 @@ _QUIET_SECONDS = 5.0
 
 
 class WordAverage:
-    """Encodes a sentence as the mean of the weighted vectors of its known words.
+    """Encodes a sentence as the mean of the vectors of its known words times their weights [word], at least 0.
 
     A sentence without such a word is zeros, and words of weight 0 do not count. SentEval's own example of an encoder
-    is the plain average; here words are the tokens of `paranmt_hf.text.definitions`, in lower case.
-
-    Args:
-        vectors: The word vectors; a vector for unknown words is not used.
-        weights: Weight of each word [word], at least 0; all alike if left out.
-        remove_component: Whether `fitted` removes the first principal component, as SIF does.
-        checksum: Checksum of the file that the vectors come from.
-        notes: Sentences that a reader of a result must know.
+    is the plain average; here words are the tokens of `paranmt_hf.text.definitions`, in lower case. If
+    `remove_component` is set, `fitted` removes the first principal component, as SIF does.
     """
 
     def __init__(
@@ -186,12 +180,10 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
 
 
 def count_words(corpus: str | Path) -> WordCounts:
-    """Count the words of a corpus, or read counts.
+    """Count the words of a corpus, or read a list of counts (see `read_counts`).
 
-    Args:
-        corpus: A list of words and counts (see `read_counts`); else a release, Parquet files with the columns
-            `reference` and `translation`, or a dataset on the Hub, of which both sides count; else a text file with a
-            sentence on each line, or a Parquet file with one column of text.
+    A corpus is a release, Parquet files with the columns `reference` and `translation`, or a dataset on the Hub, of
+    which both sides count; else a text file with a sentence on each line, or a Parquet file with one column of text.
     """
     path = Path(corpus).expanduser()
     if path.is_file() and path.suffix != ".parquet" and is_count_list(path):

@@ -176,9 +176,7 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
     if not (count := store.count()):
         raise InputError(
             f"{differing} in a number or a negation, but none of the other {store.pairs:,} has the reference of "
-            "one of "
-            "them; `error_negatives` is for corpora with several translations of a reference, so "
-            "leave it out",
+            "one of them; `error_negatives` is for corpora with several translations of a reference, so leave it out",
             option="error_negatives",
         )
     logger.info(f"{differing} in a number or a negation; others with their references: {count:,}")
