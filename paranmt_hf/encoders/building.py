@@ -24,10 +24,8 @@ from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.wording import counted
 
-# A weight of 32 bits and the two moments of Adam.
-BYTES_TO_TRAIN = 12
-# Lengths of rows that are much smaller count as zero where cosines are trained.
-SMALLEST_SPREAD = 1e-7
+BYTES_TO_TRAIN = 12  # A weight of 32 bits and the two moments of Adam
+SMALLEST_SPREAD = 1e-7  # Lengths of rows that are much smaller count as zero where cosines are trained
 
 
 def choose_vocabularies(

@@ -21,10 +21,8 @@ from paranmt_hf.text.definitions import word_normalizer, word_pre_tokenizer
 from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.util.progress import Progress
 
-# Sentences that are encoded at once, and that are split and chosen from at once.
-SENTENCES_AT_ONCE, BLOCK = 32, 5_000
-# Tokenizers without a maximum length state one above this.
-NO_LIMIT = 2**31
+SENTENCES_AT_ONCE, BLOCK = 32, 5_000  # Sentences that are encoded at once, and that are split and chosen from at once
+NO_LIMIT = 2**31  # Tokenizers without a maximum length state one above this
 
 Tensors = dict[str, torch.Tensor]
 

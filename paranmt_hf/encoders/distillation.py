@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 Encode = Callable[[list[str]], np.ndarray]
-# Words that are encoded at once.
-WORDS_AT_ONCE = 2_000
+WORDS_AT_ONCE = 2_000  # Words that are encoded at once
 # The a of SIF's weights a / (a + p).
 SIF_A = 1e-3
 FREQUENT = Group("most_frequent", "Which words get a vector.")

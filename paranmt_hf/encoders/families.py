@@ -98,8 +98,7 @@ _RECORDS = (
 FAMILIES = {family.name: family for family in _RECORDS}
 # Those that are trained on pairs, alone and combined.
 OF_PAIRS = [family.name for family in _RECORDS if family.trained_by == "train"]
-# Other names, which papers use.
-ALIASES = {"paragram-phrase": "word"}
+ALIASES = {"paragram-phrase": "word"}  # Other names, which papers use
 
 
 def title_of(names: Iterable[str], mode: str) -> str:

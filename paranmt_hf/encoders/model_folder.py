@@ -34,8 +34,7 @@ SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_di
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 # Our modules in `modules.json`: by the names of the files with their code, or by where they are in this package.
 PREFIX, MODULES = "paranmt_", "paranmt_hf.encoders.modules"
-# JSON files that hold a list.
-LISTS = ("vocabulary.json", "parts.json", "modules.json")
+LISTS = ("vocabulary.json", "parts.json", "modules.json")  # JSON files that hold a list
 # The stock modules that WORD is saved as, whose path has changed between releases.
 STATIC_EMBEDDING = re.compile(
     r"sentence_transformers\.(models|sentence_transformer\.modules)(\.\w+)?\.StaticEmbedding"

@@ -24,10 +24,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.text.definitions import vocabulary_of
 
-# A letter of Linear B, which no vocabulary has.
-UNSEEN = "\U00010000"
-# Weights that are checked at once.
-VALUES_AT_ONCE = 2**22
+UNSEEN = "\U00010000"  # A letter of Linear B, which no vocabulary has
+VALUES_AT_ONCE = 2**22  # Weights that are checked at once
 
 
 def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:

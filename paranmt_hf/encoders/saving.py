@@ -86,8 +86,7 @@ def add_code(folder: Path) -> None:
 # The tensors of an encoder by name, with their types as safetensors and as numpy name them; wider types come first,
 # so that each begins where its numbers may.
 TYPES = {"float32": ("F32", np.float32), "float16": ("F16", np.float16), "int8": ("I8", np.int8)}
-# Buckets that are written at once, and the largest value of 16 bits.
-BUCKETS_AT_ONCE, LARGEST_HALF = 2**20, 65504.0
+BUCKETS_AT_ONCE, LARGEST_HALF = 2**20, 65504.0  # Buckets that are written at once, and the largest value of 16 bits
 
 
 class RowFile:

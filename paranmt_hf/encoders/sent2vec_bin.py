@@ -31,14 +31,10 @@ from paranmt_hf.util.wording import counted
 MAGIC, VERSION, FASTTEXT_VERSION = 793712314, 11, 12
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised", 4: "sent2vec", 5: "cbow-c+w-ngrams"}
 LOSSES = {1: "hierarchical softmax", 2: "negative sampling", 3: "softmax"}
-# The program's name for the placeholder of a target; its id is 0, and it is in no text.
-PLACEHOLDER = b"<PLACEHOLDER>"
-# Maximum number of words in the program, and of bytes of a word here.
-MAX_WORDS, LONGEST_WORD = 30_000_000, 2**16
-# Bytes per read.
-BLOCK = 2**22
-# Name of words that are not valid UTF-8: contains a blank, so that no token is equal.
-RAW = "bytes"
+PLACEHOLDER = b"<PLACEHOLDER>"  # The program's name for the placeholder of a target; its id is 0, and it is in no text
+MAX_WORDS, LONGEST_WORD = 30_000_000, 2**16  # Maximum number of words in the program, and of bytes of a word here
+BLOCK = 2**22  # Bytes per read
+RAW = "bytes"  # Name of words that are not valid UTF-8: contains a blank, so that no token is equal
 # The settings in the order of the file: whole numbers, and `t`.
 OPTIONS = "dim ws epoch minCount neg wordNgrams loss model bucket minn maxn lrUpdateRate t".split()
 

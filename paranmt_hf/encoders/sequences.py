@@ -20,8 +20,7 @@ from transformers import PreTrainedTokenizerFast
 from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, MaxPooling
 from paranmt_hf.text.definitions import word_tokenizer
 
-# Sentences that an LSTM reads together: on a CPU larger steps are no faster, and spend more on padding.
-GROUP = 32
+GROUP = 32  # Sentences that an LSTM reads together: on a CPU larger steps are no faster, and spend more on padding
 
 
 def word_sequence(units: list[str], weight: torch.Tensor | np.ndarray) -> WordEmbeddings:

@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 
 # Characters of a call up to which its sentences are averaged one by one, and of a sentence that ever is.
 FEW_CHARACTERS, LONGEST_SINGLE = 1024, 4096
-# Characters that are averaged one by one before the columns' packages are imported.
-CHARACTERS_BEFORE_IMPORT = 400_000
+CHARACTERS_BEFORE_IMPORT = 400_000  # Characters that are averaged one by one before the columns' packages are imported
 # Sentences of a block, which one thread averages at once; most of its words occurred in it before.
 BLOCK_SENTENCES = 8192
 # torch's smallest divisor when it normalises.
 SMALLEST_LENGTH = 1e-12
-# Distinct chunks of text that are remembered.
-REMEMBERED_CHUNKS = 120_000
+REMEMBERED_CHUNKS = 120_000  # Distinct chunks of text that are remembered
 
 
 def normalize(vectors: np.ndarray) -> np.ndarray:

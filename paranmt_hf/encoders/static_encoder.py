@@ -19,8 +19,7 @@ from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 if TYPE_CHECKING:
     from paranmt_hf.text.tokens import TokenTable
 
-# Endings of the files that `save_pretrained` copies.
-SAVED_SUFFIXES = (".json", ".safetensors", ".txt", ".md")
+SAVED_SUFFIXES = (".json", ".safetensors", ".txt", ".md")  # Endings of the files that `save_pretrained` copies
 
 
 class StaticEncoder:

@@ -14,8 +14,7 @@ from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.text.definitions import spaced
 from paranmt_hf.text.tokens import Bags, TokenTable, WordTokenizer, expand
 
-# Tokens that a lookup learns at once.
-TOKENS_AT_ONCE = 100_000
+TOKENS_AT_ONCE = 100_000  # Tokens that a lookup learns at once
 # Characters with a place in a table of all combinations, one of them for all others; and the first code point that
 # has none.
 USUAL_CHARACTERS, BEYOND = 64, 0xFFFF

@@ -96,8 +96,7 @@ def _both_directions(score: Callable[[str, str], float], left: list[str], right:
     return np.array([(score(first, second) + score(second, first)) / 2 for first, second in pairs], np.float64)
 
 
-# Where Debian's package wordnet-base puts the dictionary.
-DEBIAN = Path("/usr/share/wordnet")
+DEBIAN = Path("/usr/share/wordnet")  # Where Debian's package wordnet-base puts the dictionary
 # The rules of detachment of morphy(7WN) for each part of speech: an ending, and what takes its place.
 _ENDINGS = {
     "noun": "s/ ses/s ves/f xes/x zes/z ches/ch shes/sh men/man ies/y",

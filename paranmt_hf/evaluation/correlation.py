@@ -8,14 +8,11 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 
-# Resamples of a bootstrap interval.
-RESAMPLES = 1000
-# Share of the resamples inside the interval.
-LEVEL = 0.95
+RESAMPLES = 1000  # Resamples of a bootstrap interval
+LEVEL = 0.95  # Share of the resamples inside the interval
 # Weights of one block of resamples [resample, pair] stay below this many numbers, whatever the size of the data.
 _BLOCK = 4_000_000
-# A variance below this, of values that were scaled to variance 1, is nothing but rounding.
-_NO_VARIANCE = 1e-12
+_NO_VARIANCE = 1e-12  # A variance below this, of values that were scaled to variance 1, is nothing but rounding
 
 
 def pearson(left: Sequence[float] | np.ndarray, right: Sequence[float] | np.ndarray) -> float:

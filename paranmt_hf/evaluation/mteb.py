@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 LIBRARIES = ("paranmt-hf", "mteb", "sentence-transformers", "torch", "numpy")
-# Name of the folder with results, which mteb chooses.
-RESULTS = "results"
+RESULTS = "results"  # Name of the folder with results, which mteb chooses
 # Sentences that the model is given at once; averaging encoders take their own number.
 BATCH = 32
 

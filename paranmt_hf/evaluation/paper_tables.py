@@ -39,8 +39,7 @@ TASK_SYSTEMS: Mapping[str, tuple[float, float, float]] = {
     TWITTER: (49.9, 52.5, 61.9),
 }
 PARAGRAM_SETS = tuple(TASK_SYSTEMS)
-# The 20 sets of SemEval, which its table 7 takes.
-SEMEVAL_SETS = PARAGRAM_SETS[:20]
+SEMEVAL_SETS = PARAGRAM_SETS[:20]  # The 20 sets of SemEval, which its table 7 takes
 # The columns of arXiv:1703.02507, table 2, by the sets of 2014; and SICK's parts, which the paper joins.
 SENT2VEC_SETS: Mapping[str, str] = {
     "News": "STS14 deft-news",

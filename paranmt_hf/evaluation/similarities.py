@@ -10,8 +10,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.protocols import Encoder, fitted
 
-# Pairs whose vectors are widened to float64 at once: bounds the memory, never changes the result.
-_BLOCK_PAIRS = 1024
+_BLOCK_PAIRS = 1024  # Pairs whose vectors are widened to float64 at once: bounds the memory, never changes the result
 
 
 @runtime_checkable

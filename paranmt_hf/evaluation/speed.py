@@ -16,8 +16,7 @@ from paranmt_hf.util.machine import visible_cores
 
 PASSES = 5
 SENTENCES = 2000
-# A slow encoder is not asked for all passes.
-SECONDS = 20.0
+SECONDS = 20.0  # A slow encoder is not asked for all passes
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 
-# Similarities that lie closer together than float32 can tell apart hold nothing but rounding.
-_NO_SPREAD = 1e-6
+_NO_SPREAD = 1e-6  # Similarities that lie closer together than float32 can tell apart hold nothing but rounding
 
 
 def evaluate_sts(

@@ -18,8 +18,7 @@ from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.parquet import check_unique, open_parquet
 from paranmt_hf.util.wording import counted
 
-# Of the gold scores of the SemEval tasks and of the STS benchmark.
-SCALE = (0, 5)
+SCALE = (0, 5)  # Of the gold scores of the SemEval tasks and of the STS benchmark
 # Pairs with a gold score in each data set of the SemEval tasks 2012-2016; STS 2013 SMT (750 more) is not free.
 COUNTS: Mapping[str, Mapping[str, int]] = {
     "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},

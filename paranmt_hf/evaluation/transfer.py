@@ -35,8 +35,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
-# Sentences that are encoded between two reports of progress.
-_BLOCK = 4096
+_BLOCK = 4096  # Sentences that are encoded between two reports of progress
 # The averages of accuracies that papers print.
 AVERAGES: Mapping[str, tuple[str, ...]] = {
     # Sent2Vec (arXiv:1703.02507), table 1.

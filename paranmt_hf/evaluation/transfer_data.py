@@ -20,8 +20,7 @@ TASKS: tuple[TaskName, ...] = get_args(TaskName)
 Split = Literal["positive", "negative", "train", "dev", "test"]
 # How a task is evaluated: as `Way` of `transfer_heads` says, or by regression.
 TaskWay = Literal["nested", "train", "dev", "relatedness"]
-# The sentences of a line, and its label.
-Row = tuple[tuple[str, ...], float]
+Row = tuple[tuple[str, ...], float]  # The sentences of a line, and its label
 
 _QUESTIONS = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 JUDGEMENTS = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")

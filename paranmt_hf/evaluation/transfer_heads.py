@@ -30,22 +30,19 @@ GRIDS: Mapping[Way, tuple[float, ...]] = {
     "train": tuple(2.0**power for power in range(-1, 6)),
     "dev": tuple(2.0**power for power in range(-2, 4)),
 }
-# Called after each fit.
-Tick = Callable[[], None]
+Tick = Callable[[], None]  # Called after each fit
 # Positions of the items to train on, and of those held out.
 Fold = tuple[np.ndarray, np.ndarray]
 Job = TypeVar("Job")
 Done = TypeVar("Done")
-# Each thread holds a copy of the vectors.
-MOST_THREADS = 8
+MOST_THREADS = 8  # Each thread holds a copy of the vectors
 # Of SICK-R.
 CLASSES = 5
 BATCH = 64
 LEARNING_RATE = 0.001
 # Passes over the training pairs between two looks at the development pairs, and passes in all.
 PASSES, MOST_PASSES = 50, 1000
-# Looks without a rise before training ends.
-PATIENCE = 3
+PATIENCE = 3  # Looks without a rise before training ends
 
 
 @dataclass(frozen=True)

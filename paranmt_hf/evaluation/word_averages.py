@@ -39,8 +39,7 @@ from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 
-# What is counted in less time is not worth a line.
-_QUIET_SECONDS = 5.0
+_QUIET_SECONDS = 5.0  # What is counted in less time is not worth a line
 
 
 class WordAverage:

@@ -31,12 +31,9 @@ WEIGHTINGS: Mapping[Weighting, str] = {
 # Those that need to know how often words occur.
 BY_FREQUENCY = ("sif", "blacklist", "inverse-frequency")
 RANK = "rank"
-# The a of SIF's weights a / (a + p(w)); Arora et al. take values from 1e-4 to 1e-3.
-SIF_A = 1e-3
-# No corpus has more words than 18 digits count.
-_LINE = re.compile(rb"\S+[ \t]\d{1,18}")
-# Number of lines that decide whether a file is a list or a text.
-_FIRST = 10
+SIF_A = 1e-3  # The a of SIF's weights a / (a + p(w)); Arora et al. take values from 1e-4 to 1e-3
+_LINE = re.compile(rb"\S+[ \t]\d{1,18}")  # No corpus has more words than 18 digits count
+_FIRST = 10  # Number of lines that decide whether a file is a list or a text
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from paranmt_hf.experiments.pictures import check_picture, draw_coverage
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.util.settings import PythonOnly, Writes
 
-# Words that were seen fewer times are under-trained (section 5.1).
-UNDER_TRAINED_BELOW = 100
+UNDER_TRAINED_BELOW = 100  # Words that were seen fewer times are under-trained (section 5.1)
 
 
 def paragram_section5(

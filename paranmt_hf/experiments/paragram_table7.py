@@ -19,8 +19,7 @@ from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.util.settings import PythonOnly, Writes
 from paranmt_hf.util.wording import counted
 
-# Longest sentences of the bins of table 7; the last bin has all longer ones.
-TABLE_7_LENGTHS = (4, 5, 6, 7, 8, 9)
+TABLE_7_LENGTHS = (4, 5, 6, 7, 8, 9)  # Longest sentences of the bins of table 7; the last bin has all longer ones
 
 
 def paragram_table7(

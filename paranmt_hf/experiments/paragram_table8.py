@@ -18,8 +18,7 @@ from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.settings import Count, PythonOnly
 from paranmt_hf.util.tables import markdown_table
 
-# The neighbours of table 8 are among the most common tokens.
-COMMON_WORDS = 10_000
+COMMON_WORDS = 10_000  # The neighbours of table 8 are among the most common tokens
 
 
 def paragram_table8(

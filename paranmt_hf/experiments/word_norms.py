@@ -29,8 +29,7 @@ NAMED_WORDS = 10
 ORDERS = {"l1": 1, "l2": 2}
 # The line through the words is the median of each of these parts of the frequencies, equally wide in the logarithm.
 PARTS = 30
-# Words of each part that are drawn.
-DRAWN = 150
+DRAWN = 150  # Words of each part that are drawn
 
 
 @dataclass(frozen=True)

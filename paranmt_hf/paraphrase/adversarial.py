@@ -35,10 +35,8 @@ from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Advanced, Cosine, Group
 from paranmt_hf.util.wording import counted
 
-# Gives the label of each sentence.
-Function = Callable[[list[str]], Sequence[Any]]
-# Sentences that are classified at once.
-CLASSIFIER_BATCH = 64
+Function = Callable[[list[str]], Sequence[Any]]  # Gives the label of each sentence
+CLASSIFIER_BATCH = 64  # Sentences that are classified at once
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from paranmt_hf.training.card import data_options, hub_datasets
 from paranmt_hf.util.settings import option_words
 from paranmt_hf.util.tables import code, escape
 
-# Number of templates, the same as in the paper (Iyyer et al. 2018, section 3.3).
-TEMPLATES_SHOWN = 20
+TEMPLATES_SHOWN = 20  # Number of templates, the same as in the paper (Iyyer et al. 2018, section 3.3)
 # Values that may be missing.
 MAY_BE_ABSENT = ("figures", "templates", "parses", "control", "license_text", "repository")
 # Examples of noisy sentences in canonical form that are shown.

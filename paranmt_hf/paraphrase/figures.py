@@ -39,8 +39,7 @@ OUTPUT_COLUMNS = ("source", "paraphrase", "rank")
 OUTPUT_TYPES = {**dict.fromkeys((*OUTPUT_COLUMNS, "template"), pa.string()), "rank": pa.int32()}
 BLEU_VARIANT = "sacrebleu, corpus, 13a tokens, mixed case, exponential smoothing"
 NOISY = "noisy input"
-# Examples of canonicalisation that are kept.
-EXAMPLES = 20
+EXAMPLES = 20  # Examples of canonicalisation that are kept
 # Counts the errors of meaning of each pair, by kind [pair].
 CountErrors = Callable[[list[str], list[str]], Mapping[str, np.ndarray]]
 # Tells whether each sentence has the template of the same index.

@@ -32,8 +32,7 @@ from paranmt_hf.paraphrase.templates import TEMPLATES_FILE, KnownTemplates, is_c
 from paranmt_hf.util.files import share_weights
 
 EXPECTED = "expected a model of `paranmt paraphrase train`, or another encoder-decoder of transformers"
-# The folder of the parse generator in that of the paraphrase generator.
-PARSE_GENERATOR = "parse-generator"
+PARSE_GENERATOR = "parse-generator"  # The folder of the parse generator in that of the paraphrase generator
 
 
 def _register() -> None:

@@ -50,8 +50,7 @@ logger = logging.getLogger(__name__)
 PACKAGES = ("torch", "transformers", "tokenizers", "sacrebleu")
 INITIAL = "initial"
 LEFT_OUT_FILE = "left-out.json"
-# Dimension of the vectors of tree tokens.
-TREE_EMBEDDING = 64
+TREE_EMBEDDING = 64  # Dimension of the vectors of tree tokens
 # Their ids are 0, 1 and 2.
 PAD, START, END = "<pad>", "<s>", "</s>"
 UNKNOWN = "<unk>"

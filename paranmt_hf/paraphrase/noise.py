@@ -57,12 +57,9 @@ FORMS = {
     "no": "nah",
 }
 APOSTROPHE = re.compile(r"(?<=\w)['\u2019](?=\w)")
-# A misspelling of a shorter word could not be recognised.
-SHORTEST = 4
-# A sentence is in lower case, or ends without a mark, this many times as often as a word changes.
-OFTEN = 3
-# A kind, the new words, and the number of words that they replace.
-Change = tuple[str, list[str], int]
+SHORTEST = 4  # A misspelling of a shorter word could not be recognised
+OFTEN = 3  # A sentence is in lower case, or ends without a mark, this many times as often as a word changes
+Change = tuple[str, list[str], int]  # A kind, the new words, and the number of words that they replace
 
 
 def add_noise(sentence: str, rate: float, seed: int | str) -> tuple[str, list[str]]:

@@ -32,8 +32,7 @@ from paranmt_hf.util.settings import Advanced, Group
 from paranmt_hf.util.wording import counted
 
 PARAPHRASE_SUFFIXES = (".parquet", ".jsonl", ".tsv")
-# Sentences of a shard; a kill loses no more than the shards in progress.
-SHARD_ROWS = 1000
+SHARD_ROWS = 1000  # Sentences of a shard; a kill loses no more than the shards in progress
 # Rows that are sorted by length together: enough for batches of equal lengths, few enough for progress to move.
 WINDOW_ROWS = 500
 SCHEMA = pa.schema(

@@ -26,8 +26,7 @@ Part = Literal["train", "held-out"]
 PARTS: tuple[Part, Part] = ("train", "held-out")
 # The control is the second sequence that a controlled model reads: the tree or template of its target.
 SIDES = ("source", "target", "control")
-# Cuts a column of text into ids, special pieces included.
-Cut = Callable[[list[str]], Sequence[Sequence[int]]]
+Cut = Callable[[list[str]], Sequence[Sequence[int]]]  # Cuts a column of text into ids, special pieces included
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,7 @@ _OF_MODELS = (
 _FILES = re.compile(
     rf"({re.escape(INNER)})?({_OF_MODELS})|{re.escape(TEMPLATES_FILE)}|{re.escape(ParaphraserRecord.FILE)}"
 )
-# Evaluations whose figures a card shows.
-EVALUATIONS = ("paraphrases", "canonical")
+EVALUATIONS = ("paraphrases", "canonical")  # Evaluations whose figures a card shows
 # Sentences, and rough trees of them, whose paraphrases show whether a folder and its published files are one model.
 _SENTENCES = ["a man is playing a guitar .", "it is 3.5 km to the town ."]
 _TREES = ["(S(NP)(VP))", "(S(NP)(VP(NP)))"]

@@ -21,8 +21,7 @@ from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import Settings
 
 LABELLED_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
-# Rows of Parquet that are read at once.
-BLOCK_ROWS = 10_000
+BLOCK_ROWS = 10_000  # Rows of Parquet that are read at once
 
 
 def read_tables(

@@ -24,8 +24,7 @@ DEFAULT_PARSER = "link-grammar"
 # The `model_type` in `config.json` of a controlled network.
 CONTROLLED_TYPE = "paranmt-controlled"
 LSTM_TYPE, LSTM_CODE, CONTROLLED_CODE = "paranmt-lstm", "modeling_paranmt_lstm.py", "modeling_paranmt_controlled.py"
-# Files of code by `model_type`.
-CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: (CONTROLLED_CODE, LSTM_CODE)}
+CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: (CONTROLLED_CODE, LSTM_CODE)}  # Files of code by `model_type`
 # Maximum number of templates that are kept, the most frequent ones; long sentences have flat trees of any shape.
 MAX_TEMPLATES = 100_000
 # Frequent templates that an error names, and those among which it looks for a similar one.

@@ -47,16 +47,11 @@ from paranmt_hf.util.records import from_json
 BEST = "best.safetensors"
 # Number of steps after which losses are read from the device, and the time for a checkpoint is checked.
 NOTED_STEPS = 20
-# Loss of a piece, in natural logarithms, that only a diverged model reaches.
-DIVERGED_LOSS = 1e4
-# Largest norm of a step's gradient.
-CLIP = 1.0
-# Maximum number of held-out pairs that are measured.
-MEASURED_PAIRS = 500
-# Size of a batch, sentences times pieces, for searching targets to be measured.
-SEARCH_TOKENS = 2000
-# Measures the model after a step.
-Measure = Callable[[int], HeldOutFigures]
+DIVERGED_LOSS = 1e4  # Loss of a piece, in natural logarithms, that only a diverged model reaches
+CLIP = 1.0  # Largest norm of a step's gradient
+MEASURED_PAIRS = 500  # Maximum number of held-out pairs that are measured
+SEARCH_TOKENS = 2000  # Size of a batch, sentences times pieces, for searching targets to be measured
+Measure = Callable[[int], HeldOutFigures]  # Measures the model after a step
 
 
 def logits_of(own: EncoderDecoder, batch: dict[str, torch.Tensor], wrapped: nn.Module | None = None) -> torch.Tensor:

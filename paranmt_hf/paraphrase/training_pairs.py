@@ -29,8 +29,7 @@ PARSES = {side: f"{side}_parse" for side in SIDES}
 SENTENCE_COLUMNS = ("source", "target", "reference")
 CONTROLLED_COLUMNS = ("source", "target", "target_parse", "reference")
 PARSE_COLUMNS = ("source_parse", "target_parse", "template", "reference")
-# Pairs from which a tokenizer is trained; more change hardly anything.
-TOKENIZER_PAIRS = 2_000_000
+TOKENIZER_PAIRS = 2_000_000  # Pairs from which a tokenizer is trained; more change hardly anything
 
 
 def held_out_keys(keys: pa.ChunkedArray, share: float) -> np.ndarray:

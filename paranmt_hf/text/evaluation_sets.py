@@ -22,8 +22,7 @@ from paranmt_hf.util.files import check_regular
 # The label before a question of TREC: `NUM:dist How far is it ...`.
 _TREC_LABEL = re.compile(r"[A-Z]+:\w+ (?=\S)")
 _LETTER = re.compile(r"[^\W\d_]")
-# Descriptions of the data.
-_ABOUT = re.compile(r"(readme|license|licence|copying|changes)\b.*", re.IGNORECASE)
+_ABOUT = re.compile(r"(readme|license|licence|copying|changes)\b.*", re.IGNORECASE)  # Descriptions of the data
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ WHITE = " \t\n\v\f\r"
 APOSTROPHE, COMMA, STOP = b"',."
 # How a character beyond ASCII is cut: as a letter, as a token of its own, or by the definition alone.
 UNKNOWN, LETTER, MARK, ODD = range(4)
-# Two bytes of UTF-8 hold the characters below this one.
-TWO_BYTES = 0x800
+TWO_BYTES = 0x800  # Two bytes of UTF-8 hold the characters below this one
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike
 from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.fast_split import Pieces, cut_at_blanks, cut_column
 
-# Tokens that are hashed at once.
-SLICE = 100_000
+SLICE = 100_000  # Tokens that are hashed at once
 # Bytes of text that are cut at once, and sentences of which fewer are cut sooner chunk by chunk.
 PART_BYTES, FEW = 2**22, 32
 

@@ -19,8 +19,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import AGAIN, checksum, replacing, write_bytes, writing
 from paranmt_hf.util.records import from_json, read_json
 
-# Time between two checkpoints.
-CHECKPOINT_SECONDS = 60.0
+CHECKPOINT_SECONDS = 60.0  # Time between two checkpoints
 # In a folder of several files: the checksum of each, and the mark that all of them were written.
 SEAL, COMPLETE = "files.json", "complete"
 # The weights in a trainer's checkpoint.

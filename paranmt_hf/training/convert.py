@@ -39,8 +39,7 @@ from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import ByContent, Count, Group, Settings, option_words
 from paranmt_hf.util.wording import counted
 
-# The program's name for the end of a line, which is not a word of a text.
-END_OF_LINE = "</s>"
+END_OF_LINE = "</s>"  # The program's name for the end of a line, which is not a word of a text
 # Buckets that are collected before duplicates among them are removed.
 COLLECTED_BUCKETS = 2**22
 # The program's options that a card shows.

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-# Sentence pairs whose principal components are taken, sampled at random.
-ROTATION_PAIRS = 10_000
+ROTATION_PAIRS = 10_000  # Sentence pairs whose principal components are taken, sampled at random
 
 
 def average_encoders(models: Sequence[str | Path], out: str | Path) -> Derived:

@@ -18,8 +18,7 @@ from torch import distributed
 from paranmt_hf.errors import InputError, LostProcessError
 from paranmt_hf.training.config import TrainConfig
 
-# How long processes wait for each other during training.
-STEP_TIMEOUT = timedelta(minutes=10)
+STEP_TIMEOUT = timedelta(minutes=10)  # How long processes wait for each other during training
 # How long they wait for what rank 0 does alone, such as reading a corpus. If rank 0 ends, they end at once.
 RANK_0_TIMEOUT = timedelta(days=7)
 

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 Names = str | Path | Sequence[str | Path]
-# Settings that name a teacher.
-TEACHERS = ("teacher", "second_teacher")
+TEACHERS = ("teacher", "second_teacher")  # Settings that name a teacher
 # The sources of a record, and how they were chosen, for text alone.
 NO_PAIRS: dict[str, Any] = {"sources": [], "ranges": {}, "unwanted_sentences": 0}
 

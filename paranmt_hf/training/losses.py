@@ -26,12 +26,10 @@ from paranmt_hf.training.config import TrainConfig
 if TYPE_CHECKING:
     from paranmt_hf.training.teacher import TeacherVectors
 
-# The smallest divisor of a vector, as in `torch.nn.functional.normalize`.
-SHORTEST = 1e-12
+SHORTEST = 1e-12  # The smallest divisor of a vector, as in `torch.nn.functional.normalize`
 # Weight of a pair that the teacher finds unlike, next to pairs that weigh their cosine.
 LEAST_WEIGHT = 0.05
-# A teacher's cosine above this is that of a sentence with its copy, rounding aside.
-COPY_COSINE = 1 - 1e-6
+COPY_COSINE = 1 - 1e-6  # A teacher's cosine above this is that of a sentence with its copy, rounding aside
 # exp of this is 0, and the logarithm stays finite.
 MASKED = -1e4
 

@@ -30,17 +30,13 @@ Precision = Literal["float32", "int8"]
 # the time.
 UNIT = np.float32(1 << 24)
 LOWEST = np.int32(-(1 << 31))
-# Sentences of which the best one is kept.
-SEGMENT = 128
+SEGMENT = 128  # Sentences of which the best one is kept
 # The value of an excluded similarity, and a bound below which all are excluded.
 EXCLUDED = np.float32(-2)
 NONE = np.int32(-1.5 * (1 << 24))
-# The largest error of float32 itself, in a similarity and the lengths of its vectors, in units of 2^-24.
-SLACK = 32.0
-# Similarities of a block on a GPU: 1 GB in float32.
-BLOCK_NUMBERS = 1 << 28
-# Sentences of the rows and columns of a tile, whole segments: its int32 products take a megabyte.
-TILE = 4 * SEGMENT
+SLACK = 32.0  # The largest error of float32 itself, in a similarity and the lengths of its vectors, in units of 2^-24
+BLOCK_NUMBERS = 1 << 28  # Similarities of a block on a GPU: 1 GB in float32
+TILE = 4 * SEGMENT  # Sentences of the rows and columns of a tile, whole segments: its int32 products take a megabyte
 # Best sentences that are kept for each sentence: the segments of more than 8,192 sentences share them.
 SLOTS = 64
 # With fewer sentences or dimensions int8 saves no time, and float32 is used.

@@ -25,12 +25,9 @@ from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.util.settings import Count, PythonOnly, Range, Seed, Settings
 
-# Below any cosine.
-EXCLUDED = -2
-# Pairs in memory, and pairs that are encoded at once.
-MAX_PAIRS, ENCODED_PAIRS = 3_000_000, 100_000
-# The smallest divisor of a vector.
-SHORTEST = 1e-12
+EXCLUDED = -2  # Below any cosine
+MAX_PAIRS, ENCODED_PAIRS = 3_000_000, 100_000  # Pairs in memory, and pairs that are encoded at once
+SHORTEST = 1e-12  # The smallest divisor of a vector
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ BUFFER_BLOCKS = 256
 # Units that are read together.
 READ_UNITS = 1 << 24
 ABOUT = "pairs.json"
-# In a folder of tokens.
-KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
+KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"  # In a folder of tokens
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from torch.nn.functional import cosine_similarity
 
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, join_bags
 
-# Rows that are converted to 32 bits at a time.
-WIDENED_ROWS = 10_000
+WIDENED_ROWS = 10_000  # Rows that are converted to 32 bits at a time
 
 
 class PairsWithErrors(PairStore):

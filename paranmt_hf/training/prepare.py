@@ -35,8 +35,7 @@ from paranmt_hf.util.wording import counted
 logger = logging.getLogger(__name__)
 # In the work folder: the encoder before the first step and its checksum, the pairs as rows, the keys of sentences.
 INITIAL, INITIAL_CHECKSUM, PAIRS, TOKENS = "initial", "initial.sha256", "pairs", "tokens"
-# Wrong translations: as rows and as tokens.
-ERROR_PAIRS, ERROR_TOKENS = "errors", "error-tokens"
+ERROR_PAIRS, ERROR_TOKENS = "errors", "error-tokens"  # Wrong translations: as rows and as tokens
 
 
 def prepare_training(

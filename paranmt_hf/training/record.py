@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 TRAINING_FILE, TRAINING_PICTURE = "training.json", "training.png"
-# Enough for a picture; an even number.
-MAX_LOSSES = 4000
-# Names of inputs of a run that are not settings of the encoder.
-OTHER_INPUTS = {"teacher", "second_teacher", "text"}
+MAX_LOSSES = 4000  # Enough for a picture; an even number
+OTHER_INPUTS = {"teacher", "second_teacher", "text"}  # Names of inputs of a run that are not settings of the encoder
 
 
 @dataclass

@@ -12,8 +12,7 @@ import numpy as np
 from paranmt_hf.util.machine import compiled
 
 ZERO, ONE = np.float32(0), np.float32(1)
-# The smallest divisor of `torch.nn.functional.normalize`.
-SHORTEST = np.float32(1e-12)
+SHORTEST = np.float32(1e-12)  # The smallest divisor of `torch.nn.functional.normalize`
 
 
 class Table(NamedTuple):

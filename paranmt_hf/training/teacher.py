@@ -32,10 +32,8 @@ logger = logging.getLogger(__name__)
 Encode = Callable[[list[str]], np.ndarray]
 # Keys of sentences [sentence], uint64, and the sentences [sentence].
 Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
-# Sentences of a file of the cache, the most that an interruption loses.
-PART_SENTENCES = 10_000
-# Pairs of sentences whose cosines measure the spread of a teacher.
-SPREAD_PAIRS = 20_000
+PART_SENTENCES = 10_000  # Sentences of a file of the cache, the most that an interruption loses
+SPREAD_PAIRS = 20_000  # Pairs of sentences whose cosines measure the spread of a teacher
 
 
 class TeacherVectors:

@@ -35,10 +35,8 @@ if TYPE_CHECKING:
 
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-# Minimum number of sentences whose averages have the principal components.
-SAMPLE = 50_000
-# Seconds between two checkpoints, of hundreds of megabytes for words in sentences.
-CHECKPOINT_SECONDS = 60.0
+SAMPLE = 50_000  # Minimum number of sentences whose averages have the principal components
+CHECKPOINT_SECONDS = 60.0  # Seconds between two checkpoints, of hundreds of megabytes for words in sentences
 
 
 @dataclass(frozen=True)

@@ -172,10 +172,8 @@ MODEL2VEC = Format(
 WEIGHTS_FILE = "model.onnx.data"
 # The folder of the graph for transformers.js, and the file of its weights.
 JS_FOLDER, JS_WEIGHTS_FILE = "onnx", "model.onnx_data"
-# Ids at the beginning of each text that are not units: `portable_tokenizer` puts one there.
-LEADING = 1
-# Sentences that are run at once to check an export.
-BATCH = 32
+LEADING = 1  # Ids at the beginning of each text that are not units: `portable_tokenizer` puts one there
+BATCH = 32  # Sentences that are run at once to check an export
 
 
 def _write_onnx(encoder: SentenceEncoder, folder: Path) -> None:

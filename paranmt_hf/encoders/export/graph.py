@@ -23,10 +23,8 @@ from paranmt_hf.encoders.modules.paranmt_tables import SCALE, WEIGHT, store
 from paranmt_hf.util.optional import require
 
 GRAPH_FILE, OUTPUT = "model.onnx", "sentence_embedding"
-# What the pipeline of transformers.js pools over.
-STATES = "last_hidden_state"
-# Versions that every runtime of the last years reads.
-OPSET, IR_VERSION = 17, 8
+STATES = "last_hidden_state"  # What the pipeline of transformers.js pools over
+OPSET, IR_VERSION = 17, 8  # Versions that every runtime of the last years reads
 # A protobuf message ends at 2**31 bytes; this leaves room for what is next to the weights.
 LARGEST_GRAPH = 2**31 - 2**20
 # Weights of fewer bytes stay in the graph, where shapes are inferred from them.
@@ -34,8 +32,7 @@ SMALLEST_OUTSIDE = 1024
 # The names of activations in a graph, and f(x) = alpha x + beta as the identity.
 ACTIVATIONS = {nn.Tanh: "Tanh", nn.ReLU: "Relu", "tanh": "Tanh", "relu": "Relu"}
 IDENTITY: dict[str, Any] = {"activations": ["Affine"], "activation_alpha": [1.0], "activation_beta": [0.0]}
-# The logistic function of this is 1 in 32 bits.
-OPEN_GATE = 100.0
+OPEN_GATE = 100.0  # The logistic function of this is 1 in 32 bits
 
 
 class Graph:

@@ -33,8 +33,7 @@ from paranmt_hf.text.definitions import CLITICS, PUNCTUATION, word_normalizer, w
 PLACES = 3
 # Control characters take one byte, which keeps the long intermediate texts small; then the private area.
 SYMBOLS = [*range(0x01, 0x09), *range(0x0E, 0x20), *range(0xE000, 0xF900)]
-# JavaScript stores the characters behind this one as two.
-LARGEST = 0xFFFF
+LARGEST = 0xFFFF  # JavaScript stores the characters behind this one as two
 
 
 def tokenizer_of(part: Part) -> Tokenizer:

@@ -9,8 +9,7 @@ import torch
 
 logger = logging.getLogger(__name__)
 Step = Callable[[], None]
-# Steps that run without a graph first, so that libraries allocate what they need.
-WARM_UP = 3
+WARM_UP = 3  # Steps that run without a graph first, so that libraries allocate what they need
 
 
 class Capturing:

@@ -21,12 +21,9 @@ from torch.nn.functional import embedding_bag
 from paranmt_hf.training.device.plan import TablePlan
 from paranmt_hf.training.optimizers import ADAGRAD_START, BETA1, BETA2, Schedule
 
-# Rows that are brought up to date together.
-PART_ROWS = 1 << 16
-# Shapes are multiples of this, so that few different ones occur.
-GRAIN = 256
-# Spare room when memory is enlarged.
-ROOM = 1.1
+PART_ROWS = 1 << 16  # Rows that are brought up to date together
+GRAIN = 256  # Shapes are multiples of this, so that few different ones occur
+ROOM = 1.1  # Spare room when memory is enlarged
 
 
 class DeviceSchedule:

@@ -21,10 +21,8 @@ CHECKPOINT = "checkpoint.safetensors"
 MOST = 1_000_000
 # The loss of a target takes the logarithm of a product of as many numbers of at most 2, which must stay finite.
 MOST_NEGATIVES = 1000
-# A byte for each bucket while n-grams are counted, four while they are trained.
-MOST_BUCKETS = 2**28
-# Settings that have no effect on words alone.
-OF_NGRAMS = ("dropped_ngrams", "buckets", "min_ngram_count")
+MOST_BUCKETS = 2**28  # A byte for each bucket while n-grams are counted, four while they are trained
+OF_NGRAMS = ("dropped_ngrams", "buckets", "min_ngram_count")  # Settings that have no effect on words alone
 # Table 5: dimensions, minimum counts of words and of targets, epochs, threshold of subsampling, n-grams dropped. In
 # each the rate is 0.2 and a target has 10 negatives. First words alone, then words and pairs of words.
 _TABLE_5 = {

@@ -24,8 +24,7 @@ logger = logging.getLogger(__name__)
 MAX_DISTINCT_WORDS = 8_000_000
 NUMBERS, LENGTHS, ROWS, ENDS, HASHES = "numbers", "lengths", "rows", "ends", "hashes"
 SENTENCES_READ = 100_000
-# Sentences that are trained on between two looks at clock and loss.
-BLOCK = 10_000
+BLOCK = 10_000  # Sentences that are trained on between two looks at clock and loss
 
 
 @dataclass(frozen=True)

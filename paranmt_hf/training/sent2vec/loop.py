@@ -25,8 +25,7 @@ logger = logging.getLogger(__name__)
 # Entries of the table of negatives in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`), and the most for
 # each word of a corpus, because a small one needs no large table.
 TABLE_ENTRIES, ENTRIES_OF_A_WORD = 10_000_000, 100
-# Rows that get random numbers at once.
-ROWS_FILLED = 100_000
+ROWS_FILLED = 100_000  # Rows that get random numbers at once
 
 
 def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int | None = None) -> np.ndarray:
