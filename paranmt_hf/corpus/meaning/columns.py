@@ -149,7 +149,7 @@ class MismatchReader:
     def _read_chunk(self, chunk: str) -> tuple[list[int], list[int]]:
         words = [chunk] if chunk.isalpha() else names.WORD.findall(chunk)
         flags = numbers.number_bits(chunk, words) | negation_bits(chunk, words) | names.name_bits(chunk, words)
-        return [flags], [self._keys[key] for key in names.keys_of(chunk, words)]
+        return [flags], [self._keys[key] for key in names.name_keys(chunk, words)]
 
     def _read(self, found: Statement) -> tuple[list[int], list[int]]:
         return [self._claims.number(claim, self._keys) for claim in found.claims], [

@@ -134,7 +134,7 @@ def folded(word: str) -> str:
     )
 
 
-def keys_of(chunk: str, words: list[str]) -> list[str]:
+def name_keys(chunk: str, words: list[str]) -> list[str]:
     """Keys that a chunk of these words confirms: those of each word, and of an acronym."""
     if chunk.isascii() and chunk.islower():
         # Most chunks: nothing to fold, and no acronym.

@@ -44,11 +44,11 @@ class Tree:
 
     def __str__(self) -> str:
         """Write the tree in brackets on one line; in words, brackets become -LRB- and -RRB- and blanks `_`."""
-        children = [str(child) if isinstance(child, Tree) else written(child) for child in self.children]
-        return f"({' '.join([written(self.label), *children])})"
+        children = [str(child) if isinstance(child, Tree) else bracketed_word(child) for child in self.children]
+        return f"({' '.join([bracketed_word(self.label), *children])})"
 
 
-def written(word: str) -> str:
+def bracketed_word(word: str) -> str:
     """Escape brackets and blanks in a word or label."""
     return "_".join(word.replace("(", "-LRB-").replace(")", "-RRB-").split())
 
@@ -130,7 +130,7 @@ def linearised(tree: Tree) -> str:
 
 
 def _labels(tree: Tree) -> str:
-    return f"({written(tree.label)}{''.join(map(_labels, tree.nodes))})"
+    return f"({bracketed_word(tree.label)}{''.join(map(_labels, tree.nodes))})"
 
 
 def template_of(linearised: str) -> str:

@@ -84,7 +84,7 @@ def names_of(sentence):
     headline = 2 * capitals > sum(bool(mark & names.LETTERS) for mark in marks)
     headline = headline and not any(mark & names.PLAIN for mark in marks)
     claims = [] if headline else [c for r in readings for c in r.claims]
-    words = [key for chunk in chunks for key in names.keys_of(chunk, names.WORD.findall(chunk))]
+    words = [key for chunk in chunks for key in names.name_keys(chunk, names.WORD.findall(chunk))]
     return claims, [*words, *(e for r in readings for e in r.evidence)]
 
 
