@@ -27,7 +27,7 @@ from paranmt_hf.evaluation.similarities import PairSimilarity, pair_similarities
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.paraphrase.tables import read_rows
+from paranmt_hf.paraphrase.tables import read_text_table
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.optional import require
@@ -187,7 +187,9 @@ def read_outputs(path: Path) -> dict[str, Output]:
 
     The file has the columns `source`, `paraphrase` and `rank`, from 1 (0 if a sentence has none), perhaps `template`.
     """
-    tables = read_rows(path, OUTPUT_TYPES, OUTPUT_COLUMNS, "expected a file that `paranmt paraphrase text` wrote")
+    tables = read_text_table(
+        path, OUTPUT_TYPES, OUTPUT_COLUMNS, "expected a file that `paranmt paraphrase text` wrote"
+    )
     found: dict[str, list[tuple[int, str, str]]] = {}
     for row in (row for table in tables for row in table.to_pylist()):
         if row["source"]:

@@ -24,7 +24,7 @@ LABELLED_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 BLOCK_ROWS = 10_000  # Rows of Parquet that are read at once
 
 
-def read_rows(
+def read_text_table(
     path: Path, types: Mapping[str, pa.DataType], columns: Collection[str], advice: str
 ) -> Iterator[pa.Table]:
     """Read some columns of a file, block by block: TSV or CSV with a header, JSON lines, or Parquet.
@@ -110,7 +110,7 @@ class LabelledFile:
         types = {self.text: pa.string()}
         if self.path.suffix.lower() != ".jsonl":
             types[self.label] = pa.string()
-        for table in read_rows(self.path, types, [self.text, self.label], "name others with `columns`"):
+        for table in read_text_table(self.path, types, [self.text, self.label], "name others with `columns`"):
             text, label = (table[name].combine_chunks() for name in (self.text, self.label))
             if not pa.types.is_string(text.type) and not pa.types.is_large_string(text.type):
                 raise InputError(f"{self.path}: the column {self.text!r} holds {text.type}, expected text")
