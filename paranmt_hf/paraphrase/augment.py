@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -35,6 +35,8 @@ from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Advanced, Count, Group, Settings
 from paranmt_hf.util.wording import counted
 
+# Of a paraphrase, unless `min_score` says otherwise.
+LEAST_SCORE = 0.5
 PARAPHRASE_COLUMNS = ["index", "paraphrase", "rank", "score"]
 
 
@@ -108,12 +110,16 @@ def augment(
         model: Folder or Hub id of an encoder-decoder.
         columns: Names of the columns.
         config: Quotas.
-        search: How paraphrases are searched, how many of each sentence, and which are good enough.
+        search: How paraphrases are searched, how many of each sentence, and which are good enough: without `min_score`
+            those of a paraphrase score of at least 0.5.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
         engine: The engine for the work.
     """
     config, search = config or AugmentConfig(), search or ParaphraseConfig()
+    if search.min_score is None:
+        # Text that means something else does not have the label.
+        search = replace(search, min_score=LEAST_SCORE)
     out = result_file(out, LABELLED_SUFFIXES)
     source = LabelledFile(file, columns, out=out)
     if taken := {source.text, source.label} & {"original", "index", "score"}:

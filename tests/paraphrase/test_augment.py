@@ -28,8 +28,8 @@ def file(tmp_path):
     return path
 
 
-def search(n=2, **settings):
-    return ParaphraseConfig(n=n, sample=True, max_length=12, device="cpu", **settings)
+def search(n=2, min_score=-1.0, **settings):
+    return ParaphraseConfig(n=n, sample=True, max_length=12, device="cpu", min_score=min_score, **settings)
 
 
 def run(file, out, model, settings=None, columns=None, **config):
@@ -70,6 +70,15 @@ def test_rows_stay_and_paraphrases_follow_them(file, model, tmp_path):
     ] == expected
     assert not run(file, tmp_path / "out.jsonl", model).fresh
     assert not (tmp_path / "out.jsonl.work").exists()
+
+
+def test_paraphrases_of_a_low_score_are_left_out_by_default(file, model, tmp_path):
+    scores = {}
+    for least in (None, 0.5, -1.0):
+        done = run(file, tmp_path / f"{least}.jsonl", model, search(8, least))
+        scores[least] = [row["score"] for row in rows_of(done.folder) if not row["original"]]
+    assert scores[None] == scores[0.5] and len(scores[0.5]) < len(scores[-1.0])
+    assert all(score >= 0.5 for score in scores[None])
 
 
 def test_a_row_without_text_stays(model, tmp_path):

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 TEXT = "text"
+# Words of text below which similarities of unrelated sentences are mostly noise.
+FEW_WORDS = 10_000_000
 
 
 class TrainedSent2Vec(Result[Sent2VecRecord]):
@@ -53,14 +55,17 @@ class TrainedSent2Vec(Result[Sent2VecRecord]):
         if record.ngrams:
             rows += f" and {counted(record.ngrams, 'bucket')} of n-grams"
         rate = course.words / max(course.seconds, 1e-9)
-        return "\n".join(
-            [
-                f"{folder}: {counted(record.dimension, 'dimension')}, {rows}{state}",
-                f"  {counted(course.words, 'word')} in {course.seconds:,.0f} s ({rate:,.0f} a second), loss "
-                f"{course.mean:.3f}",
-                f"load it: paranmt_hf.load({folder!r})",
-            ]
-        )
+        lines = [
+            f"{folder}: {counted(record.dimension, 'dimension')}, {rows}{state}",
+            f"  {counted(course.words, 'word')} in {course.seconds:,.0f} s ({rate:,.0f} a second), loss "
+            f"{course.mean:.3f}",
+        ]
+        if record.known < FEW_WORDS:
+            lines.append(
+                f"  warning: {counted(record.known, 'word')} of text are few, the paper has 1.7 billion; from little "
+                "text an encoder learns more with a teacher, `paranmt train --text FILE --teacher embedded`"
+            )
+        return "\n".join([*lines, f"load it: paranmt_hf.load({folder!r})"])
 
 
 def train_sent2vec(
