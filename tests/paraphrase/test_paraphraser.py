@@ -23,7 +23,7 @@ from paranmt_hf.paraphrase.card import card_values
 from paranmt_hf.paraphrase.config import MAX_BEAMS
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 from paranmt_hf.paraphrase.paraphraser import _without_copies
-from paranmt_hf.paraphrase.train import train_paraphraser
+from paranmt_hf.paraphrase.train import POOR_PERPLEXITY, train_paraphraser
 from tests.paraphrase.paraphraser_toys import (
     FINDS,
     LOCAL,
@@ -65,6 +65,12 @@ def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
     assert record.course.measured[0].loss > record.course.measured[-1].loss
     assert record.course.best.perplexity == pytest.approx(np.exp(record.course.best.loss))
     assert 0 <= record.course.best.bleu <= 100 and "held-out perplexity" in trained.summary()
+    # One warning of a model that cannot write.
+    best = record.course.best
+    for perplexity in (POOR_PERPLEXITY - 1, POOR_PERPLEXITY + 1):
+        course = replace(record.course, measured=[replace(best, perplexity=float(perplexity))])
+        shown = type(trained)(trained.folder, replace(record, course=course), True).summary()
+        assert shown.count("warning") == (perplexity > POOR_PERPLEXITY)
 
 
 def test_the_card_says_how_it_was_made(trained):

@@ -22,7 +22,7 @@ from paranmt_hf.hub.publish import publish
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig, Sent2VecRecord
-from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec  # noqa: E402
+from paranmt_hf.training.sent2vec.train_sent2vec import FEW_WORDS, train_sent2vec  # noqa: E402
 from paranmt_hf.util.records import as_json
 from tests.cli.commands import kept_options
 from tests.training.toys import random_text, synonyms
@@ -63,6 +63,9 @@ def weights(folder):
 
 def test_words_alone_are_a_stock_model(tmp_path, text, lines):
     trained = train_sent2vec(text, tmp_path / "out", config=config())
+    for known in (FEW_WORDS - 1, FEW_WORDS):
+        shown = type(trained)(trained.folder, replace(trained.record, known=known), True).summary()
+        assert shown.count("warning") == (known < FEW_WORDS)
     model = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     assert type(model[0]).__name__ == "StaticEmbedding"
     table = model[0].embedding.weight.detach().numpy()
