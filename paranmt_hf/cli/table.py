@@ -107,7 +107,7 @@ evaluate mteb = evaluation.mteb:evaluate_mteb
 evaluate contrast = evaluation.contrast:evaluate_contrast
   evaluate encoders on triples of sentences
   models/word embedded --json contrast.json
-evaluate overfitting = training.negatives:evaluate_overfitting
+evaluate overfitting = training.overfitting:evaluate_overfitting
   how far training pairs stand out from their negatives
   models/word --data ppdb-2.0-xl-phrasal.gz --development sample
 """,
@@ -161,13 +161,13 @@ publish = hub.publish:publish
 quickstart = apps.quickstart:quickstart
   build a small corpus and an encoder offline, from nothing
   --out demo
-experiment paranmt-table4 = experiments.paranmt_tables:paranmt_table4
+experiment paranmt-table4 = experiments.paranmt_table4:paranmt_table4
   which source of text gives the best encoders
   news captions --development FOLDER_WITH_STS --out sources
-experiment paranmt-table5 = experiments.paranmt_tables:paranmt_table5
+experiment paranmt-table5 = experiments.paranmt_table5:paranmt_table5
   which tenth of a corpus, by which score, gives the best
   paranmt50m --development FOLDER_WITH_STS --out folds
-experiment paranmt-table6 = experiments.paranmt_tables:paranmt_table6
+experiment paranmt-table6 = experiments.paranmt_table6:paranmt_table6
   which size of mega-batches gives the best encoders
   paranmt50m --development FOLDER_WITH_STS --out mega-batches
 experiment paragram-figure1 = experiments.paragram_figure1:paragram_figure1
@@ -182,10 +182,10 @@ experiment paragram-table7 = experiments.paragram_table7:paragram_table7
 experiment paragram-table8 = experiments.paragram_table8:paragram_table8
   nearest neighbours of words, several spaces side by side
   models/word glove.txt --words unlike contrary --top 5
-experiment paragram-section6 = experiments.word_norms:paragram_section6
+experiment paragram-section6 = experiments.paragram_section6:paragram_section6
   norms of word vectors next to the frequency of words
   models/word glove.txt --frequencies paranmt50m
-experiment sent2vec-figure1 = experiments.word_norms:sent2vec_figure1
+experiment sent2vec-figure1 = experiments.sent2vec_figure1:sent2vec_figure1
   norms of word vectors against frequency, as a picture
   models/word glove.txt --frequencies paranmt50m --picture norms.png
 experiment paragram-section5 = experiments.paragram_section5:paragram_section5

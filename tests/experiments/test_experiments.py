@@ -16,18 +16,18 @@ from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
-from paranmt_hf.experiments import comparison, paranmt_tables
+from paranmt_hf.experiments import comparison, paranmt_table4, paranmt_table5
 from paranmt_hf.experiments.comparison import ComparedModels, SampleConfig, SampledPart, Source
 from paranmt_hf.experiments.paragram_figure1 import halves, paragram_figure1, read_pairs
 from paranmt_hf.experiments.paragram_table6 import paragram_table6
-from paranmt_hf.experiments.paranmt_tables import paranmt_table6
+from paranmt_hf.experiments.paranmt_table6 import paranmt_table6
 from paranmt_hf.training.supervised.config import SupervisedRecord
 from tests.evaluation.toys import WORDS, write_all
 from tests.training.toys import synonyms
 
 ROWS = 120
 FAST = {"dimension": 16, "batch_size": 10, "mega_batch": 2, "learning_rate": 0.05}
-table4, table5 = paranmt_tables.paranmt_table4, paranmt_tables.paranmt_table5
+table4, table5 = paranmt_table4.paranmt_table4, paranmt_table5.paranmt_table5
 
 
 def write_corpus(folder, seed=1):
@@ -72,7 +72,7 @@ def models(development, names=("word",), **training):
 @pytest.fixture
 def quarters(monkeypatch):
     """Four folds, because of which the corpus may be small."""
-    monkeypatch.setattr(paranmt_tables, "FOLDS", 4)
+    monkeypatch.setattr(paranmt_table5, "FOLDS", 4)
 
 
 @pytest.mark.slow
@@ -106,10 +106,10 @@ def test_samples_of_folds_equal_a_plain_reading(corpus):
     order = sorted(zip(table["para_score"].to_pylist(), table["id"].to_pylist(), strict=True))
     fold_of = {number: 7 * rank // ROWS for rank, (_, number) in enumerate(order)}
     sizes = Counter(fold_of.values())
-    ranks = paranmt_tables.folds_by_rank(rows, "para_score", 7)
+    ranks = paranmt_table5.folds_by_rank(rows, "para_score", 7)
     folds = {number: SampledPart(SampleConfig(10)) for number in range(1, 8)}
     for part in ([1, 2, 3], [4, 5, 6], [7]):
-        paranmt_tables.sample_folds(rows, "para_score", ranks, {number: folds[number] for number in part})
+        paranmt_table5.sample_folds(rows, "para_score", ranks, {number: folds[number] for number in part})
     for index, fold in enumerate(folds.values()):
         assert fold.rows == sizes[index]
         ids = fold.sample.table()["id"].to_pylist()
@@ -227,7 +227,7 @@ def test_the_command_and_its_figure(corpus, development, tmp_path, capsys, quart
 
 
 def test_too_many_origins(corpus, development, tmp_path, monkeypatch):
-    monkeypatch.setattr(paranmt_tables, "MAX_ORIGINS", 1)
+    monkeypatch.setattr(paranmt_table4, "MAX_ORIGINS", 1)
     with pytest.raises(InputError, match="there are more than 1 origins, such as"):
         table4([corpus], tmp_path / "out", models(development), by="origin")
     assert not (tmp_path / "out.work").exists()

@@ -11,9 +11,10 @@ from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.word_weights import WordCounts, counts_by_rank
 from paranmt_hf.experiments.paragram_section5 import draw_coverage, measure_coverage, paragram_section5
+from paranmt_hf.experiments.paragram_section6 import measure_norms
 from paranmt_hf.experiments.paragram_table7 import draw_lengths, longer_side, pearson_by_length
 from paranmt_hf.experiments.paragram_table8 import find_neighbours
-from paranmt_hf.experiments.word_norms import draw_norms, measure_norms
+from paranmt_hf.experiments.sent2vec_figure1 import draw_norms
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.word_vectors import WordVectors
 

@@ -12,8 +12,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.evaluation.word_averages import count_words, word_vectors
 from paranmt_hf.experiments.paragram_section5 import paragram_section5
+from paranmt_hf.experiments.paragram_section6 import paragram_section6
 from paranmt_hf.experiments.paragram_table8 import paragram_table8
-from paranmt_hf.experiments.word_norms import paragram_section6
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from tests.cli.commands import fails

@@ -8,9 +8,9 @@ from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import read_results
-from paranmt_hf.training import negatives
+from paranmt_hf.training import overfitting
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.negatives import OverfittingConfig, evaluate_overfitting, mean_margin, pool_margins
+from paranmt_hf.training.overfitting import OverfittingConfig, evaluate_overfitting, mean_margin, pool_margins
 from paranmt_hf.training.train import train
 from tests.training.toys import synonyms, write_data
 
@@ -61,7 +61,7 @@ def test_plain_loops(monkeypatch):
     assert small == mean_margin(Fixed(vectors), first, second, pool=3)
     assert small != mean_margin(Fixed(vectors), first, second, pool=3, seed=2)
     # Encoded in three parts.
-    monkeypatch.setattr(negatives, "ENCODED_PAIRS", 4)
+    monkeypatch.setattr(overfitting, "ENCODED_PAIRS", 4)
     assert small == mean_margin(Fixed(vectors), first, second, pool=3)
 
 

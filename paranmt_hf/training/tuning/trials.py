@@ -25,7 +25,7 @@ from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.inputs import PairsAndText, TrainingRun, resolve_inputs
-from paranmt_hf.training.negatives import MarginPairs
+from paranmt_hf.training.overfitting import MarginPairs
 from paranmt_hf.training.prepare import prepare_training
 from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.training.supervised.data import measure_of

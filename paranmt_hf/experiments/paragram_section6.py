@@ -1,14 +1,10 @@
-"""Norms of word vectors and the frequency of the words.
-
-Section 6 of PARAGRAM-PHRASE (arXiv:1511.08198); figure 1 of Sent2Vec (arXiv:1703.02507), next to the weights of SIF.
-"""
+"""Section 6 of PARAGRAM-PHRASE (arXiv:1511.08198): norms of word vectors and the frequency of the words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 
@@ -16,20 +12,15 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.word_averages import count_words, word_vectors
-from paranmt_hf.evaluation.word_weights import RANK, SIF_A, WordCounts, counts_by_rank
+from paranmt_hf.evaluation.word_weights import RANK, WordCounts, counts_by_rank
 from paranmt_hf.experiments.paragram_table8 import COMMON_WORDS, check_spaces
-from paranmt_hf.experiments.pictures import COLOURS, check_picture, new_figure, save_figure
 from paranmt_hf.text.word_vectors import WordVectors
-from paranmt_hf.util.settings import Writes
 
 # Words of a file whose norms are measured: those of GloVe 6B, about a gigabyte of vectors of 300 dimensions.
 FIRST_WORDS = 400_000
 # Words with the largest and the smallest norms that are named.
 NAMED_WORDS = 10
 ORDERS = {"l1": 1, "l2": 2}
-# The line through the words is the median of each of these parts of the frequencies, equally wide in the logarithm.
-PARTS = 30
-DRAWN = 150  # Words of each part that are drawn
 
 
 @dataclass(frozen=True)
@@ -112,54 +103,3 @@ def _correlation(
     if len(left) < 2 or np.ptp(left) == 0 or np.ptp(right) == 0:
         return None
     return float(measure(left, right))
-
-
-def sent2vec_figure1(
-    spaces: Sequence[str | Path], *, picture: Annotated[Path, Writes], frequencies: str = RANK
-) -> Evaluation:
-    """Draw the L2 norms of word vectors against the frequency of the words, next to the weights of SIF.
-
-    Args:
-        spaces: Encoders (folders, Hub ids, `embedded`) or files of word vectors.
-        picture: PNG file (extra `plots`).
-        frequencies: How often words occur: rank (the order of each space, by Zipf's law), a list with a word and its
-            count on each line, or what is counted: a text, a Parquet file, a release (both sides).
-    """
-    check_picture(picture)
-    found = norms_of_words(spaces, frequencies)
-    draw_norms([norms for _, norms in found], picture)
-    return Evaluation([results for results, _ in found])
-
-
-def draw_norms(words: Sequence[WordNorms], path: Path) -> None:
-    """Draw norms against frequency, a point for each word and the median as a line; next to it the weights of SIF."""
-    figure = new_figure(10, 4.2)
-    left, right = figure.subplots(1, 2, width_ratios=(2, 1), sharex=True)
-    low, high = _ends(words)
-    edges = np.geomspace(low, high * 1.001, PARTS + 1)
-    highest = 0.0
-    for number, each in enumerate(words):
-        # Relative to its median, so that vectors of different dimensions share a scale.
-        values = each.norms["l2"] / (np.median(each.norms["l2"]) or 1.0)
-        highest = max(highest, float(np.quantile(values, 0.999)))
-        part_of = np.digitize(each.frequencies, edges) - 1
-        parts = [found for part in range(PARTS) if len(found := np.flatnonzero(part_of == part))]
-        colour = COLOURS[number % len(COLOURS)]
-        # Of each part the same number at most, so that frequent words are seen too, which are few.
-        drawn = np.concatenate([part[:: len(part) // DRAWN + 1] for part in parts])
-        left.scatter(each.frequencies[drawn], values[drawn], s=5, alpha=0.35, linewidths=0, color=colour)
-        middles = [np.median(each.frequencies[part]) for part in parts]
-        left.plot(middles, [np.median(values[part]) for part in parts], color=colour, linewidth=2.5, label=each.name)
-    left.set(xscale="log", ylim=(0, 1.1 * highest))
-    left.set(xlabel="frequency of the word", ylabel="L2 norm / its median")
-    left.legend(frameon=False, loc="lower left")
-    grid = np.geomspace(low, high, 200)
-    right.plot(grid, SIF_A / (SIF_A + grid), color="black")
-    right.set(xlabel="frequency of the word", ylabel=f"weight of SIF, a = {SIF_A:g}", ylim=(0, 1.05))
-    save_figure(figure, path)
-
-
-def _ends(words: Sequence[WordNorms]) -> tuple[float, float]:
-    """Lowest and highest frequency."""
-    lows, highs = zip(*((each.frequencies.min(), each.frequencies.max()) for each in words), strict=True)
-    return float(min(lows)), float(max(highs))
