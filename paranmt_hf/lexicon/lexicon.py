@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon.counting import FOLDER, TABLE, count_word_pairs, merged, runs_of, write_word_pairs
+from paranmt_hf.lexicon.pmi import FOLDER, TABLE, count_word_pairs, merged, runs_of, write_word_pairs
 from paranmt_hf.lexicon.word_sets import WORDS, WordSets, write_word_sets
 from paranmt_hf.text.definitions import words as tokens_of
 from paranmt_hf.text.word_rules import ENGLISH, cutter

@@ -9,8 +9,8 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
-from paranmt_hf.lexicon import counting
 from paranmt_hf.lexicon import lexicon as lexicon_module
+from paranmt_hf.lexicon import pmi
 from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
 from paranmt_hf.lexicon.word_similarity import evaluate_lexicon
 from tests.cli.commands import fails
@@ -62,8 +62,8 @@ def test_several_sources_and_a_release(tmp_path, made):
 
 
 def test_continues_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(counting, "BLOCK_ROWS", 10)
-    monkeypatch.setattr(counting, "RUN_PAIRS", 20)
+    monkeypatch.setattr(pmi, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(pmi, "RUN_PAIRS", 20)
     corpus = write_corpus(tmp_path / "c.parquet", random_pairs(95, seed=5))
     whole = Lexicon.build(corpus, tmp_path / "whole")
     assert not (tmp_path / "whole.work").exists()
@@ -73,7 +73,7 @@ def test_continues_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(counting, "_write_run", stopped)
+        patch.setattr(pmi, "_write_run", stopped)
         with pytest.raises(KeyboardInterrupt):
             Lexicon.build(corpus, out)
     # The words are there and are not read again.
@@ -100,13 +100,13 @@ def test_continues_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
 
 
 def test_memory_changes_no_byte(tmp_path, monkeypatch):
-    monkeypatch.setattr(counting, "GROUP_ROWS", 100)
-    monkeypatch.setattr(counting, "RANGE_ENTRIES", 150)
+    monkeypatch.setattr(pmi, "GROUP_ROWS", 100)
+    monkeypatch.setattr(pmi, "RANGE_ENTRIES", 150)
     corpus = write_corpus(tmp_path / "c.parquet", random_pairs(90, seed=6))
     one = Lexicon.build(corpus, tmp_path / "one")
     assert one.record.word_pairs > 500
-    monkeypatch.setattr(counting, "BLOCK_ROWS", 10)
-    monkeypatch.setattr(counting, "ENTRY_BYTES", 10**6)
+    monkeypatch.setattr(pmi, "BLOCK_ROWS", 10)
+    monkeypatch.setattr(pmi, "ENTRY_BYTES", 10**6)
     several = Lexicon.build(corpus, tmp_path / "several", config=LexiconConfig(memory=0.1))
     assert files_of(several.folder) == files_of(one.folder)
 

@@ -8,7 +8,7 @@ import pytest
 from paranmt_hf.corpus.bitext.phrases import read_word_scores
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.lexicon import counting
+from paranmt_hf.lexicon import pmi
 from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig, LexiconSettings, WordParaphrase, write_lexicon
 from paranmt_hf.lexicon.word_similarity import (
     WordPair,
@@ -61,8 +61,8 @@ def test_words_next_to_each_other_are_no_paraphrases(tmp_path):
 
 
 def test_rows_equal_brute_force(tmp_path, monkeypatch):
-    monkeypatch.setattr(counting, "RANGE_ENTRIES", 60)
-    monkeypatch.setattr(counting, "GROUP_ROWS", 20)
+    monkeypatch.setattr(pmi, "RANGE_ENTRIES", 60)
+    monkeypatch.setattr(pmi, "GROUP_ROWS", 20)
     pairs = random_pairs(120, seed=6)
     oracle, rows = Oracle(pairs), rows_of(make(tmp_path / "x", pairs))
     assert {(row["word"], row["paraphrase"]): row["count"] for row in rows} == dict(oracle.across)
@@ -76,7 +76,7 @@ def test_rows_equal_brute_force(tmp_path, monkeypatch):
 
 def test_nearest_equals_a_sort_of_all_rows(tmp_path, monkeypatch):
     # Row groups so small that a word's rows lie in several.
-    monkeypatch.setattr(counting, "GROUP_ROWS", 7)
+    monkeypatch.setattr(pmi, "GROUP_ROWS", 7)
     lexicon = make(tmp_path / "x", random_pairs(120, seed=7))
     rows = rows_of(lexicon)
     assert pq.read_metadata(lexicon.folder / "lexicon.parquet").num_row_groups > 20

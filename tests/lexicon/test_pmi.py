@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from paranmt_hf.lexicon import counting, word_sets
-from paranmt_hf.lexicon.counting import count_word_pairs, merged, runs_of
+from paranmt_hf.lexicon import pmi, word_sets
+from paranmt_hf.lexicon.pmi import count_word_pairs, merged, runs_of
 from paranmt_hf.lexicon.word_sets import WordSets, write_word_sets
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.lexicon.toys import Oracle, random_pairs, table
@@ -52,9 +52,9 @@ def test_equally_frequent_words_are_kept_in_the_order_of_their_characters(tmp_pa
 def test_counts_equal_brute_force(tmp_path, seed, monkeypatch):
     pairs = random_pairs(80, seed=seed)
     # Small blocks, several runs, small ranges.
-    monkeypatch.setattr(counting, "BLOCK_PRODUCTS", 200)
-    monkeypatch.setattr(counting, "BLOCK_ROWS", 9)
-    monkeypatch.setattr(counting, "RANGE_ENTRIES", 50)
+    monkeypatch.setattr(pmi, "BLOCK_PRODUCTS", 200)
+    monkeypatch.setattr(pmi, "BLOCK_ROWS", 9)
+    monkeypatch.setattr(pmi, "RANGE_ENTRIES", 50)
     sets = write_sets(tmp_path / "sets", pairs)
     runs = count_word_pairs(sets, tmp_path / "runs", 36 * 300, lambda count: None)
     assert len(runs) > 3
@@ -68,8 +68,8 @@ def test_memory_and_blocks_change_nothing(tmp_path, monkeypatch):
     sets = write_sets(tmp_path / "sets", pairs, limit=12)
     one = count_word_pairs(sets, tmp_path / "one", 10**9, lambda count: None)
     assert len(one) == 1
-    monkeypatch.setattr(counting, "RUN_PAIRS", 13)
-    monkeypatch.setattr(counting, "BLOCK_ROWS", 5)
+    monkeypatch.setattr(pmi, "RUN_PAIRS", 13)
+    monkeypatch.setattr(pmi, "BLOCK_ROWS", 5)
     several = count_word_pairs(sets, tmp_path / "several", 10**9, lambda count: None)
     assert [run.last - run.first for run in several] == [10] * 8
     found = counts_of(sets, one)
@@ -78,8 +78,8 @@ def test_memory_and_blocks_change_nothing(tmp_path, monkeypatch):
 
 def test_counting_goes_on_after_the_last_run(tmp_path, monkeypatch):
     pairs = random_pairs(50, seed=3)
-    monkeypatch.setattr(counting, "BLOCK_ROWS", 4)
-    monkeypatch.setattr(counting, "RUN_PAIRS", 8)
+    monkeypatch.setattr(pmi, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(pmi, "RUN_PAIRS", 8)
     sets = write_sets(tmp_path / "sets", pairs)
 
     class StoppedError(Exception):
@@ -101,12 +101,12 @@ def test_counting_goes_on_after_the_last_run(tmp_path, monkeypatch):
 
 def test_a_run_holds_the_largest_counts_that_it_may(tmp_path, monkeypatch):
     # Two words on both sides of every pair: 2 are counted across for each pair, 1 on each side.
-    monkeypatch.setattr(counting, "BITS", 4)
-    monkeypatch.setattr(counting, "WEIGHTS", np.array([0, 1, 2**4, 2**4 + 1]))
-    monkeypatch.setattr(counting, "RUN_PAIRS", 7)
-    monkeypatch.setattr(counting, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(counting, "BITS", 4)
-    monkeypatch.setattr(counting, "MASK", 15)
+    monkeypatch.setattr(pmi, "BITS", 4)
+    monkeypatch.setattr(pmi, "WEIGHTS", np.array([0, 1, 2**4, 2**4 + 1]))
+    monkeypatch.setattr(pmi, "RUN_PAIRS", 7)
+    monkeypatch.setattr(pmi, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(pmi, "BITS", 4)
+    monkeypatch.setattr(pmi, "MASK", 15)
     sets = write_sets(tmp_path / "sets", [("a b", "b a")] * 20)
     runs = count_word_pairs(sets, tmp_path / "runs", 10**9, lambda count: None)
     assert len(runs) == 3

@@ -1,4 +1,4 @@
-"""Counts of sentence pairs that contain two words, by products of sparse matrices; and PMI, with its table.
+"""Pointwise mutual information of words, with its table, from counts of sentence pairs that contain both.
 
 Let R [pair, word] be 1 if a reference contains a word, and T the same for translations. Three symmetric matrices
 [word, word] are wanted: R'R (references with both words), T'T (translations with both), and R'T + T'R (pairs with one
