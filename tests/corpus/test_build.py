@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -309,7 +310,14 @@ def data(folder) -> dict[str, bytes]:
 def stopped(out, signal_number, environment) -> bool:
     """Stop a build after two shards and then after six; whether it was stopped, and had not ended before."""
     for wanted in (2, 6):
-        process = subprocess.Popen(command(out, 2), env=environment, stderr=subprocess.PIPE, text=True)
+        # A shell's background commands, and so their children, ignore SIGINT.
+        process = subprocess.Popen(
+            command(out, 2),
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+        )
         while done(out) < wanted and process.poll() is None:
             time.sleep(0.02)
         process.send_signal(signal_number)

@@ -209,10 +209,9 @@ def test_files_that_are_cut_off(corpus, development, tmp_path):
     shutil.copytree(corpus, copy)
     (file,) = (copy / "data").iterdir()
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(
-        InputError, match=f"{file} is not a Parquet file, or is cut off; copy it or build the release again"
-    ):
+    with pytest.raises(InputError) as caught:
         table5(copy, tmp_path / "out", models(development), scores=("para_score",))
+    assert caught.value.path == file
 
 
 @pytest.mark.slow
