@@ -165,6 +165,8 @@ class ParaphraseConfig(Settings):
         max_mutual_overlap: The same between paraphrases of a sentence; the more probable one stays.
         keep_copies: Keep paraphrases with the letters and digits of their sentence, case aside; otherwise they are
             left out.
+        has_template: With a controlled network: keep paraphrases that have the template asked for, by the parser; more
+            beams find more of them.
         order: Which paraphrases of a sentence come first: the most probable, or, of all that are found, those of the
             highest paraphrase score.
         batch_tokens: Batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU).
@@ -185,6 +187,7 @@ class ParaphraseConfig(Settings):
     max_overlap: Share | None = None
     max_mutual_overlap: Annotated[Share | None, Advanced] = None
     keep_copies: Annotated[bool, Advanced] = False
+    has_template: Annotated[bool, SEARCH] = False
     order: Literal["probability", "score"] = "probability"
     batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), RunOnly, PythonOnly] = None
     device: Annotated[str | None, RunOnly] = None
@@ -204,7 +207,7 @@ class ParaphraseConfig(Settings):
     def chooses(self) -> bool:
         """Whether paraphrases are selected among more than `n` candidates."""
         limits = (self.min_score, self.max_overlap, self.max_mutual_overlap)
-        return self.order == "score" or any(limit is not None for limit in limits)
+        return self.order == "score" or self.has_template or any(limit is not None for limit in limits)
 
     @property
     def scored_for(self) -> str | None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import torch
 
 from paranmt_hf.corpus.parsing.parsers import Parser, TreeFile, TreeIndex, linearised_trees, open_parser
+from paranmt_hf.corpus.parsing.trees import template_of
 from paranmt_hf.corpus.scores import cosines
 from paranmt_hf.corpus.translation.transformers import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
@@ -29,6 +30,7 @@ from paranmt_hf.text.word_rules import letters
 
 EMPTY, NOT_TEXT, NO_TREE = "empty line", "not UTF-8", "no tree"
 NONE_LEFT, NONE_FOUND = "no paraphrase above the score", "nothing generated"
+WITHOUT_TEMPLATE = "no paraphrase with the template"
 ALL_ALIKE, COPIES = "no paraphrase below the overlap", "nothing but the sentence itself"
 
 
@@ -186,6 +188,12 @@ class Paraphraser:
         config = config or self.config
         if (positions := self._own.positions) is not None:
             config = replace(config, max_length=min(config.max_length, positions))
+        if config.has_template and (self._syntax is None or isinstance(self._syntax, TreeIndex)):
+            raise InputError(
+                "`has_template` needs a controlled network and a parser of new sentences, such as link-grammar, not a "
+                "file of trees; leave it out, or name such a parser",
+                option="has_template",
+            )
         if config.scored_for and self._scorer is None:
             raise InputError(f"{config.scored_for} needs a scorer, and this paraphraser has none")
         texts = [" ".join(sentence.split()) if _is_text(sentence) else None for sentence in sentences]
@@ -249,7 +257,11 @@ class Paraphraser:
         return results
 
     def _judged(
-        self, texts: list[str], candidates: list[list[list[int]]], config: ParaphraseConfig
+        self,
+        texts: list[str],
+        candidates: list[list[list[int]]],
+        config: ParaphraseConfig,
+        template: str | None = None,
     ) -> dict[str | None, Paraphrased]:
         """Keep the first `n` distinct candidates of each sentence within all limits."""
         joined = self._own.join([ids for own in candidates for ids in own])
@@ -263,6 +275,9 @@ class Paraphraser:
             ]
         if config.max_overlap is not None:
             choices = unlike(texts, choices, config.max_overlap)
+        if config.has_template:
+            notes = [WITHOUT_TEMPLATE if own else note for note, own in zip(notes, choices, strict=True)]
+            choices = self._with_template(choices, template)
         if not config.chooses:
             choices = [own[: config.n] for own in choices]
         scores = iter(self._scores(texts, choices))
@@ -285,13 +300,21 @@ class Paraphraser:
         good: dict[str | None, list[Paraphrase]] = {text: [] for text in texts}
         notes: dict[str | None, str | None] = {}
         for position, template in enumerate(templates):
-            for text, result in self._judged(texts, candidates[position :: len(templates)], config).items():
+            for text, result in self._judged(texts, candidates[position :: len(templates)], config, template).items():
                 good[text] += [replace(each, template=template) for each in result.paraphrases]
                 notes.setdefault(text, result.note)
         ordered = _apart([sorted(own, key=_by_score) for own in good.values()], config.max_mutual_overlap)
         return {
             text: Paraphrased(own, None if own else notes.get(text)) for text, own in zip(good, ordered, strict=True)
         }
+
+    def _with_template(self, choices: list[list[str]], template: str | None) -> list[list[str]]:
+        """Keep the candidates of each sentence whose tree has the template."""
+        assert self._syntax is not None
+        distinct = list(dict.fromkeys(choice for own in choices for choice in own))
+        trees = linearised_trees(self._syntax, distinct)
+        right = {text for text, tree in zip(distinct, trees, strict=True) if tree and template_of(tree) == template}
+        return [[choice for choice in own if choice in right] for own in choices]
 
     def _scores(self, texts: list[str], choices: list[list[str]]) -> list[float | None]:
         """Paraphrase score of every candidate of every sentence, in one list."""

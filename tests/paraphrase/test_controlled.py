@@ -164,6 +164,35 @@ def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_p
     assert 0 < figures.template_match < 1
 
 
+def test_paraphrases_without_the_template_are_left_out(trained, trees):
+    """By a parser that gives every third sentence the tree of a question."""
+    known = dict(line.split("\t") for line in trees.read_text().splitlines())
+
+    class Odd:
+        name, at_once = "odd", None
+
+        def trees(self, sentences):
+            found = {text: WAYS[2][1] if index % 3 == 0 else tree for index, (text, tree) in enumerate(known.items())}
+            return [read_tree(found[sentence]) if sentence in found else None for sentence in sentences]
+
+    parser, sources = Odd(), [WAYS[0][0].format(a=a, b=b, c="dog") for a in NOUNS[:3] for b in VERBS[:3]]
+    paraphraser = Paraphraser.from_pretrained(trained.folder, parser=parser, scorer=None, keep_copies=True, n=3)
+    kept, dropped = 0, 0
+    for template in TEMPLATES:
+        for source in sources:
+            every = [own.text for own in paraphraser([source], templates=[template], beams=6, n=6)[0]]
+            right = [
+                text for text in every if text in known and template_of(linearised(*parser.trees([text]))) == template
+            ]
+            found = paraphraser([source], templates=[template], beams=6, n=6, has_template=True)[0]
+            assert [own.text for own in found] == right
+            kept, dropped = kept + len(right), dropped + len(every) - len(right)
+    assert kept > 10 and dropped > 10
+    with pytest.raises(InputError) as caught:
+        Paraphraser.from_pretrained(trained.folder, parser=trees, scorer=None)(sources, has_template=True)
+    assert caught.value.option == "has_template"
+
+
 def test_without_held_out_pairs_nothing_is_measured(trained, pairs):
     data = TrainingPairs(Pairs([pairs], PairSelection(), all_columns=True), "pairs", training(held_out=0), 150)
     assert control.measure_control(trained.folder, data, None) is None
