@@ -128,7 +128,7 @@ def test_row_groups_without_wanted_rows_are_not_read(corpus, monkeypatch):
     ("arguments", "message"),
     [
         ({"columns": ["text"]}, "no column 'text'; it has id, reference"),
-        ({"filters": [("para_score", "=>", 1)]}, "cannot be applied: .*=>.* is not a valid operator"),
+        ({"filters": [("para_score", "=>", 1)]}, "cannot be applied"),
         ({"filters": ("para_score", ">", 0.7)}, "a filter is .*found .'para_score'"),
         ({"filters": [("id", "in", [1, 2.5])]}, "cannot be applied: .* truncated"),
         ({"config": "best"}, "the configs default, filtered, sample, not 'best'"),
