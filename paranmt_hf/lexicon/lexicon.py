@@ -138,6 +138,7 @@ class Lexicon(Result[LexiconRecord]):
         return lexicon
 
     def summary(self) -> str:
+        """Words and pairs in one line."""
         counts = f"{counted(self.record.word_pairs // 2, 'pair')} of {counted(self.record.words, 'word')}"
         return f"{shown_path(self.folder)}: {counts}, from {self.record.pairs:,} sentence pairs"
 

@@ -172,6 +172,7 @@ class SentenceIndex(Result[IndexRecord]):
         return IndexedVectors(self.folder)
 
     def summary(self) -> str:
+        """Sentences and what was dropped, in some lines."""
         record = self.record
         state = "" if self.fresh else " (was indexed already)"
         lines = [f"{self.folder}: {counted(record.sentences, 'distinct sentence')} of {record.lines:,}{state}"]
