@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import Thread
@@ -144,7 +144,10 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
     changed = _differences(client, parcel, target)
     tags = {tag.name: tag.target_commit for tag in client.list_repo_refs(**about).tags}
     head = client.repo_info(**about, revision=target.revision).sha
-    if target.tag in tags and (changed or tags[target.tag] != head):
+    if target.tag is not None and target.tag in tags and (changed or tags[target.tag] != head):
+        if not _differences(client, parcel, replace(target, revision=target.tag)):
+            # The version holds these files, and the branch has gone on.
+            return Published(target, tags[target.tag], target.tag)
         raise InputError(
             f"{target.kind} {target.name!r} has a version {target.tag!r} already, with other files; give this one "
             "another `tag`",

@@ -107,10 +107,17 @@ def test_unchanged_corpus_makes_no_commit_and_another_one_a_version(hub, corpus,
     assert "version v2" in succeeds(hub.paranmt("publish", tmp_path / "other", name))
     clash = hub.paranmt("publish", tmp_path / "other", name, "--tag", "v1")
     assert clash.returncode == 1 and "has a version 'v1' already, with other files" in clash.stderr
+    # The files of an earlier version, while the branch has others.
+    for sent, tag in ((folder, "first"), (tmp_path / "other", "second")):
+        assert f"version {tag}" in succeeds(hub.paranmt("publish", sent, name, "--tag", tag))
+    before = client.list_repo_commits(name, repo_type="dataset")
+    again = succeeds(hub.paranmt("publish", folder, name, "--tag", "first"))
+    assert "unchanged" in again and "version first" in again
+    assert len(client.list_repo_commits(name, repo_type="dataset")) == len(before)
     branch = ("publish", folder, name, "--revision", "trial", "--tag", "trial-1")
     assert "version trial-1" in succeeds(hub.paranmt(*branch))
     refs = client.list_repo_refs(name, repo_type="dataset")
-    assert {tag.name for tag in refs.tags} == {"v1", "v2", "trial-1"}
+    assert {tag.name for tag in refs.tags} == {"v1", "v2", "first", "second", "trial-1"}
     assert {"main", "trial"} == {branch.name for branch in refs.branches}
     count = (
         "import sys; from datasets import load_dataset as l; print(len(l(sys.argv[1], revision=sys.argv[2])['train']))"
