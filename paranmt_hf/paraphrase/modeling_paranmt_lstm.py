@@ -5,6 +5,7 @@ attention with a bilinear product. A copy of this file is released with the weig
 and transformers, and its names are part of the format.
 """
 
+from dataclasses import fields
 from typing import Any
 
 import torch
@@ -16,6 +17,8 @@ from transformers.configuration_utils import PreTrainedConfig
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 
 IGNORED = -100
+# The state of a decoder is named `cache` since transformers 5.24.
+CACHE = "cache" if "cache" in {field.name for field in fields(Seq2SeqLMOutput)} else "past_key_values"
 
 
 @strict
@@ -35,7 +38,7 @@ class ParaNMTLstmConfig(PreTrainedConfig):
     """
 
     model_type = "paranmt-lstm"
-    keys_to_ignore_at_inference = ["past_key_values"]  # noqa: RUF012 - as transformers has it
+    keys_to_ignore_at_inference = [CACHE]  # noqa: RUF012 - as transformers has it
     attribute_map = {"num_hidden_layers": "decoder_layers", "d_model": "hidden_size"}  # noqa: RUF012
 
     vocab_size: int = 16_000
@@ -327,18 +330,20 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
         attention_mask: torch.Tensor | None = None,
         decoder_input_ids: torch.Tensor | None = None,
         encoder_outputs: Any = None,  # noqa: ANN401
-        past_key_values: DecoderState | None = None,
+        cache: DecoderState | None = None,
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
         use_cache: bool | None = None,
         output_attentions: bool | None = None,
         return_dict: bool | None = None,
+        past_key_values: DecoderState | None = None,
         **_: Any,
     ) -> Seq2SeqLMOutput | tuple[torch.Tensor, ...]:
         """Compute logits [sentence, position, piece], and the loss if there are labels, as models of transformers do.
 
-        A target with a state (`past_key_values`) is only what that has not read; labels of -100 are not predicted. The
-        weights of the attention are [sentence, position, source position].
+        A target with a state (`cache`, or `past_key_values` as older releases of transformers call it) is only what
+        that has not read; labels of -100 are not predicted. The weights of the attention are [sentence, position,
+        source position].
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask, inputs_embeds)
@@ -350,14 +355,16 @@ class ParaNMTLstmForConditionalGeneration(PreTrainedModel, GenerationMixin):
             if labels is None:
                 raise ValueError("expected decoder_input_ids or labels, got neither")
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
-        state = past_key_values if past_key_values is not None else self._start(encoder_outputs, mask)
+        state = cache if cache is not None else past_key_values
+        if state is None:
+            state = self._start(encoder_outputs, mask)
         logits, weights = self._decode(self.encoder.embed(decoder_input_ids), encoder_outputs, mask, state)
         smoothing = self.config.label_smoothing if self.training else 0.0
         keep = self.config.use_cache if use_cache is None else use_cache
         output = Seq2SeqLMOutput(
             loss=token_loss(logits, labels, smoothing) if labels is not None else None,
             logits=logits,
-            past_key_values=state if keep and labels is None else None,
+            **{CACHE: state if keep and labels is None else None},
             cross_attentions=weights if output_attentions else None,
             encoder_last_hidden_state=encoded,
         )

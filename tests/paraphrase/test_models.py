@@ -16,6 +16,7 @@ from paranmt_hf.paraphrase.modeling_paranmt_controlled import (
     mixed,
 )
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import (
+    CACHE,
     ParaNMTLstmConfig,
     ParaNMTLstmForConditionalGeneration,
     shifted,
@@ -105,8 +106,8 @@ def test_steps_with_a_state_are_all_positions_at_once(model, given):
     state, steps = None, []
     for position in range(6):
         piece = target[:, position : position + 1]
-        step = model(**given, decoder_input_ids=piece, past_key_values=state, use_cache=True)
-        state = step.past_key_values
+        step = model(**given, decoder_input_ids=piece, use_cache=True, **{CACHE: state})
+        state = step[CACHE]
         steps.append(step.logits)
     assert state.get_seq_length() == 6
     assert torch.allclose(whole, torch.cat(steps, dim=1), atol=1e-5)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import torch
 from transformers.cache_utils import EncoderDecoderCache
+from transformers.modeling_outputs import Seq2SeqLMOutput
 
 from paranmt_hf.errors import InputError
 
@@ -18,6 +19,8 @@ from paranmt_hf.errors import InputError
 Change = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 # Maximum number of rows x positions x tokens that are scored at once: 256 MB of floats, of which there are two copies.
 MAX_LOGITS = 2**26
+# The state of a decoder is named `cache` since transformers 5.24.
+CACHE = "cache" if "cache" in {field.name for field in fields(Seq2SeqLMOutput)} else "past_key_values"
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,10 @@ class EncodedBatch:
             encoder_outputs=self.outputs,
             attention_mask=self.mask,
             decoder_input_ids=inputs,
-            past_key_values=cache,
             use_cache=use_cache,
+            **{CACHE: cache},
         )
-        return output.logits, output.past_key_values if use_cache else None
+        return output.logits, getattr(output, CACHE) if use_cache else None
 
 
 @torch.inference_mode()

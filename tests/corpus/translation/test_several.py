@@ -117,7 +117,7 @@ class TestDiverse:
     def test_a_penalty_by_hand(self):
         """With it the second best word of two wins at the first place, and the score is the lowered one."""
 
-        def model(encoder_outputs, attention_mask, decoder_input_ids, past_key_values, use_cache):
+        def model(encoder_outputs, attention_mask, decoder_input_ids, use_cache, **cache):
             """The same three log-probabilities at each place; the end is 0."""
             logits = torch.tensor([0.2, 0.5, 0.3]).log().expand(len(decoder_input_ids), 1, 3)
             return Seq2SeqLMOutput(logits=logits)
