@@ -73,9 +73,8 @@ def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Dr
     if picture:
         files[HISTOGRAMS_PICTURE] = picture
 
-    def card(repository: str, version: str | None) -> str:
-        notes = about.notes or ""
-        return release_card(record, picture=bool(picture), repository=repository, version=version, notes=notes)
+    def card(repository: str) -> str:
+        return release_card(record, picture=bool(picture), repository=repository, notes=about.notes or "")
 
     return Draft(
         files,
