@@ -174,7 +174,7 @@ class LineFiles(Reader):
         for path in self.files.values():
             if path.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst").endswith(NOT_LINES):
                 raise InputError(
-                    f"{path}: expected text with one sentence on a line; its name ends in {path.suffix}", path=path
+                    f"{path}: expected one sentence on a line; this name ends in {path.suffix}", path=path
                 )
         self.label = " and ".join(map(str, self.files.values()))
 
