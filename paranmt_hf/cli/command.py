@@ -255,7 +255,8 @@ def reworded(error: InputError, flags: Mapping[str, str]) -> InputError:
     """Rewrite an error with options as typed: parameters in backquotes, and the one that the error is about."""
     text = with_flags(str(error), flags)
     if error.option is not None and error.option in flags:
-        text = re.sub(rf"^{error.option}\b", flags[error.option], text)
+        # Not the name of a file such as `seed.yaml`.
+        text = re.sub(rf"^{error.option}(?![\w.-])", flags[error.option], text)
     again = type(error)(text, option=error.option, path=error.path)
     again.__cause__ = error.__cause__
     return again

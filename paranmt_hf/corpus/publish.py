@@ -12,7 +12,7 @@ from paranmt_hf.corpus.release import read_record
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, RELEASE_FILES, release_card
 from paranmt_hf.corpus.statistics import plot_histograms
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.licenses import License, check_terms
+from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About, Draft, Kind
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.util.optional import available
@@ -25,8 +25,7 @@ def check_release(folder: Path, license: str | None = None) -> ReleaseRecord:
     record = read_record(folder)
     if license is not None:
         record = record.with_license(str(License.parse(license)))
-        for way in ("translator", "pivot"):
-            check_terms(record.settings.get(way, {}).get("model"), license)
+        record.check_terms(license)
     else:
         _check_license(folder, record)
     return record
@@ -74,9 +73,8 @@ def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Dr
     if picture:
         files[HISTOGRAMS_PICTURE] = picture
 
-    def card(repository: str, version: str | None) -> str:
-        notes = about.notes or ""
-        return release_card(record, picture=bool(picture), repository=repository, version=version, notes=notes)
+    def card(repository: str) -> str:
+        return release_card(record, picture=bool(picture), repository=repository, notes=about.notes or "")
 
     return Draft(
         files,

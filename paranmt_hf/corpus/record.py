@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 from paranmt_hf.corpus.schema import SCHEMA_VERSION, MadeBy
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import check_terms
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.records import Identity, Record, from_json, read_json
 
@@ -145,6 +146,11 @@ class ReleaseRecord(Record):
 
     def to_json(self) -> dict[str, Any]:
         return {key: value for key, value in super().to_json().items() if value is not None}
+
+    def check_terms(self, license: str | None) -> None:
+        """Reject a licence that the terms of the models that wrote its translations do not permit."""
+        for way in ("translator", "pivot"):
+            check_terms(self.settings.get(way, {}).get("model"), license)
 
     @property
     def identity(self) -> Identity:

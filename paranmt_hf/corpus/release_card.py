@@ -26,13 +26,12 @@ def release_card(
     *,
     picture: bool,
     repository: str | None = None,
-    version: str | None = None,
     notes: str = "",
 ) -> str:
     """Render the card of a release: YAML header and Markdown text.
 
     `picture` says whether the histograms are next to the card. Without a `repository`, an id on the Hub, it is the
-    card of a local folder; `version` is named in the example, and `notes` are a section by the publisher, in Markdown.
+    card of a local folder; `notes` are a section by the publisher, in Markdown.
     """
     settings, columns = record.settings, described_columns(record)
     configs = {
@@ -56,7 +55,6 @@ def release_card(
         "picture": HISTOGRAMS_PICTURE if picture else None,
         "text_histogram": text_histogram(record.statistics.histogram),
         "repository": repository,
-        "revision": version,
         "notes": notes.strip(),
     }
     return render("release", _header(record, columns), values)

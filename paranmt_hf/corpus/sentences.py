@@ -10,16 +10,13 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.bitext.columns import decode, normalise
 from paranmt_hf.corpus.bitext.inputs import HubDataset
-from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Reader, Report
+from paranmt_hf.corpus.bitext.readers import NOT_LINES, LineFiles, ParquetFiles, Reader, Report
 from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.corpus.release import checked_files, fetch_release
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_regular, source_name
 from paranmt_hf.util.parquet import read_schema
-
-NOT_LINES = (".tsv", ".csv", ".json", ".jsonl")  # Files of columns that would be taken for sentences
-
 
 SENTENCE = "sentence"  # The column of the readers made here
 
@@ -42,8 +39,6 @@ def open_sentences(path: str | Path, column: str | None = None) -> Reader:
         return ParquetFiles([path], {SENTENCE: column or _only_text(path)})
     if column is not None:
         raise InputError(f"{path}: `column` is for Parquet files and releases; a text file has none")
-    if path.name.removesuffix(".gz").endswith(NOT_LINES):
-        raise InputError(f"{path}: expected one sentence on a line, or Parquet; this ends in {path.suffix}")
     return LineFiles({SENTENCE: path})
 
 
@@ -91,6 +86,7 @@ class SentenceSources:
 
     def _add(self, source: str, columns: list[str] | None) -> None:
         path = Path(source).expanduser()
+        check_regular(path)
         if _is_on_hub(source, path):
             self._columnar = True
             self._readers += self._of_hub(source, columns)

@@ -96,6 +96,6 @@ def check_terms(translator: str | None, license: str | None) -> None:
     if str(License.parse(license)) != CARRIED_TERMS:
         raise InputError(
             f"`license` must be {CARRIED_TERMS}, was {license!r}: the translator that the package carries was trained "
-            "on text under these terms, which hold for what it writes too; name another `translator` for another one",
+            "on text under these terms, which hold for what it writes too; for other terms use another translator",
             option="license",
         )

@@ -92,7 +92,7 @@ def _read(kind: Any, files: Model, dtype: torch.dtype, what: str) -> Any:  # noq
         raise InputError(
             f"{str(files.folder)!r} lacks {counted(len(absent), 'weight')} of the model, such as {absent[0]!r}"
         )
-    broken = next((name for name, weight in model.named_parameters() if not bool(weight.isfinite().all())), None)
+    broken = next((name for name, weight in model.state_dict().items() if not bool(weight.isfinite().all())), None)
     if broken is not None:
         # Its outputs would be empty or arbitrary.
         raise InputError(

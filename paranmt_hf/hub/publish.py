@@ -79,7 +79,7 @@ class Draft:
     """The files and card that are published of a folder."""
 
     files: Mapping[str, Content]  # Path in the repository and content of each file, all but the card
-    card: Callable[[str, str | None], str]  # Renders the card for the id, and the version if `tag` names one
+    card: Callable[[str], str]  # Renders the card for the id; it names no version, so that one may get another tag
     own_card: str  # The card that this package wrote into the folder
     message: str  # Message of the commit
     missing: list[str] = field(default_factory=list)  # What a reader of the card would miss, in sentences
@@ -201,7 +201,7 @@ def publish(
         raise InputError(f"results are shown on cards of models, and {folder} is {kind.title}", option="results")
     refuse_unsafe(folder, kind.code())
     draft = kind.draft(folder, read_about(about, license), given)
-    card = draft.card(name, tag)
+    card = draft.card(name)
     parcel = Parcel({**draft.files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
     with tempfile.TemporaryDirectory() as staged:
         stage(parcel, Path(staged))

@@ -127,7 +127,7 @@ def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -
 
     return Draft(
         paraphraser_files(folder, record),
-        lambda repository, version: paraphraser_card(values(repository)),
+        lambda repository: paraphraser_card(values(repository)),
         paraphraser_card(card_values(folder.resolve().name, record, templates)),
         f"Paraphraser {folder.resolve().name}",
         _missing(record, about),

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.bitext.readers import Reader, Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.stages import ScoreStage
+from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, make_release
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.corpus.sentences import open_sentences
@@ -132,7 +133,11 @@ def mine_pairs(
     mining = Mining(sources, NamedEncoder.of(encoder), config or MineConfig())
     if Path(out).suffix == ".parquet":
         return mining.run(Path(out))
-    return _release(mining, Path(out), release or ReleaseConfig(), engine, made_by)
+    release = release or ReleaseConfig()
+    for path, side in ((first, column), (second, second_column)):
+        if path is not None and side == "translation" and (Path(path).expanduser() / RELEASE_RECORD).is_file():
+            ReleaseRecord.read(path).check_terms(release.license)
+    return _release(mining, Path(out), release, engine, made_by)
 
 
 def _release(mining: Mining, out: Path, release: ReleaseConfig, engine: EngineConfig | None, made_by: MadeBy) -> Built:

@@ -86,7 +86,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
     missing = _missing(about, record, figures, origin)
     return Draft(
         files,
-        lambda repository, version: encoder_card(values(repository)),
+        lambda repository: encoder_card(values(repository)),
         encoder_card(own),
         f"Encoder {folder.resolve().name}",
         missing,

@@ -174,7 +174,9 @@ def _train_recipe(
     selection = selection or PairSelection(**own[2])
     given = {"data": data, "text": others["text"], "vectors": encoder.vectors, "teacher": config.teacher}
     if missing := [f"`{need}`" for need in recipe.needs if not given.get(need)]:
-        raise InputError(f"recipe {name} needs {' and '.join(filter(None, [', '.join(missing[:-1]), missing[-1]]))}")
+        needs = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
+        hint = "; `paranmt encoder distill` makes vectors" if "`vectors`" in missing else ""
+        raise InputError(f"recipe {name} needs {needs}{hint}", option=missing[0].strip("`"))
     if not recipe.then:
         return train(data, out, encoder=encoder, config=config, selection=selection, **others)
     first, second = (out.with_name(f"{out.name}.steps") / step for step in ("1-teacher", "2-margin"))

@@ -120,6 +120,15 @@ def test_bad_files(pairs, capsys, text, messages):
     assert not (pairs / "out").exists() and not (pairs / "out.work").exists()
 
 
+def test_a_file_named_like_an_option(pairs, capsys):
+    (pairs / "seed.yaml").write_text("seed: many")
+    fails(
+        capsys,
+        ["train", "--data", "pairs.parquet", "--out", "out", "--config", "seed.yaml"],
+        "paranmt: seed.yaml: seed",
+    )
+
+
 def test_files_that_cannot_be_read(pairs, capsys):
     fails(capsys, ["train", "--config", "none.yaml"], "cannot read none.yaml: No such file")
     (pairs / "latin.yaml").write_bytes(b"out: \xe9\n")

@@ -281,6 +281,17 @@ def test_a_release_that_was_edited_is_refused(release, read):
     read(release)
 
 
+def test_links_without_an_end_are_not_taken_for_names_on_the_hub(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "one").symlink_to("two")
+    (folder / "two").symlink_to("one")
+    with pytest.raises(InputError) as refused:
+        SentenceSources(["folder/one"])
+    assert refused.value.path is not None and refused.value.path.name == "one"
+
+
 def test_release_on_the_hub(release, monkeypatch):
     asked = []
 

@@ -107,6 +107,7 @@ def test_unchanged_corpus_makes_no_commit_and_another_one_a_version(hub, corpus,
     assert "version v2" in succeeds(hub.paranmt("publish", tmp_path / "other", name))
     clash = hub.paranmt("publish", tmp_path / "other", name, "--tag", "v1")
     assert clash.returncode == 1 and "has a version 'v1' already, with other files" in clash.stderr
+    assert "unchanged" in succeeds(hub.paranmt("publish", folder, name, "--tag", "v1"))
     # The files of an earlier version, while the branch has others.
     for sent, tag in ((folder, "first"), (tmp_path / "other", "second")):
         assert f"version {tag}" in succeeds(hub.paranmt("publish", sent, name, "--tag", tag))

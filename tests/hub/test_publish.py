@@ -62,8 +62,8 @@ def test_release_is_laid_out(release):
         assert info[name]["download_size"] == sum((release / path).stat().st_size for path in config["files"])
     assert header(plan.card)["license"] == "cc-by-4.0"
     assert header(plan.card)["source_datasets"] == ["extended|other"]
-    assert "revision" not in plan.card and "revision" not in publish(release, DATASET, revision="b", dry_run=True).card
-    assert 'revision="v3"' in publish(release, DATASET, tag="v3", dry_run=True).card
+    # A version with a name has the files of one without.
+    assert publish(release, DATASET, tag="v3", dry_run=True).card == plan.card
     assert "&id" not in plan.card and "$" not in plan.card
     assert f"Schema version {record['schema_version']}, written by paranmt-hf {record['paranmt_hf']}." in plan.card
     assert plan.parcel.sizes["build.json"] == (release / "build.json").stat().st_size

@@ -1,5 +1,7 @@
 """Pairs that are mined."""
 
+import json
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -16,7 +18,7 @@ from tests.search.test_index import corpus, scorer, sentences  # noqa: F401 - a 
 
 def mined(folder, out="pairs.parquet", first="text.txt", second=None, **settings):
     """Mine the pairs of a file, or between two."""
-    options = {name: settings.pop(name) for name in ("release", "made_by") if name in settings}
+    options = {name: settings.pop(name) for name in ("release", "made_by", "column") if name in settings}
     config = MineConfig(**{"min_score": 0.0, **settings})
     options["second"] = None if second is None else folder / second
     return mine_pairs(folder / first, folder / out, encoder=folder / "vectors.txt", config=config, **options)
@@ -200,3 +202,16 @@ def test_the_state_is_of_one_search(corpus):  # noqa: F811
     first.pairs(corpus / "work")
     assert rows_of(other.pairs(corpus / "work")) == rows_of(mined(corpus, top=4).folder)
     assert (corpus / "work" / "pairs.parquet.work" / "first" / "vectors.npy").exists(), "for pairs of other settings"
+
+
+def test_what_the_translator_of_the_package_wrote_keeps_its_terms(corpus):  # noqa: F811
+    release = ReleaseConfig(license="cc-by-4.0")
+    mined(corpus, "written", top=3, release=release)
+    record = corpus / "written" / "build.json"
+    values = json.loads(record.read_text())
+    values["settings"]["translator"] = {"model": "captions-cs-en"}
+    record.write_text(json.dumps(values))
+    with pytest.raises(InputError) as refused:
+        mined(corpus, "again", "written", column="translation", release=release)
+    assert refused.value.option == "license" and not (corpus / "again").exists()
+    assert mined(corpus, "again", "written", column="reference", release=release).fresh

@@ -69,6 +69,7 @@ def test_wanted_words_are_read_wherever_they_stand(tmp_path):
         (b"a 1 2\ncaf\xe9 1 2\n", "v.txt, line 2: expected UTF-8, found the byte 0xe9 at position 4"),
         ("a 1 2\nb 1 3\n".encode("utf16"), "v.txt, line 1: expected UTF-8"),
         (b"a 1 inf\n", "the vector of 'a' has a number that is not finite"),
+        (b"a 1_0 1\n", "line 1: expected a word and its numbers"),
         (b"a 1 nan\n", "line 1: the vector of 'a' has a number that is not finite"),
         (b"a 1 1e39\n", "line 1: the vector of 'a' has a number that is not finite"),
         (b"a 1 2\nb 1 2 3\n", r"line 2: expected a word and 2 numbers, found 'b 1 2 3' \(3 numbers\)"),

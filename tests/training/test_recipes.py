@@ -74,7 +74,11 @@ def test_the_guide_names_all():
 
 def test_what_is_missing_is_asked_for_by_name(capsys):
     command = ["train", "--recipe", "word-trigram", "--out", "o"]
-    fails(capsys, [*command, "--teacher", "t"], "recipe word-trigram needs --data, --text and --vectors")
+    fails(
+        capsys,
+        [*command, "--teacher", "t"],
+        "recipe word-trigram needs --data, --text and --vectors; `paranmt encoder distill`",
+    )
     fails(capsys, command, "--teaching neighbours is about a teacher's similarities; name one with --teacher")
     fails(capsys, ["train", "--recipe", "best", "--data", "x", "--out", "o"], "--recipe must be one of lstm, ")
 

@@ -36,6 +36,9 @@ from paranmt_hf.util.parquet import open_parquet
 from paranmt_hf.util.wording import counted
 
 MAX_CHARACTERS = 1000  # A row with a longer side is not a pair of sentences
+NOT_LINES = (".tsv", ".csv", ".json", ".jsonl")  # Files of columns, whose other columns would be part of sentences
+# What columns of text are called in the first line of files that begin with names.
+HEADINGS = {b"reference", b"translation", b"source", b"target", b"text", b"sentence", b"sentence1", b"sentence2"}
 BLOCK_ROWS = 10_000  # Rows of Parquet and datasets that are read at once: bounds the memory, never changes the result
 
 
@@ -168,6 +171,11 @@ class LineFiles(Reader):
     def __init__(self, files: Mapping[str, Path], *, max_characters: int = MAX_CHARACTERS) -> None:
         super().__init__(files, max_characters=max_characters)
         self.files = dict(zip(files, existing(files.values()), strict=True))
+        for path in self.files.values():
+            if path.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst").endswith(NOT_LINES):
+                raise InputError(
+                    f"{path}: expected one sentence on a line; this name ends in {path.suffix}", path=path
+                )
         self.label = " and ".join(map(str, self.files.values()))
 
     def source(self) -> dict[str, object]:
@@ -215,8 +223,20 @@ class TabFile(Reader):
                     )
                 rows = split_lines(block)
                 wanted = [position - 1 for position in self.positions.values()]
-                yield Piece(find_fields(rows, wanted, range(width, width + 1), path, lines + 1), f"{path}:", lines + 1)
+                fields = find_fields(rows, wanted, range(width, width + 1), path, lines + 1)
+                if not lines:
+                    self._check_header(path, [field[0].as_py() for field in fields])
+                yield Piece(fields, f"{path}:", lines + 1)
                 lines += len(rows)
+
+    def _check_header(self, path: Path, first: Sequence[bytes]) -> None:
+        """Reject a file whose first line has the names of its columns of text, which would be a row."""
+        texts = [field for name, field in zip(self.positions, first, strict=True) if name not in self.numbers]
+        if all(field.strip().lower() in HEADINGS for field in texts):
+            names = " and ".join(field.decode() for field in texts)
+            raise InputError(
+                f"{path}:1: expected a row, found the names of columns, {names}; remove the first line", path=path
+            )
 
 
 class TableReader(Reader):

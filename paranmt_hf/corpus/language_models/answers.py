@@ -126,14 +126,15 @@ REFUSAL = re.compile(
 )
 # Text before or after an answer; each has a colon or a bracket that the sentence does not have.
 PREAMBLE = re.compile(
-    r"^\W*((sure|certainly|of course|okay|ok|absolutely)\b\W*)?((here|this)('s| is| are)\b[^:]{0,80}"
+    r"^\W*((sure|certainly|of course|okay|ok|absolutely)\b\W*)?((here|this)('s| is| are| you (go|are))\b[^:]{0,80}"
     r"|(the |my |a |an? )?(\w+ ){0,2}(translation|paraphrase|rephrasing|answer|output|sentence|version)\b[^:]{0,40}):",
     re.I,
 )
 # What an answer does not begin with unless the sentence or its reference does, too.
 BEGINNING = re.compile(
     r"^\W*(?P<assent>(sure( thing)?|certainly|absolutely|of course|okay|ok)(?=[!.:]\s+\S))"
-    r"|^\W*(?P<number>\d{1,2}[.)]\s)",
+    r"|^\W*(?P<number>\d{1,2}[.)]\s)"
+    r"|^(?P<bullet>[-*•#]+\s)",
     re.I,
 )
 REMARK = re.compile(

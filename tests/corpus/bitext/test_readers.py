@@ -163,6 +163,22 @@ def test_a_line_with_other_fields_than_the_first(tmp_path, monkeypatch, block):
         read(TabFile([path], {"a": 1, "b": 2}))
 
 
+def test_names_of_columns_are_no_row(tmp_path):
+    path = write(tmp_path / "pairs.tsv", "Sentence1\tsentence2\tscore", "a\tb\t1")
+    for numbers in ({}, {"score": 3}):
+        with pytest.raises(InputError) as refused:
+            read(TabFile([path], {"reference": 1, "translation": 2, **numbers}, numbers=list(numbers)))
+        assert refused.value.path == path
+    assert read(TabFile([write(tmp_path / "words", "sentence\tphrase")], {"a": 1, "b": 2}))[1].kept == 1
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.csv.gz", "a.jsonl"])
+def test_files_of_columns_are_no_sentences(tmp_path, name):
+    with pytest.raises(InputError) as refused:
+        LineFiles({"a": write(tmp_path / name, "a sentence\t1")})
+    assert refused.value.path == tmp_path / name
+
+
 def test_too_few_fields(tmp_path):
     with pytest.raises(InputError, match=r"text:1: expected at least 6 tab-separated fields, got 2: "):
         read(TabFile([write(tmp_path / "text", "a\tb", "a\tb")], {"source": 5, "reference": 6}))

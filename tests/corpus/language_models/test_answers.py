@@ -68,7 +68,9 @@ def test_what_is_taken(judge, text, kept):
         ("A man rides a bike. (Note: kolo means bike.)", "answer with more than the translation"),
         ("1. A man rides a bike.\n2. A man cycles.", "answer with more than the translation"),
         ("1. A man rides a bike.", "answer with more than the translation"),
+        ("- A man rides a bike.", "answer with more than the translation"),
         ("Sure! A man rides a bike.", "answer with more than the translation"),
+        ("Sure, here you go: A man rides a bike.", "answer with more than the translation"),
         (
             "Here is the sentence you want Muž jel na kole po ulici, která byla mokrá.",
             "answer in another language than en",
@@ -112,6 +114,7 @@ def test_how_an_answer_ends(judge, finish, reason):
         ("Praha 2", "Praha 2", "Praha 2"),
         ("Jistě! Přijdu.", "Sure! I will come.", "Of course! I'll be there."),
         ("2. Otevřete okno.", "2) Open the window.", "2. Open a window."),
+        ("- Jdi!", "- Go!", "- Go away!"),
         ("Ne.", "No.", "No, not at all."),
     ],
 )

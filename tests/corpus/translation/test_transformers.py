@@ -219,6 +219,11 @@ class TestRefusals:
         weights["model.decoder.layers.1.fc1.weight"][0, 0] = torch.nan
         save_file(weights, folder / "model.safetensors", {"format": "pt"})
 
+    def break_buffer(self, folder):
+        weights = load_file(folder / "model.safetensors")
+        weights["final_logits_bias"] = torch.full_like(load(folder)._model.final_logits_bias, torch.nan)
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
     def name_no_token(self, folder):
         change_configuration(folder, decoder_start_token_id=-1)
 
@@ -239,6 +244,7 @@ class TestRefusals:
             ("pickle_weights", "pytorch_model.bin.*save_pretrained"),
             ("drop_weights", "lacks 1 weight of the model, such as 'model.decoder.layers.1.fc1.weight'"),
             ("break_weights", "not finite, such as 'model.decoder.layers.1.fc1.weight'"),
+            ("break_buffer", "not finite, such as 'final_logits_bias'"),
             ("name_no_token", "'decoder_start_token_id' must be a token"),
             ("change_shape", "cannot be read as a translation model"),
             ("break_configuration", "no readable configuration and tokenizer"),
