@@ -110,7 +110,7 @@ def write_pieces(
     if held_out and not pairs["held-out"]:
         logger.warning(
             f"nothing will be measured: of {pairs['train']:,} pairs none is held out at a share of {held_out:g}; "
-            "raise held_out, or give more pairs"
+            "raise `held_out`, or give more pairs"
         )
     summary = PieceSummary({part: pairs[part] for part in PARTS}, checksums, too_long)
     write_bytes(folder / SUMMARY_FILE, json.dumps(asdict(summary)).encode())

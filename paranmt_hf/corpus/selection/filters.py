@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.text.word_rules import letters
+from paranmt_hf.util.wording import counted
 
+logger = logging.getLogger(__name__)
 # Reads the rows that a filter sees in order of their ids, each time it is called: the filter's `columns`, `id`, and
 # `rank` if the release has one.
 Rows = Callable[[], Iterator[pa.Table]]
@@ -284,7 +287,7 @@ class Tenths(TwoPassFilter):
 
 
 class ExactSample(TwoPassFilter):
-    """Keeps an exact number of rows, sampled at random: those whose ids have the smallest lottery numbers.
+    """Keeps a number of rows, sampled at random, or all if there are fewer: those with the smallest lottery numbers.
 
     The sample depends on the ids of the rows and on the seed alone, not on files or order.
     """
@@ -299,10 +302,9 @@ class ExactSample(TwoPassFilter):
     def prepare(self, rows: Rows, work: Path) -> None:
         draws = np.concatenate([*map(self._draws, rows()), np.empty(0, np.uint64)])
         if len(draws) < self.count:
-            raise InputError(
-                f"`sample` is {self.count:,} and the other filters leave {len(draws):,} rows; lower it, or drop fewer",
-                option="sample",
-            )
+            logger.warning(f"the other filters leave {counted(len(draws), 'row')}, fewer than `sample`; all are kept")
+            self._largest = np.uint64(2**64 - 1)
+            return
         self._largest = np.partition(draws, self.count - 1)[self.count - 1]
 
     def judge(self, table: pa.Table) -> Verdict:

@@ -31,7 +31,6 @@ from paranmt_hf.util.files import checksum
         ({"max": {"number_mismatch": 0}}, "`paranmt score whole --add number_mismatch` makes it"),
         ({"origin": ("sea",)}, "no row of whole is left of 400: 400 not from sea"),
         ({"min": {"para_score": 1.0}}, "400 with para_score below 1"),
-        ({"max_length": 9, "sample": 1000}, r"the other filters leave \d+"),
         ({"language": "xx"}, "py3langid does not know the language xx"),
         ({"decontaminate": ("nowhere",)}, "there is no folder .*nowhere"),
     ],
