@@ -25,6 +25,8 @@ from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.wording import counted
 
 BYTES_TO_TRAIN = 12  # A weight of 32 bits and the two moments of Adam
+# Standard deviation of random rows; of words that the given vectors lack it is a share of that of the vectors.
+INIT_STD, MISSING_STD = 0.05, 0.1
 SMALLEST_SPREAD = 1e-7  # Lengths of rows that are much smaller count as zero where cosines are trained
 
 
@@ -137,8 +139,7 @@ def _initial(
     generator: np.random.Generator,
 ) -> np.ndarray:
     """Initial table of one encoder [row, dimension]: given vectors if there are any, random rows elsewhere."""
-    width, std = config.table_dimension(family), config.init_std
-    weight = generator.standard_normal((len(vocabulary), width), np.float32) * np.float32(std)
+    width, std = config.table_dimension(family), INIT_STD
     if vectors is not None:
         if vectors.matrix.shape[1] != width:
             raise InputError(
@@ -151,7 +152,9 @@ def _initial(
                 f"the vectors are too near zero to be distinguished in 32 bits (standard deviation {spread:.0e}); "
                 "multiply the numbers of their file"
             )
-        weight *= spread / std
+        std = MISSING_STD * spread
+    weight = generator.standard_normal((len(vocabulary), width), np.float32) * np.float32(config.init_std or std)
+    if vectors is not None:
         row_of = {word: row for row, word in enumerate(vectors.words)}
         rows = np.array([row_of.get(unit, -1) for unit in vocabulary.units])
         weight[rows >= 0] = vectors.matrix[rows[rows >= 0]]

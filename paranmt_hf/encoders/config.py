@@ -38,7 +38,8 @@ class EncoderConfig(Settings):
         layers: DAN: layers over the average (arXiv:1511.08198, section 4.2).
         activation: DAN and RNN: activation (arXiv:1511.08198, section 4.2).
         output_gate: LSTM with peepholes: with or without its output gate (arXiv:1511.08198, section 3).
-        init_std: Standard deviation of random embeddings, with `vectors` that of theirs.
+        init_std: Standard deviation of random embeddings; by default 0.05, of words that `vectors` lack a tenth of
+            theirs.
         vectors: Text file of word vectors to start from; its words are added to the vocabulary.
         init_from: Encoder folder or Hub id to continue from, instead of `vectors` and random weights.
     """
@@ -56,7 +57,7 @@ class EncoderConfig(Settings):
     layers: Annotated[int, Range(at_least=1, at_most=2), ARCHITECTURE, Advanced] = 1
     activation: Annotated[Literal["tanh", "relu"], ARCHITECTURE, Advanced] = "tanh"
     output_gate: Annotated[Literal["with", "without"], ARCHITECTURE, Advanced] = "with"
-    init_std: Annotated[float, Range(above=0, at_most=10), ARCHITECTURE, Advanced] = 0.05
+    init_std: Annotated[float | None, Range(above=0, at_most=10), ARCHITECTURE, Advanced] = None
     vectors: str | None = None
     init_from: str | None = None
 

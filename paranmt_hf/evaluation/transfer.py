@@ -80,10 +80,8 @@ def evaluate_transfer(
     rows = [_evaluate_task(task, store, config) for task in tasks]
     said = [*(note for task in tasks for note in task.notes), *getattr(encoder, "notes", ())]
     if edges := [row.name for row in rows if _at_the_edge(row, tasks)]:
-        said.append(
-            f"Of {', '.join(edges)} the largest C of the grid was chosen, which means that vectors are short for it: "
-            "evaluate them scaled."
-        )
+        advice = "" if config.scaled else ", which means that vectors are short for it: evaluate them scaled"
+        said.append(f"Of {', '.join(edges)} the largest C of the grid was chosen{advice}.")
     if left_out:
         said.append(f"Left out, because the files are not there: {', '.join(left_out)}.")
     if zeros := sum(row.details["zero_vectors"] for row in rows):

@@ -263,17 +263,24 @@ def compare_samples(
     samples: Callable[[Path], Iterable[ComparedSample]],
     write: Callable[[ComparisonRecord], Sequence[str]],
     lines: Callable[[ComparisonRecord], Sequence[Line]] | None = None,
+    *,
+    count: int | None = None,
     **axes: Any,  # noqa: ANN401
 ) -> Comparison:
     """Run an experiment, continue an interrupted one, or find the finished one, which `identity` determines.
 
     `samples` trains the encoders on each sample, given the folder of the work in progress; `write` gives the
     paragraphs of the table, `lines` the lines of the figure, drawn if matplotlib (extra `plots`) is installed, with
-    labels and scales of its `axes`.
+    labels and scales of its `axes`. With `count`, the number of samples, progress has the remaining time.
     """
 
     def make(work: Path, folder: Path) -> ComparisonRecord:
-        record = ComparisonRecord(settings=as_json(identity), samples=list(samples(work)), **made_with("torch"))
+        found = list[ComparedSample]()
+        with Progress("experiment", count, unit="samples", every=0) as progress:
+            for sample in samples(work):
+                found.append(sample)
+                progress.advance_to(len(found))
+        record = ComparisonRecord(settings=as_json(identity), samples=found, **made_with("torch"))
         (folder / TABLE).write_text("\n\n".join(write(record)) + "\n", encoding="utf8")
         if lines is not None and available("matplotlib"):
             draw_lines(lines(record), folder / FIGURE, **axes)

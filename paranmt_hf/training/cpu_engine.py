@@ -19,12 +19,14 @@ from paranmt_hf.training.pair_views import with_errors
 from paranmt_hf.training.step_kernels import (
     ONE,
     Decay,
+    RowPull,
     Slopes,
     Table,
     Units,
     average,
     catch_up,
     find_units,
+    follow_pull,
     margin_gradient,
     squared_norm,
     update,
@@ -32,14 +34,16 @@ from paranmt_hf.training.step_kernels import (
 from paranmt_hf.training.teacher import TeacherVectors
 
 BETAS = np.float32(BETA1), np.float32(BETA2)
+# Up to this share of `clip`, squared, the pull of rows that a step does not read is left out of the norm of gradients.
+NEGLIGIBLE = 1e-6
 
 
 class CpuTable:
     """The table of one encoder [row, dimension] under training, changed in place, with the state of its optimizer.
 
     It begins at `column` of a sentence vector. `pull` is lambda_w, the weight of the squared distance from the initial
-    table (arXiv:1511.08198, equation 1). Rows are not trained if it is `fixed`, and row 0, of unknown units, stays
-    zeros if it is `frozen`.
+    table (arXiv:1511.08198, equation 1), and `clip` the norm at which gradients are clipped. Rows are not trained if
+    it is `fixed`, and row 0, of unknown units, stays zeros if it is `frozen`.
     """
 
     def __init__(
@@ -50,18 +54,25 @@ class CpuTable:
         reader: str = "word",
         column: int = 0,
         pull: float = 0.0,
+        clip: float | None = None,
         fixed: bool = False,
     ) -> None:
         self.weight, self.reader, self.column, self.fixed = weight, reader, column, fixed
         self.frozen = not bool(weight[0].any())
         self.step = 0
-        self._schedule, self._pull = schedule, np.float32(2 * pull)
+        self._schedule, self._clip = schedule, clip
         self._is_adam = schedule.optimizer == "adam"
         array = weight.numpy()
         start = 0.0 if self._is_adam else ADAGRAD_START
         first = np.zeros_like(array) if self._is_adam else np.empty((0, array.shape[1]), np.float32)
         self._table = Table(array, first, np.full_like(array, start), np.zeros(len(array), np.int32))
-        self._initial = array.copy() if pull else np.empty((0, array.shape[1]), np.float32)
+        self._pull = RowPull(
+            strength=np.float32(2 * pull),
+            initial=array.copy() if pull else np.empty((0, array.shape[1]), np.float32),
+            factors=np.ones(len(schedule.sizes) if pull else 0, np.float32),
+            distances=np.zeros(len(array) if pull else 0, np.float32),
+        )
+        self._sizes = schedule.sizes.astype(np.float32)
         steps = np.arange(len(schedule.drift))
         self._decay = Decay(
             first=(BETA1**steps).astype(np.float32),
@@ -91,40 +102,47 @@ class CpuTable:
         """
         assert self._forward is not None
         units, lengths = self._forward
-        if self._pull:
-            # How Adam moves a row by a gradient that depends on the row itself has no closed form, so every row that
-            # has moved takes part.
+        if self._clip and self._pull.strength**2 * self._pull.distances.sum() > NEGLIGIBLE * self._clip**2:
+            # The norm is that of all rows that have moved.
             moved = np.flatnonzero(self._table.last).astype(np.int32)
             others = np.setdiff1d(moved, units.rows, assume_unique=True)
+            self._catch_up(others)
             bounds = np.concatenate([units.bounds, np.full(len(others), units.bounds[-1])])
             units = Units(np.concatenate([units.rows, others]), bounds, units.sentences)
-        return units, Slopes(gradient, moves, self.column, lengths, self.frozen, self._initial, self._pull)
+        return units, Slopes(gradient, moves, self.column, lengths, self.frozen)
 
     def squared_norm(self, units: Units, slopes: Slopes) -> float:
         """Squared norm of the gradient of the rows."""
-        return float(squared_norm(self._table, units, slopes)) if not self.fixed else 0.0
+        return float(squared_norm(self._table, units, slopes, self._pull)) if not self.fixed else 0.0
 
     def update(self, units: Units, slopes: Slopes, factor: np.float32 = ONE) -> None:
         """Perform a step with the gradient times a factor; arguments as returned by `slopes`."""
         self.step += 1
         if self.fixed:
             return
-        size, floor = np.float32(self._schedule.sizes[self.step]), self._schedule.floors[self.step]
-        update(self._table, units, slopes, factor, self.step, BETAS, size, floor)
+        if self._pull.strength:
+            self._pull.factors[self.step] = factor
+        size, floor = self._sizes[self.step], self._schedule.floors[self.step]
+        update(self._table, units, slopes, self._pull, factor, self.step, BETAS, size, floor)
 
     def catch_up(self) -> None:
         """Apply missed steps to all rows."""
         self._catch_up(np.flatnonzero(self._table.last).astype(np.int32))
 
     def _catch_up(self, rows: np.ndarray) -> None:
-        if self._is_adam:
+        if self._pull.strength:
+            follow_pull(self._table, self._pull, rows, self.step, BETAS, self._sizes, self._schedule.floors)
+        elif self._is_adam:
             catch_up(self._table, rows, self.step, self._decay)
 
     def state(self) -> dict[str, torch.Tensor]:
         """Everything that a checkpoint must hold except the number of steps."""
         names = ("weight", "first", "second", "last") if self._is_adam else ("weight", "squares", "last")
         arrays = [array for array in self._table if len(array)]
-        return {name: torch.from_numpy(array) for name, array in zip(names, arrays, strict=True)}
+        found = dict(zip(names, arrays, strict=True))
+        if self._pull.strength:
+            found |= {"factors": self._pull.factors, "distances": self._pull.distances}
+        return {name: torch.from_numpy(array) for name, array in found.items()}
 
     def restore(self, state: dict[str, torch.Tensor], step: int) -> None:
         """Restore a checkpoint."""
@@ -214,6 +232,8 @@ def cpu_engine(
         fixed = config.freeze_words and part.family.units == "word"
         pull = 0.0 if fixed else config.lambda_w
         weight = part.table.weight.data
-        tables.append(CpuTable(weight, schedule, reader=part.reader, column=column, pull=pull, fixed=fixed))
+        tables.append(
+            CpuTable(weight, schedule, reader=part.reader, column=column, pull=pull, clip=config.clip, fixed=fixed)
+        )
         column += 0 if composition.mode == "add" else weight.shape[1]
     return CpuEngine(tables, config, teacher)

@@ -51,8 +51,15 @@ class Slopes(NamedTuple):
     column: int  # First dimension of the table in the vectors
     lengths: np.ndarray  # Number of units of each sentence [sentence], float32, at least 1
     frozen: bool  # Whether row 0 has no gradient
+
+
+class RowPull(NamedTuple):
+    """The gradient that pulls rows to where they began (lambda_w of arXiv:1511.08198, equation 1)."""
+
+    strength: np.float32  # 2 lambda_w, float32; 0 without
     initial: np.ndarray  # Rows before training [row, dimension], float32; empty without lambda_w
-    pull: np.float32  # 2 lambda_w, float32 (arXiv:1511.08198, equation 1); 0 without
+    factors: np.ndarray  # Factor of the gradient in each step [step + 1], float32, below 1 where it was clipped
+    distances: np.ndarray  # Squared distance of each row after its last update by sentences [row], float32
 
 
 @compiled()
@@ -251,8 +258,51 @@ def _pull_back(total: np.ndarray, strength: np.float32, row: np.ndarray, initial
         total[k] += strength * (row[k] - initial[k])
 
 
+@compiled()
+def _move(
+    table: Table,
+    row: int,
+    gradient: np.ndarray,
+    betas: tuple[np.float32, np.float32],
+    size: np.float32,
+    floor: np.float32,
+) -> None:
+    """Update a row with its gradient [dimension]; Adam has first moments."""
+    if len(table.first):
+        _adam(table.weight[row], table.first[row], table.second[row], gradient, betas, size, floor)
+    else:
+        _adagrad(table.weight[row], table.second[row], gradient, size)
+
+
+@compiled()
+def follow_pull(
+    table: Table,
+    pull: RowPull,
+    rows: np.ndarray,
+    step: int,
+    betas: tuple[np.float32, np.float32],
+    sizes: np.ndarray,
+    floors: np.ndarray,
+) -> None:
+    """Apply the missed steps to rows [row], one after the other: in them the pull is the only gradient.
+
+    `sizes` [step + 1], float32, and `floors` are those of `Schedule`. The result is that of an update of each row in
+    each step, but rows are read from memory once.
+    """
+    total = np.empty(table.weight.shape[1], np.float32)
+    for row in rows:
+        last = table.last[row]
+        if last == 0:
+            continue
+        for missed in range(last + 1, step + 1):
+            total[:] = ZERO
+            _pull_back(total, pull.strength * pull.factors[missed], table.weight[row], pull.initial[row])
+            _move(table, row, total, betas, sizes[missed], floors[missed])
+        table.last[row] = step
+
+
 @compiled(error_model="numpy")
-def squared_norm(table: Table, units: Units, slopes: Slopes) -> float:
+def squared_norm(table: Table, units: Units, slopes: Slopes, pull: RowPull) -> float:
     """Compute the squared norm of the gradient of a table; arguments as in `update`."""
     total, squares = np.empty(table.weight.shape[1], np.float32), 0.0
     gradient, moves, lengths, column = slopes.gradient, slopes.moves, slopes.lengths, slopes.column
@@ -261,8 +311,8 @@ def squared_norm(table: Table, units: Units, slopes: Slopes) -> float:
             continue
         users = units.sentences[units.bounds[index] : units.bounds[index + 1]]
         _sum_over_sentences(total, users, gradient, moves, lengths, column)
-        if slopes.pull > 0:
-            _pull_back(total, slopes.pull, table.weight[row], slopes.initial[row])
+        if pull.strength > 0:
+            _pull_back(total, pull.strength, table.weight[row], pull.initial[row])
         squares += float(dot(total, total))
     return squares
 
@@ -272,6 +322,7 @@ def update(
     table: Table,
     units: Units,
     slopes: Slopes,
+    pull: RowPull,
     factor: np.float32,
     step: int,
     betas: tuple[np.float32, np.float32],
@@ -291,12 +342,13 @@ def update(
             total[:] = ZERO
         else:
             _sum_over_sentences(total, users, gradient, moves, lengths, column)
-            if slopes.pull > 0:
-                _pull_back(total, slopes.pull, table.weight[row], slopes.initial[row])
+            if pull.strength > 0:
+                _pull_back(total, pull.strength, table.weight[row], pull.initial[row])
         if factor != ONE:
             total *= factor
-        if len(table.first):
-            _adam(table.weight[row], table.first[row], table.second[row], total, betas, size, floor)
-        else:
-            _adagrad(table.weight[row], table.second[row], total, size)
+        _move(table, row, total, betas, size, floor)
         table.last[row] = step
+        if pull.strength > 0:
+            total[:] = ZERO
+            _pull_back(total, ONE, table.weight[row], pull.initial[row])
+            pull.distances[row] = dot(total, total)

@@ -192,6 +192,17 @@ def test_unknown_words_share_the_row_of_the_file(model):
     assert not np.allclose(found[0], found[1])
 
 
+@pytest.mark.parametrize(("std", "wanted"), [(None, 0.2), (0.7, 0.7)])
+def test_words_that_the_file_lacks_start_a_tenth_as_long(std, wanted):
+    units = ["[UNK]", *(f"w{number}" for number in range(100))]
+    vectors = WordVectors(units[1:51], 2 * np.random.default_rng(1).standard_normal((50, 60)).astype(np.float32))
+    config = EncoderConfig(dimension=60, vectors="v.txt", init_std=std)
+    built = build_encoder(config, {"word": Vocabulary("word", units)}, vectors=vectors)
+    weight = take_apart(list(built)).parts[0].table.weight.detach().numpy()
+    assert (weight[1:51] == vectors.matrix).all()
+    assert abs(weight[51:].std() - wanted) < 0.03 * wanted
+
+
 def test_paragram_phrase_is_another_name_of_word():
     assert EncoderConfig(model="paragram-phrase").model == "word"
     assert EncoderConfig(model="paragram-phrase,trigram").parts == ["word", "trigram"]

@@ -8,11 +8,13 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.tokens import Bags
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.cpu_engine import cpu_engine
+from paranmt_hf.training.cpu_engine import CpuTable, cpu_engine
 from paranmt_hf.training.epochs import Epochs
 from paranmt_hf.training.losses import combined_loss, margin_loss
 from paranmt_hf.training.mega_batch import mine_negatives, minibatch
+from paranmt_hf.training.optimizers import Schedule
 from paranmt_hf.training.step_kernels import margin_gradient
 from paranmt_hf.training.teacher import TeacherVectors
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
@@ -86,6 +88,7 @@ def engine_of(encoder, config, pairs=PAIRS, teacher=None):
         ("word", "train", {}),
         ("word,trigram", "train", {"lambda_w": 0.1}),
         ("word", "drop", {"lambda_w": 0.1}),
+        ("word", "drop", {"lambda_w": 1e-5, "clip": 0.1}),
         ("word", "drop", {"one_sided": True}),
         ("word", "drop", {"optimizer": "adagrad"}),
         ("word,trigram", "train", {"optimizer": "adagrad", "lambda_w": 0.1, "clip": 0.05}),
@@ -265,7 +268,14 @@ def small_run(folder, sides, interrupted=None, **settings):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"optimizer": "adagrad", "clip": 0.1}, {"lambda_w": 0.1}, {"mining_precision": "int8"}]
+    "settings",
+    [
+        {},
+        {"optimizer": "adagrad", "clip": 0.1},
+        {"lambda_w": 0.1},
+        {"lambda_w": 1e-5, "clip": 0.1},
+        {"mining_precision": "int8"},
+    ],
 )
 def test_a_resumed_run_ends_with_the_same_bytes(tmp_path, checkpoint_always, settings):
     sides = random_text(PAIRS)
@@ -274,3 +284,30 @@ def test_a_resumed_run_ends_with_the_same_bytes(tmp_path, checkpoint_always, set
     with pytest.raises(SystemExit):
         small_run(tmp_path / "killed", sides, interrupted=4, **settings)
     assert small_run(tmp_path / "killed", sides, **settings) == whole
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
+def test_the_pull_of_rows_that_rest_for_hundreds_of_steps_equals_a_dense_optimizer(optimizer):
+    # Row 1 is read in each of 400 steps, row 2 in the first and the last alone.
+    start = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
+    rates = np.linspace(0.05, 0.01, 400)
+    table = CpuTable(torch.from_numpy(start.copy()), Schedule(rates, optimizer), pull=0.01)
+    plain = torch.from_numpy(start.astype(np.float64)).requires_grad_()
+    dense = OPTIMIZERS[optimizer]([plain], lr=0.05)
+    bags, distances = Bags(np.array([1, 2], np.int32), np.arange(3)), []
+    for step, rate in enumerate(rates):
+        chosen = np.arange(2 if step in (0, 399) else 1)
+        gradient = np.full((len(chosen), 4), np.cos(step), np.float32)
+        table.add_means(bags, chosen, np.zeros((len(chosen), 4), np.float32))
+        table.update(*table.slopes(gradient, np.ones(len(chosen), np.bool_)))
+        plain.grad = 0.02 * (plain.detach() - torch.from_numpy(start))
+        plain.grad[bags.rows[chosen]] += float(gradient[0, 0])
+        dense.param_groups[0]["lr"] = float(rate)
+        dense.step()
+        distances.append(float((plain.detach() - torch.from_numpy(start))[2].norm()))
+        if step == 398:
+            # Steps in between did not touch row 2.
+            assert table.state()["last"].tolist() == [0, 399, 1]
+    np.testing.assert_allclose(table.weight.numpy(), plain.detach().numpy(), atol=2e-5)
+    # Meanwhile the pull moved row 2 much further than that.
+    assert abs(distances[398] - distances[20]) > 0.01

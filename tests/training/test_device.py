@@ -74,7 +74,8 @@ def test_equals_the_loop_on_the_cpu(tmp_path, model, unknown, settings):
         # Where a gradient is nearly zero, rounding decides its sign, and Adam makes a full step of it.
         assert difference.mean() < 2e-5
         assert difference.max() < 0.01
-        assert one.state().keys() == other.state().keys()
+        # What makes up for missed steps of lambda_w is kept on the CPU alone.
+        assert one.state().keys() == other.state().keys() - {"factors", "distances"}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
