@@ -215,11 +215,20 @@ def test_files_that_are_cut_off(corpus, development, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_and_its_figure(corpus, development, tmp_path, capsys, quarters):
+def test_the_command_and_its_figure(corpus, development, tmp_path, capsys, caplog, quarters):
     words = ["experiment", "paranmt-table5", str(corpus), "--development", development, "--out", str(tmp_path / "out")]
     words += ["--scores", "para_score", "reference_length", "--models", "word"]
     assert main([*words, "--training", "dimension=16,batch-size=5,max-pairs=10"]) == 0
     assert re.search(r"\| fold +\| +para_score \| +reference_length \|", capsys.readouterr().out)
+    said = [record.getMessage() for record in caplog.records]
+    assert [line.split(",")[0] for line in said if line.startswith("samples: ")][:2] == [
+        "samples: 1 of 8 (12%)",
+        "samples: 2 of 8 (25%)",
+    ]
+    assert not [line for line in said if "reading the training data" in line]
+    record = comparison.ComparisonRecord.read(tmp_path / "out")
+    for line in paranmt_table5._lines(record):
+        assert all(low < mean < high for mean, (low, high) in zip(line.y, line.intervals, strict=True))
     assert "training: dimension=16,batch-size=5,max-pairs=10" in (tmp_path / "out" / "paranmt.yaml").read_text()
     pytest.importorskip("matplotlib")
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
