@@ -42,6 +42,7 @@ VALUES = {
     "history": {
         "losses": [[1, 0.5], [2, 0.25]],
         "scores": [[2, 0.75]],
+        "start": 0.25,
         "best_score": 0.75,
         "best_step": 2,
         "stale": 0,

@@ -92,9 +92,10 @@ class Loop:
         """Reject training with almost no targets, after which all vectors would be random."""
         expected = (self.config.epochs or 1) * float(self.text.words.counts @ np.minimum(keep, 1))
         if expected < 1:
+            threshold = self.config.threshold_for(self.text.words.tokens)
             raise InputError(
-                f"with `threshold` {self.config.threshold:g} {expected:.2g} words of this text would be predicted in "
-                f"{self.config.epochs} passes; raise it, such as to 1e-4 for a few million words"
+                f"with `threshold` {threshold:g} {expected:.2g} words of this text would be predicted in "
+                f"{self.config.epochs} passes; leave it out, which chooses it for the size of the text"
             )
 
     def _begin(self, generator: np.random.Generator) -> dict[str, np.ndarray]:

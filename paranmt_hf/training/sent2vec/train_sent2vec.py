@@ -134,6 +134,7 @@ def _train(
         words=len(text.words.names) - 1,
         ngrams=len(text.hashes),
         known=text.known,
+        threshold=config.threshold_for(text.words.tokens),
         course=course,
         dimension=config.dimension or 0,
         parameters=parameters,
