@@ -31,12 +31,12 @@ class History:
 
     losses: list[tuple[int, float]] = field(default_factory=list)  # Step and mean loss since the entry before
     scores: list[tuple[int, float]] = field(default_factory=list)  # Step and score on the development set
-    start: float | None = None  # Score before the first step, which is no choice of the best
     best_score: float | None = None
     best_step: int = 0
     stale: int = 0  # Evaluations since the best score
     pairs: int = 0  # Pairs trained on
     seconds: float = 0.0  # Time spent training, evaluations included
+    start: float | None = None  # Score before the first step, which is no choice of the best
 
     def add_loss(self, step: int, loss: float) -> None:
         """Add a loss; see `thinned`."""
