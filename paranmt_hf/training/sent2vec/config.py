@@ -31,7 +31,7 @@ _TABLE_5 = {
     "twitter": ((700, 20, 20, 3, 1e-6, 0), (700, 20, 20, 3, 1e-6, 3)),
 }
 # A text of fewer words gets a larger threshold, or few words are ever predicted: this many by the number of words.
-THRESHOLD_OF_A_WORD, HIGHEST_THRESHOLD = 500, 1e-3
+THRESHOLD_OF_A_WORD, HIGHEST_THRESHOLD = 5000, 1e-3
 _NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "dropped_ngrams")
 STEPS = Group("steps", "Which words are predicted, against how many others, and at which rate.")
 NGRAMS = Group("ngram_settings", "How n-grams are hashed and trained.")
