@@ -97,9 +97,10 @@ class Training:
         config = SampleConfig(**self._values[2])
         return SampledPart(config if count is None else replace(config, max_pairs=count))
 
-    def samples_in_memory(self, count: int) -> int:
-        """How many of several samples are in memory together."""
-        return min(count, max(1, MAX_SAMPLED // SampleConfig(**self._values[2]).max_pairs))
+    def samples_in_memory(self, count: int, rows: int) -> int:
+        """How many of several samples, of equal parts of a number of rows, are in memory together."""
+        pairs = min(SampleConfig(**self._values[2]).max_pairs, rows // count + 1)
+        return min(count, max(1, MAX_SAMPLED // pairs))
 
     @property
     def _values(self) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def paranmt_table5(
     identity = {"table": 5, "files": source.checksums, "scores": scores, **training.identity}
 
     def samples(work: Path) -> Iterator[ComparedSample]:
-        together = training.samples_in_memory(FOLDS)
+        together = training.samples_in_memory(FOLDS, source.rows)
         for score in scores:
             ranks = folds_by_rank(source, score, FOLDS)
             for first in range(1, FOLDS + 1, together):
