@@ -6,7 +6,9 @@ Each trained encoder is a result of its own, so an interrupted experiment contin
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -22,6 +24,7 @@ from paranmt_hf.corpus.selection.run_filters import ReleaseRows
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.correlation import normal_interval
 from paranmt_hf.evaluation.paper_tables import mean_over_sets
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_scored_pairs, read_several
@@ -94,9 +97,10 @@ class Training:
         config = SampleConfig(**self._values[2])
         return SampledPart(config if count is None else replace(config, max_pairs=count))
 
-    def samples_in_memory(self, count: int) -> int:
-        """How many of several samples are in memory together."""
-        return min(count, max(1, MAX_SAMPLED // SampleConfig(**self._values[2]).max_pairs))
+    def samples_in_memory(self, count: int, rows: int) -> int:
+        """How many of several samples, of equal parts of a number of rows, are in memory together."""
+        pairs = min(SampleConfig(**self._values[2]).max_pairs, rows // count + 1)
+        return min(count, max(1, MAX_SAMPLED // pairs))
 
     @property
     def _values(self) -> list[dict[str, Any]]:
@@ -151,7 +155,8 @@ class Training:
         identity = as_json({"pairs": checksum(sample), **self._measured, "settings": settings})
 
         def make(inner: Path, _: Path) -> Trial:
-            trained = train([sample], inner / "model", encoder=encoder, config=config, development=development)
+            with _warnings_alone():
+                trained = train([sample], inner / "model", encoder=encoder, config=config, development=development)
             record, mean = trained.record, None
             assert record.development is not None
             if self.sts:
@@ -161,6 +166,7 @@ class Training:
                 model=model,
                 pairs=record.pairs,
                 pearson=record.development,
+                interval=normal_interval(record.development, len(read_scored_pairs(development).gold)),
                 sts=mean,
                 seconds=record.history.seconds,
                 **made_with("torch"),
@@ -175,6 +181,18 @@ class Training:
             command="experiment",
             holds=lambda work: any(work.glob("model*")),
         )
+
+
+@contextmanager
+def _warnings_alone() -> Iterator[None]:
+    """Silence what training says of each encoder, but for its warnings and its progress."""
+    log = logging.getLogger("paranmt_hf.training")
+    before = log.level
+    log.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def _file_name(text: str) -> str:
@@ -192,6 +210,7 @@ class Trial(Record):
     model: str
     pairs: int
     pearson: float  # Pearson's r on the development set, in [-1, 1]
+    interval: tuple[float, float]  # Its 95 % interval, by the number of pairs of the development set
     sts: float | None  # Mean Pearson's r over the STS sets, in [-1, 1], if they were measured
     seconds: float  # Time of training
 
@@ -217,6 +236,12 @@ class ComparedSample:
     def mean(self) -> float:
         """Mean Pearson's r of the encoders on the development set."""
         return float(np.mean([trial.pearson for trial in self.trials]))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Mean of the ends of their 95 % intervals, which is that of the mean of encoders that err alike."""
+        low, high = np.mean([trial.interval for trial in self.trials], axis=0).tolist()
+        return low, high
 
     @property
     def sts(self) -> float | None:
@@ -264,23 +289,23 @@ def compare_samples(
     write: Callable[[ComparisonRecord], Sequence[str]],
     lines: Callable[[ComparisonRecord], Sequence[Line]] | None = None,
     *,
-    count: int | None = None,
+    total: int | None = None,
     **axes: Any,  # noqa: ANN401
 ) -> Comparison:
     """Run an experiment, continue an interrupted one, or find the finished one, which `identity` determines.
 
     `samples` trains the encoders on each sample, given the folder of the work in progress; `write` gives the
     paragraphs of the table, `lines` the lines of the figure, drawn if matplotlib (extra `plots`) is installed, with
-    labels and scales of its `axes`. With `count`, the number of samples, progress has the remaining time.
+    labels and scales of its `axes`. `total` is the number of samples, if known before they are read.
     """
 
     def make(work: Path, folder: Path) -> ComparisonRecord:
-        found = list[ComparedSample]()
-        with Progress("experiment", count, unit="samples", every=0) as progress:
+        done: list[ComparedSample] = []
+        with Progress("samples", total, every=0, unit="samples") as progress:
             for sample in samples(work):
-                found.append(sample)
-                progress.advance_to(len(found))
-        record = ComparisonRecord(settings=as_json(identity), samples=found, **made_with("torch"))
+                done.append(sample)
+                progress.advance_to(len(done), f"{sample.group} {sample.name}: {percent(sample.mean)}".strip())
+        record = ComparisonRecord(settings=as_json(identity), samples=done, **made_with("torch"))
         (folder / TABLE).write_text("\n\n".join(write(record)) + "\n", encoding="utf8")
         if lines is not None and available("matplotlib"):
             draw_lines(lines(record), folder / FIGURE, **axes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pyarrow as pa
 
@@ -64,9 +64,10 @@ def paragram_figure1(
                 trials = training.train(work, f"{one}-{size}", pairs.slice(0, size))
                 yield part.compared(one, str(size), trials)
 
+    total = len(sizes) * len(orders) or None
     measured = "mean over STS sets" if sts else "on the development set"
-    axes: dict[str, Any] = {"xscale": "log", "xlabel": "training pairs", "ylabel": f"Pearson x 100, {measured}"}
-    return compare_samples(out, {**settings, **training.identity}, samples, _write, _lines, **axes)
+    axes = {"xscale": "log", "xlabel": "training pairs", "ylabel": f"Pearson x 100, {measured}"}
+    return compare_samples(out, {**settings, **training.identity}, samples, _write, _lines, total=total, **axes)
 
 
 def halves(size: int) -> list[int]:
@@ -107,6 +108,11 @@ def _lines(record: ComparisonRecord) -> list[Line]:
         for order in orders:
             trials = [part.trials[number] for part in record.samples if part.group == order]
             values = [100 * float(each.pearson if each.sts is None else each.sts) for each in trials]
+            ends = (
+                [(100 * each.interval[0], 100 * each.interval[1]) for each in trials]
+                if trials[0].sts is None
+                else None
+            )
             label = model if len(orders) == 1 else f"{model}, {order}"
-            lines.append(Line(label, [each.pairs for each in trials], values, "--" if order == "given" else "-"))
+            lines.append(Line(label, [each.pairs for each in trials], values, "--" if order == "given" else "-", ends))
     return lines

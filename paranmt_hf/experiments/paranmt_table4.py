@@ -66,7 +66,9 @@ def paranmt_table4(
         for name, part in parts.items():
             yield part.compared("", name, training.train(work, name, part.sample.table()))
 
-    return compare_samples(out, {**settings, **training.identity}, samples, _write)
+    return compare_samples(
+        out, {**settings, **training.identity}, samples, _write, total=len(rows) if by == "release" else None
+    )
 
 
 def _tables(name: str, source: Source, by: str, *, several: bool) -> Iterator[tuple[str, pa.Table]]:

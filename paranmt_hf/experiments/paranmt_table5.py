@@ -49,7 +49,7 @@ def paranmt_table5(
     identity = {"table": 5, "files": source.checksums, "scores": scores, **training.identity}
 
     def samples(work: Path) -> Iterator[ComparedSample]:
-        together = training.samples_in_memory(FOLDS)
+        together = training.samples_in_memory(FOLDS, source.rows)
         for score in scores:
             ranks = folds_by_rank(source, score, FOLDS)
             for first in range(1, FOLDS + 1, together):
@@ -62,7 +62,7 @@ def paranmt_table5(
                     yield fold.compared(score, str(number), trials)
 
     axes = {"xlabel": "fold, from the lowest scores to the highest", "ylabel": "Pearson x 100, mean of the encoders"}
-    return compare_samples(out, identity, samples, _write, _lines, count=FOLDS * len(scores), **axes)
+    return compare_samples(out, identity, samples, _write, _lines, total=FOLDS * len(scores), **axes)
 
 
 def _check_scores(source: Source, scores: tuple[str, ...]) -> None:
@@ -110,5 +110,12 @@ def _write(record: ComparisonRecord) -> list[str]:
 
 def _lines(record: ComparisonRecord) -> list[Line]:
     scores = dict.fromkeys(part.group for part in record.samples)
-    means = {score: [100 * part.mean for part in record.samples if part.group == score] for score in scores}
-    return [Line(score, range(1, FOLDS + 1), values) for score, values in means.items()]
+    lines = []
+    for score in scores:
+        parts = [part for part in record.samples if part.group == score]
+        means, ends = (
+            [100 * part.mean for part in parts],
+            [(100 * low, 100 * high) for low, high in (part.interval for part in parts)],
+        )
+        lines.append(Line(score, range(1, FOLDS + 1), means, intervals=ends))
+    return lines

@@ -41,12 +41,13 @@ def save_figure(figure: Any, path: Path) -> None:  # noqa: ANN401
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a figure: its label, values of both axes, and the style of matplotlib."""
+    """A line of a figure: its label, values of both axes, the style of matplotlib, and the intervals of `y`."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     style: str = "-"
+    intervals: Sequence[tuple[float, float]] | None = None
 
 
 def draw_lines(lines: Sequence[Line], path: Path, **axes: Any) -> None:  # noqa: ANN401
@@ -54,7 +55,11 @@ def draw_lines(lines: Sequence[Line], path: Path, **axes: Any) -> None:  # noqa:
     figure = new_figure(7, 4)
     plot = figure.add_subplot()
     for line in lines:
-        plot.plot(line.x, line.y, line.style, marker="o", label=line.label)
+        spread = None
+        if line.intervals is not None:
+            spread = [[y - low for y, (low, _) in zip(line.y, line.intervals, strict=True)]]
+            spread += [[high - y for y, (_, high) in zip(line.y, line.intervals, strict=True)]]
+        plot.errorbar(line.x, line.y, yerr=spread, fmt=line.style, marker="o", capsize=3, label=line.label)
     plot.set(**axes)
     ticks = sorted({value for line in lines for value in line.x})
     plot.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks], minor=False)

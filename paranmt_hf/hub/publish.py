@@ -25,7 +25,7 @@ from paranmt_hf.util.yaml_files import read_yaml
 KINDS = {
     "build.json": "paranmt_hf.corpus.publish:RELEASE",
     "paraphraser.json": "paranmt_hf.paraphrase.publish:PARAPHRASER",
-    "supervised.json": "paranmt_hf.training.publish:SUPERVISED",
+    "supervised.json": "paranmt_hf.training.supervised.publish:SUPERVISED",
     "conversion.json": "paranmt_hf.training.publish:CONVERTED",
     "sent2vec.json": "paranmt_hf.training.publish:SENT2VEC",
     "training.json": "paranmt_hf.training.publish:ENCODER",

@@ -8,16 +8,18 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import nn
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import AGAIN, checksum, replacing, write_bytes, writing
 from paranmt_hf.util.records import from_json, read_json
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 CHECKPOINT_SECONDS = 60.0  # Time between two checkpoints
 # In a folder of several files: the checksum of each, and the mark that all of them were written.
@@ -27,29 +29,51 @@ WEIGHTS = "weights.safetensors"
 _OF_OTHERS = re.compile(r"rng_state_[1-9]\d*\.pth")
 
 
-def write_checkpoint(path: Path, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
-    """Replace a checkpoint: tensors by name, and everything else as JSON values."""
+def write_checkpoint(path: Path, tensors: Mapping[str, torch.Tensor | np.ndarray], state: dict[str, Any]) -> None:
+    """Replace a checkpoint: tensors or arrays by name, written without a copy, and everything else as JSON values."""
+    if all(isinstance(tensor, np.ndarray) for tensor in tensors.values()):
+        from safetensors.numpy import save_file
+    else:
+        from safetensors.torch import save_file
     with replacing(path, advice=f"{AGAIN}, which continues from the last checkpoint") as aside:
         path.parent.mkdir(parents=True, exist_ok=True)
         about = json.dumps(state)
-        save_file(tensors, aside, metadata={"state": about, "sha256": _checksum(tensors, about)})
+        save_file(dict(tensors), aside, metadata={"state": about, "sha256": _checksum(tensors, about)})
 
 
-def _checksum(tensors: Mapping[str, torch.Tensor], about: str) -> str:
+def _checksum(tensors: Mapping[str, torch.Tensor | np.ndarray], about: str) -> str:
     """SHA-256 over names and values, because safetensors does not detect damaged values."""
     digest = hashlib.sha256(about.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+        digest.update(_bytes(tensor))
     return digest.hexdigest()
+
+
+def _bytes(tensor: torch.Tensor | np.ndarray) -> memoryview:
+    if not isinstance(tensor, np.ndarray):
+        import torch
+
+        # numpy does not know all types of numbers that torch has.
+        tensor = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+    return tensor.reshape(-1).view(np.uint8).data
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]] | None:
     """Read a checkpoint: tensors and state; None if there is none."""
+    return _read(path, "pt")
+
+
+def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+    """Read a checkpoint without torch: arrays and state; None if there is none."""
+    return _read(path, "np")
+
+
+def _read(path: Path, framework: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
     if not path.exists():
         return None
     try:
-        with safe_open(path, framework="pt") as file:
+        with safe_open(path, framework=framework) as file:
             tensors, about = {name: file.get_tensor(name) for name in file.keys()}, file.metadata()  # noqa: SIM118
         if _checksum(tensors, about["state"]) == about["sha256"]:
             return tensors, json.loads(about["state"])

@@ -213,11 +213,8 @@ def _convert(
     source: str | Path, config: ConvertConfig, settings: ConversionSettings, folder: Path, name: str
 ) -> ConversionRecord:
     """Write the weights while the model is read, then the other files of the encoder."""
-    import torch
-
-    from paranmt_hf.encoders.modules.paranmt_tables import WEIGHTS_FILE
-    from paranmt_hf.encoders.saving import RowFile, save
-    from paranmt_hf.training.sent2vec.train_sent2vec import encoder_of_rows
+    from paranmt_hf.encoders.row_file import RowFile
+    from paranmt_hf.training.sent2vec.train_sent2vec import save_around_rows
 
     with _opened(source) as (stream, source_name, size):
         reader = BinReader(stream, source_name)
@@ -241,11 +238,8 @@ def _convert(
                 progress.advance_to(reader.position)
             for _ in rows.rest():
                 progress.advance_to(reader.position)
-    # All but the weights, of one dimension: the weights are put in place afterwards.
     hashes = np.arange(kept) if isinstance(kept, int) else kept
-    frame = torch.zeros(words + ngrams, 1)
-    save(encoder_of_rows(found.units, frame, order, buckets, hashes, config.cut, config.precision), folder)
-    weights.replace(folder / WEIGHTS_FILE)
+    save_around_rows(weights, folder, found.units, order, buckets, hashes, config.cut, config.precision)
     record = ConversionRecord(
         settings=settings,
         source=reader.name,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +32,7 @@ _OF_MODELS = {"modules.json", "config_sentence_transformers.json", TRAINING_PICT
 _FILES = re.compile(rf"(\d+_\w+/)?({'|'.join(map(re.escape, sorted(_OF_MODULES | _OF_MODELS)))})")
 _CODE_FILES = re.compile(r"paranmt_\w+\.py")
 # Sentences whose vectors show whether a folder and its published files are one model.
-_PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
+PROBE = ["A man is playing a guitar.", "Isn't it 3.5 km to the town?", ""]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
         )
     about = about.required(getattr(record, "license", None))
     figures = results_of_weights(results, folder) if results else []
-    files = _files(folder)
+    files = encoder_files(folder)
     if (entries := eval_results(figures[0] if figures else None)) is not None:
         files[RESULTS_FILE] = entries.encode()
 
@@ -72,8 +72,8 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
 
     def verify(staged: Path) -> None:
         # Links to files that were checked where they are.
-        vectors = load(Model(folder.name, staged, ""), device="cpu").encode(_PROBE, show_progress_bar=False)
-        expected = encoder.encode(_PROBE, show_progress_bar=False)
+        vectors = load(Model(folder.name, staged, ""), device="cpu").encode(PROBE, show_progress_bar=False)
+        expected = encoder.encode(PROBE, show_progress_bar=False)
         if not np.array_equal(vectors, expected) or not np.isfinite(vectors).all():
             raise InputError(
                 f"{folder} gives vectors that differ from those of its published files; train or copy it again",
@@ -95,7 +95,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
     )
 
 
-def _files(folder: Path) -> dict[str, Content]:
+def encoder_files(folder: Path) -> dict[str, Content]:
     """The files of an encoder to publish, with the code that it needs without this package.
 
     The code is that of this version, which has loaded the model, and not that in the folder.
@@ -156,17 +156,6 @@ def _encoder(title: str, origin: _Origin) -> Kind:
     )
 
 
-def _refuse_supervised(folder: Path, about: About, results: Sequence[Any]) -> NoReturn:
-    raise InputError(
-        f"{folder} is a model for a task, which is not published with a card; send it with `hf upload`, as "
-        "docs/supervised.md shows",
-        path=folder,
-    )
-
-
 ENCODER = _encoder("an encoder", _Origin(TrainingRecord.read, trained_values))
 SENT2VEC = _encoder("an encoder trained on sentences", _Origin(Sent2VecRecord.read, sent2vec_values))
 CONVERTED = _encoder("a converted encoder", _Origin(ConversionRecord.read, converted_values, ("data",)))
-SUPERVISED = Kind(
-    "a model for a task", "model", "SupervisedModel.from_pretrained", lambda path: False, _refuse_supervised
-)

@@ -36,6 +36,7 @@ class History:
     stale: int = 0  # Evaluations since the best score
     pairs: int = 0  # Pairs trained on
     seconds: float = 0.0  # Time spent training, evaluations included
+    start: float | None = None  # Score before the first step, which is no choice of the best
 
     def add_loss(self, step: int, loss: float) -> None:
         """Add a loss; see `thinned`."""
@@ -80,7 +81,8 @@ def plot_history(history: History, path: Path, title: str, *, unit: str = "step"
     axes.set_ylim(bottom=0)
     if history.scores:
         right = axes.twinx()
-        steps, scores = zip(*history.scores, strict=True)
+        start = [] if history.start is None else [(0, history.start)]
+        steps, scores = zip(*start, *history.scores, strict=True)
         right.plot(steps, [100 * score for score in scores], color="tab:orange", marker="o", label="development")
         right.set_ylabel("Pearson on the development set, times 100")
     figure.legend(loc="outside lower center", ncols=2)
@@ -214,8 +216,9 @@ class Trained(Result[TrainingRecord]):
         seen = counted(2 * history.pairs, "sentence") if of_text else counted(history.pairs, "pair")
         lines.append(f"  {seen} in {history.seconds:,.0f} s, last loss {history.losses[-1][1]:.2g}")
         if record.development is not None:
+            before = "" if history.start is None else f", {100 * history.start:.1f} before training"
             score = f"{100 * record.development:.1f}"
-            lines.append(f"  Pearson {score} on the development set, {record.settings.development}")
+            lines.append(f"  Pearson {score} on the development set, {record.settings.development}{before}")
             if len(history.scores) > 1:
                 kept = f"step {history.best_step:,} of {history.scores[-1][0]:,}"
                 lines.append(f"  the best of {counted(len(history.scores), 'score')}; the weights are those of {kept}")

@@ -95,6 +95,8 @@ def test_card_tells_the_truth(bitext, vectors, tmp_path):
         assert sum(path.stat().st_size for path in files) == info["download_size"]
         rows = sum(pq.read_metadata(path).num_rows for path in files)
         assert f"| `{config['config_name']}` | {rows:,} |" in card
+    # What `filtered` is for, and what measures another choice.
+    assert "`filtered` is" in card and "paranmt experiment paranmt-table5" in card
     assert all(text in card for text in ("36 pairs", "1 source over 6 pieces", "average of vectors.txt"))
 
 
@@ -261,7 +263,7 @@ def test_all_pairs_too_long_for_the_filter(vectors, tmp_path):
     scorer = vectors
     built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
     assert list(built.record.configs) == ["default", "sample"]
-    assert "config_name: filtered" not in (tmp_path / "corpus" / "README.md").read_text()
+    assert "filtered" not in (tmp_path / "corpus" / "README.md").read_text()
     assert not (tmp_path / "corpus" / "filtered").exists()
 
 

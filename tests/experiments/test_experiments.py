@@ -84,7 +84,7 @@ def test_folds_are_exact_and_good_ones_win(corpus, development, tmp_path, quarte
         return table5(corpus, tmp_path / "out", chosen, scores=("para_score",))
 
     # Not all folds are in memory together.
-    monkeypatch.setattr(comparison.Training, "samples_in_memory", lambda self, count: 3)
+    monkeypatch.setattr(comparison.Training, "samples_in_memory", lambda self, count, rows: 3)
     found = run()
     assert found.fresh
     counted = [line for line in caplog.messages if line.startswith("experiment: ")]
@@ -220,11 +220,23 @@ def test_files_that_are_cut_off(corpus, development, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_and_its_figure(corpus, development, tmp_path, capsys, quarters):
+def test_the_command_and_its_figure(corpus, development, tmp_path, capsys, caplog, quarters):
     words = ["experiment", "paranmt-table5", str(corpus), "--development", development, "--out", str(tmp_path / "out")]
     words += ["--scores", "para_score", "reference_length", "--models", "word"]
     assert main([*words, "--training", "dimension=16,batch-size=5,max-pairs=10"]) == 0
     assert re.search(r"\| fold +\| +para_score \| +reference_length \|", capsys.readouterr().out)
+    said = [record.getMessage() for record in caplog.records]
+    assert [line.split(",")[0] for line in said if line.startswith("samples: ")][:2] == [
+        "samples: 1 of 8 (12%)",
+        "samples: 2 of 8 (25%)",
+    ]
+    # The corpus is read once for each score.
+    assert not [line for line in said if "reading the training data" in line]
+    training = comparison.Training(models(development, max_pairs=1_000_000))
+    assert [training.samples_in_memory(10, rows) for rows in (100, 1_151_349, 51_409_585)] == [10, 10, 4]
+    record = comparison.ComparisonRecord.read(tmp_path / "out")
+    for line in paranmt_table5._lines(record):
+        assert all(low < mean < high for mean, (low, high) in zip(line.y, line.intervals, strict=True))
     assert "training: dimension=16,batch-size=5,max-pairs=10" in (tmp_path / "out" / "paranmt.yaml").read_text()
     pytest.importorskip("matplotlib")
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")

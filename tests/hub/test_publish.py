@@ -249,10 +249,6 @@ def test_code_beside_a_stock_model_stays_here(model):
         (lambda folder: (folder / "training.json").write_text("[]"), "training.json is damaged"),
         (lambda folder: (folder / "pytorch_model.bin").write_bytes(b"x"), "pytorch_model.bin can hold a pickle"),
         (lambda folder: (folder / "modules.json").write_text("{"), "is not a sentence encoder"),
-        (
-            lambda folder: (folder / "supervised.json").write_text("{}"),
-            "is a model for a task, which is not published with a card; send it with",
-        ),
     ],
 )
 def test_model_that_is_refused(model, spoil, message):

@@ -89,7 +89,7 @@ def test_written_as_modules_write(precision, order, cut, tmp_path, monkeypatch):
     """The file that is written row after row has the tensors of a module that is saved whole."""
 
     monkeypatch.setattr("paranmt_hf.encoders.sent2vec_bin.BLOCK", 64)
-    monkeypatch.setattr("paranmt_hf.encoders.saving.BUCKETS_AT_ONCE", 7)
+    monkeypatch.setattr("paranmt_hf.encoders.row_file.BUCKETS_AT_ONCE", 7)
     file = BinFile(WORDS, order=order)
     (tmp_path / "model.bin").write_bytes(file.write())
     convert(tmp_path / "model.bin", tmp_path / "out", precision=precision, cut=cut)

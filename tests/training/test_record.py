@@ -47,6 +47,7 @@ VALUES = {
         "stale": 0,
         "pairs": 120,
         "seconds": 0.5,
+        "start": 0.25,
     },
     "development": 0.75,
     "dimension": 4,
@@ -75,7 +76,7 @@ def test_the_file_comes_back(tmp_path):
     (tmp_path / "training.json").write_text(json.dumps(VALUES))
     record = TrainingRecord.read(tmp_path)
     assert record.to_json() == VALUES
-    assert record.history == History([(1, 0.5), (2, 0.25)], [(2, 0.75)], 0.75, 2, 0, 120, 0.5)
+    assert record.history == History([(1, 0.5), (2, 0.25)], [(2, 0.75)], 0.75, 2, 0, 120, 0.5, 0.25)
     assert record.settings.encoder == EncoderConfig(dimension=4) and record.settings.training == TrainConfig()
     mean = TrainingRecord.from_json({**VALUES, "mean_of": [{"name": "a", "revision": "sha256:1"}]}, "f")
     assert mean.mean_of == [AveragedModel("a", "sha256:1")]

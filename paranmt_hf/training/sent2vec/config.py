@@ -30,6 +30,8 @@ _TABLE_5 = {
     "wikipedia": ((600, 8, 20, 9, 1e-5, 0), (700, 8, 20, 9, 5e-6, 4)),
     "twitter": ((700, 20, 20, 3, 1e-6, 0), (700, 20, 20, 3, 1e-6, 3)),
 }
+# A text of fewer words gets a larger threshold, or few words are ever predicted: this many by the number of words.
+THRESHOLD_OF_A_WORD, HIGHEST_THRESHOLD = 5000, 1e-3
 _NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "dropped_ngrams")
 STEPS = Group("steps", "Which words are predicted, against how many others, and at which rate.")
 NGRAMS = Group("ngram_settings", "How n-grams are hashed and trained.")
@@ -40,7 +42,8 @@ class Sent2VecConfig(Settings):
     """Settings of Sent2Vec; missing ones are those of the preset, for words alone or with n-grams (table 5).
 
     Attributes:
-        preset: Corpus of the paper whose settings are the defaults (table 5).
+        preset: Corpus of the paper whose settings are the defaults (table 5); if left out those of Wikipedia, with a
+            higher threshold for a text of fewer words.
         ngrams: Number of words of the longest n-grams; 1 for words alone (section 2).
         dimension: Dimensions of a vector (table 5: 600 or 700).
         min_count: Leave out words that occur less often (table 5).
@@ -65,7 +68,7 @@ class Sent2VecConfig(Settings):
         threads: Number of threads that train at once without locks; with more than one, equal runs differ a little.
     """
 
-    preset: Annotated[Literal["books", "wikipedia", "twitter"], RunOnly] = "wikipedia"
+    preset: Annotated[Literal["books", "wikipedia", "twitter"] | None, RunOnly] = None
     ngrams: Annotated[int, Range(at_least=1, at_most=20)] = 1
     dimension: Annotated[int | None, Range(at_least=1, at_most=100_000)] = None
     min_count: Count | None = None
@@ -106,8 +109,13 @@ class Sent2VecConfig(Settings):
                 raise InputError(f"`context` cbow has no `{name}`; leave it out", option=name)
 
     def resolved(self) -> Sent2VecConfig:
-        """Fill in missing settings; without n-grams, their settings become the defaults."""
-        values: dict[str, Any] = dict(zip(_NAMES, _TABLE_5[self.preset][self.ngrams > 1], strict=True))
+        """Fill in missing settings; without n-grams, their settings become the defaults.
+
+        Without a preset the threshold is left to the text (`threshold_for`).
+        """
+        values: dict[str, Any] = dict(zip(_NAMES, self._table, strict=True))
+        if self.preset is None:
+            del values["threshold"]
         values = {name: value for name, value in values.items() if getattr(self, name) is None}
         if self.context == "cbow":
             values["min_target_count"] = 1
@@ -115,6 +123,17 @@ class Sent2VecConfig(Settings):
             usual = Sent2VecConfig()
             values |= {name: getattr(usual, name) for name in OF_NGRAMS} | {"dropped_ngrams": 0}
         return replace(self, **values)
+
+    @property
+    def _table(self) -> tuple[int, int, int, int, float, int]:
+        return _TABLE_5[self.preset or "wikipedia"][self.ngrams > 1]
+
+    def threshold_for(self, tokens: int) -> float:
+        """The threshold for a text of a number of tokens: the one given, or by default as high as it needs."""
+        if self.threshold is not None:
+            return self.threshold
+        # Two digits are enough.
+        return max(self._table[4], float(f"{min(THRESHOLD_OF_A_WORD / tokens, HIGHEST_THRESHOLD):.2g}"))
 
 
 @dataclass
@@ -164,6 +183,7 @@ class Sent2VecRecord(Record):
     words: int  # Number of words with a vector
     ngrams: int  # Number of buckets of n-grams with a vector
     known: int  # Number of known words in these sentences
+    threshold: float  # t of the subsampling
     course: Sent2VecHistory
     dimension: int
     parameters: int  # Number of weights of the model, without the output vectors

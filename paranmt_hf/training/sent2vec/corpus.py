@@ -44,8 +44,7 @@ class KnownWords:
         ends of lines too (`initTableDiscard` in its `dictionary.cc`).
         """
         share = np.maximum(self.counts, 1) / self.tokens
-        # A resolved configuration has a threshold and a count.
-        ratio = (config.threshold or 0.0) / share
+        ratio = config.threshold_for(self.tokens) / share
         chosen = self.counts >= max(config.min_target_count or 0, 1)
         return np.where(chosen, np.sqrt(ratio) + ratio, 0.0)
 

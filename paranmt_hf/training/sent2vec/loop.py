@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.training import checkpoint
@@ -73,7 +72,7 @@ class Loop:
             Worker(random[index : index + 1], cursors[index : index + 1], np.zeros(self._rows, np.int32))
             for index in range(config.threads)
         ]
-        self._tensors = self._restore() or self._begin(initial)
+        self._tables = self._restore() or self._begin(initial)
 
     @property
     def _rows(self) -> int:
@@ -82,25 +81,24 @@ class Loop:
     @property
     def inputs(self) -> np.ndarray:
         """Rows of the context [row, dimension], float32: placeholder, words, n-grams."""
-        table: np.ndarray = self._tensors["inputs"].numpy()
-        return table
+        return self._tables["inputs"]
 
     @property
     def outputs(self) -> np.ndarray:
         """Rows of targets and negatives [word, dimension], float32; the last is the end of a line."""
-        table: np.ndarray = self._tensors["outputs"].numpy()
-        return table
+        return self._tables["outputs"]
 
     def _refuse_no_targets(self, keep: np.ndarray) -> None:
         """Reject training with almost no targets, after which all vectors would be random."""
         expected = (self.config.epochs or 1) * float(self.text.words.counts @ np.minimum(keep, 1))
         if expected < 1:
+            threshold = self.config.threshold_for(self.text.words.tokens)
             raise InputError(
-                f"with `threshold` {self.config.threshold:g} {expected:.2g} words of this text would be predicted in "
-                f"{self.config.epochs} passes; raise it, such as to 1e-4 for a few million words"
+                f"with `threshold` {threshold:g} {expected:.2g} words of this text would be predicted in "
+                f"{self.config.epochs} passes; leave it out, which chooses it for the size of the text"
             )
 
-    def _begin(self, generator: np.random.Generator) -> dict[str, torch.Tensor]:
+    def _begin(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
         """Create the initial tables: inputs between -1/dimension and 1/dimension, outputs of zeros."""
         width = self.config.dimension or 0
         inputs = np.empty((self._rows, width), np.float32)
@@ -110,7 +108,7 @@ class Loop:
             part *= np.float32(2 / width)
             part -= np.float32(1 / width)
         outputs = np.zeros((len(self.text.words.names) + 1, width), np.float32)
-        return {"inputs": torch.from_numpy(inputs), "outputs": torch.from_numpy(outputs)}
+        return {"inputs": inputs, "outputs": outputs}
 
     def run(self) -> Sent2VecHistory:
         """Train to the end, from the last checkpoint if there is one."""
@@ -180,21 +178,21 @@ class Loop:
             "cursor": [int(worker.cursor[0]) for worker in self._workers],
             "course": as_json(self.course),
         }
-        checkpoint.write_checkpoint(self._checkpoint, self._tensors, state)
+        checkpoint.write_checkpoint(self._checkpoint, self._tables, state)
 
-    def _restore(self) -> dict[str, torch.Tensor] | None:
-        found = checkpoint.read_checkpoint(self._checkpoint)
+    def _restore(self) -> dict[str, np.ndarray] | None:
+        found = checkpoint.read_arrays(self._checkpoint)
         if found is None:
             return None
-        tensors, state = found
+        tables, state = found
         width = self.config.dimension
         shapes = {"inputs": (self._rows, width), "outputs": (len(self.text.words.names) + 1, width)}
         # The kernels do not look where a table ends.
-        if {name: tuple(tensor.shape) for name, tensor in tensors.items()} != shapes:
+        if {name: table.shape for name, table in tables.items()} != shapes:
             raise InputError(f"{self._checkpoint} is of other text; remove it and run again, from the start")
         self._epoch, self._sentence = state["epoch"], state["sentence"]
         for worker, random, cursor in zip(self._workers, state["random"], state["cursor"], strict=True):
             worker.random[0], worker.cursor[0] = random, cursor
         self.course = from_json(Sent2VecHistory, state["course"], self._checkpoint)
         logger.info(f"continuing after {counted(self.course.words, 'word')}")
-        return tensors
+        return tables

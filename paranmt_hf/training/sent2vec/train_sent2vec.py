@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import SentenceSources
 from paranmt_hf.errors import InputError, WriteError
@@ -27,13 +25,14 @@ from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
-    import torch
+    import numpy as np
 
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.training.sent2vec.corpus import TextOnDisk
 
 logger = logging.getLogger(__name__)
 TEXT = "text"
+ROWS_WRITTEN = 10_000  # Rows that are copied at once while an encoder is written
 # Words of text below which similarities of unrelated sentences are mostly noise.
 FEW_WORDS = 10_000_000
 
@@ -106,7 +105,7 @@ def _train(
     sources: SentenceSources, settings: Sent2VecSettings, work: Path, folder: Path, name: str
 ) -> Sent2VecRecord:
     """Read the text, unless an earlier run did; train; write the model, its card and its figure."""
-    from paranmt_hf.encoders.saving import save
+    from paranmt_hf.encoders.row_file import RowFile
     from paranmt_hf.training.sent2vec.corpus import read_corpus
     from paranmt_hf.training.sent2vec.loop import Loop
 
@@ -117,7 +116,16 @@ def _train(
         f"{counted(len(text.words.names) - 1, 'word')} and {counted(len(text.hashes), 'bucket')} of n-grams"
     )
     loop = Loop(text, config, work)
-    course = loop.run()
+    course, parameters, rows = loop.run(), int(loop.inputs.size), folder / "rows"
+    stock = config.ngrams == 1 and config.cut == "words"
+    # The placeholder's row becomes that of unknown words, which add nothing.
+    loop.inputs[0] = 0
+    with RowFile(rows, len(loop.inputs), loop.inputs.shape[1], "float32", None if stock else text.hashes) as file:
+        for start in range(0, len(loop.inputs), ROWS_WRITTEN):
+            file.write(loop.inputs[start : start + ROWS_WRITTEN])
+    # The tables leave the memory before the libraries that save encoders come into it.
+    del loop
+    save_around_rows(rows, folder, text.words.names, config.ngrams, config.buckets, text.hashes, config.cut)
     record = Sent2VecRecord(
         settings=settings,
         sources=sources.names,
@@ -126,15 +134,11 @@ def _train(
         words=len(text.words.names) - 1,
         ngrams=len(text.hashes),
         known=text.known,
+        threshold=config.threshold_for(text.words.tokens),
         course=course,
         dimension=config.dimension or 0,
-        parameters=int(loop.inputs.size),
+        parameters=parameters,
         **made_with("numba", "numpy", "torch", "sentence-transformers"),
-    )
-    # The placeholder's row becomes that of unknown words, which add nothing.
-    loop.inputs[0] = 0
-    save(
-        encoder_of_rows(text.words.names, loop.inputs, config.ngrams, config.buckets, text.hashes, config.cut), folder
     )
     if course.losses:
         plot_history(History(losses=course.losses), folder / TRAINING_PICTURE, "Sent2Vec", unit="words")
@@ -159,27 +163,35 @@ def _read_text(sources: SentenceSources, folder: Path, config: Sent2VecConfig) -
     return text
 
 
-def encoder_of_rows(
+def save_around_rows(
+    rows: Path,
+    folder: Path,
     units: Sequence[str],
-    rows: np.ndarray | torch.Tensor,
     order: int,
     buckets: int,
     hashes: np.ndarray,
     cut: str,
     precision: str = "float32",
-) -> SentenceEncoder:
-    """Build the encoder from rows [word or n-gram, dimension]; words alone, split as in WORD, give a WORD model.
+) -> None:
+    """Write an encoder into a folder, its weights from a file of rows [word or n-gram, dimension] (`RowFile`).
 
     The first of the words is unknown words. N-grams of at most `order` words are hashed into buckets, of which
-    `hashes` have a row, ascending.
+    `hashes` have a row, ascending. Words alone, split as in WORD, give a WORD model.
     """
+    import torch
+
     from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
+    from paranmt_hf.encoders.modules.paranmt_tables import WEIGHTS_FILE
+    from paranmt_hf.encoders.saving import save
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
+    # Of one dimension, until the weights are put into place.
+    frame = torch.zeros(len(units) + len(hashes), 1)
+    module: WordEmbedding | NgramEmbedding
     if order == 1 and cut == "words":
-        return SentenceEncoder(
-            modules=[WordEmbedding(units, rows, precision)], device="cpu", similarity_fn_name="cosine"
-        )
-    buckets = buckets if order > 1 else 0
-    module = NgramEmbedding(units, rows, precision, order=order, buckets=buckets, hashes=hashes, cut=cut)
-    return SentenceEncoder(modules=[module], device="cpu", similarity_fn_name="cosine")
+        module = WordEmbedding(units, frame, precision)
+    else:
+        buckets = buckets if order > 1 else 0
+        module = NgramEmbedding(units, frame, precision, order=order, buckets=buckets, hashes=hashes, cut=cut)
+    save(SentenceEncoder(modules=[module], device="cpu", similarity_fn_name="cosine"), folder)
+    rows.replace(folder / WEIGHTS_FILE)

@@ -1,5 +1,7 @@
 """The compiled kernels against plain NumPy, which updates every row for every target, one after the other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -298,6 +300,16 @@ def test_targets_are_subsampled(tmp_path):
     assert keep.tolist() == pytest.approx([0, 0.1875**0.5 + 0.1875, 0.75, 0])
 
 
+def test_a_small_text_gets_a_higher_threshold(tmp_path):
+    config = Sent2VecConfig(ngrams=2).resolved()
+    found = [config.threshold_for(tokens) for tokens in (1_700_000_000, 50_000_000, 5_000_000, 1000)]
+    assert found == pytest.approx([5e-6, 1e-4, 1e-3, 1e-3])
+    assert replace(config, threshold=1e-6).threshold_for(1000) == 1e-6
+    words = corpus(tmp_path).words
+    given = Sent2VecConfig(threshold=1e-3, min_target_count=3)
+    assert words.keep(replace(given, threshold=None).resolved()).tolist() == words.keep(given.resolved()).tolist()
+
+
 @pytest.mark.slow
 def test_buckets_that_occur(tmp_path):
     lines, _ = random_text(40)
@@ -365,6 +377,7 @@ def test_presets_are_table_5():
     ):
         found = Sent2VecConfig(preset=preset, ngrams=ngrams).resolved()
         assert tuple(getattr(found, name) for name in names) == values
+        assert found.threshold_for(10) == values[4]
     assert Sent2VecConfig(preset="twitter", epochs=4).resolved().epochs == 4
 
 

@@ -1,8 +1,12 @@
 """train_sent2vec(): from sentences to an encoder, killed and resumed, and what it refuses."""
 
+import gc
 import gzip
 import json
 import re
+import subprocess
+import sys
+import tracemalloc
 from dataclasses import fields, replace
 
 import numpy as np
@@ -21,6 +25,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import publish
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.sent2vec import loop  # noqa: E402
+from paranmt_hf.training.sent2vec import train_sent2vec as train_module
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig, Sent2VecRecord
 from paranmt_hf.training.sent2vec.train_sent2vec import FEW_WORDS, train_sent2vec  # noqa: E402
 from paranmt_hf.util.records import as_json
@@ -163,6 +168,26 @@ def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, after):
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
     assert record.course.targets == pairs_of_words.record.course.targets
     assert record.course.mean == pytest.approx(pairs_of_words.record.course.mean)
+
+
+def test_memory_is_that_of_the_tables(tmp_path, text, monkeypatch):
+    """Nothing copies them, and what saves an encoder is not in memory next to them."""
+    training = "import sys, paranmt_hf.training.sent2vec.loop as loop; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", training], check=True)
+    table = np.zeros((1000, 1000), np.float32)
+    tracemalloc.start()
+    checkpoint.write_checkpoint(tmp_path / "checkpoint", {"inputs": table}, {})
+    assert tracemalloc.get_traced_memory()[1] < table.nbytes / 4
+    tracemalloc.stop()
+    original, alive = train_module.save_around_rows, []
+
+    def save(*arguments):
+        alive.extend(each for each in gc.get_objects() if isinstance(each, loop.Loop))
+        original(*arguments)
+
+    monkeypatch.setattr(train_module, "save_around_rows", save)
+    train_sent2vec(text, tmp_path / "out", config=config(ngrams=2))
+    assert not alive
 
 
 def test_threads(tmp_path, text, pairs_of_words):

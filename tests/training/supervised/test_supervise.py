@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.transfer_data import read_tasks
+from paranmt_hf.hub.publish import publish
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.supervised import task
 from paranmt_hf.training.supervised.config import SupervisedRecord
+from paranmt_hf.util.tables import percent
 from tests.cli.commands import fails
 from tests.evaluation.toys import SICK_HEADER, WORDS, write, write_all
 from tests.toys import bytes_of
@@ -161,6 +164,22 @@ def test_words_of_the_development_items_are_not_learned_from(made, folder):
     assert "secret" not in known["own"] | known["file"]
     assert "five" in known["file"] - known["own"]
     assert done.record.inputs == {"vectors": "v.txt"} and done.record.dimension == 7
+
+
+@pytest.mark.parametrize(("task", "start"), [("SICK-R", "word"), ("SST2", "word,trigram")])
+def test_a_model_for_a_task_is_published(made, folder, task, start):
+    record = run(made, "out", task, start, epochs=1).record
+    plan = publish("out", "org/task", license="mit", dry_run=True)
+    assert {"head/head.json", "head/model.safetensors", "supervised.json"} < plan.parcel.files.keys()
+    shown = [f"{figure:.3f}" if name == "mse" else percent(figure) for name, figure in record.figures["test"].items()]
+    assert all(figure in plan.card for figure in shown)
+    assert task in plan.card and 'from_pretrained("org/task")' in plan.card
+    assert plan.left_here == []
+    head = json.loads(Path("out/head/head.json").read_text()) | {"task": "SICK-E"}
+    Path("out/head/head.json").write_text(json.dumps(head))
+    with pytest.raises(InputError) as error:
+        publish("out", "org/task", license="mit", dry_run=True)
+    assert error.value.path == Path("out")
 
 
 def test_the_encoder_is_one_for_sentence_transformers(made, folder):
