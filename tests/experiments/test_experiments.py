@@ -87,9 +87,9 @@ def test_folds_are_exact_and_good_ones_win(corpus, development, tmp_path, quarte
     monkeypatch.setattr(comparison.Training, "samples_in_memory", lambda self, count, rows: 3)
     found = run()
     assert found.fresh
-    counted = [line for line in caplog.messages if line.startswith("experiment: ")]
-    assert [line.split(",")[0] for line in counted[:4]] == [f"experiment: {n} of 4 ({25 * n}%)" for n in (1, 2, 3, 4)]
-    assert all(line.endswith(" left") for line in counted[:4])
+    counted = [line for line in caplog.messages if line.startswith("samples: ")]
+    assert [line.split(",")[0] for line in counted[:4]] == [f"samples: {n} of 4 ({25 * n}%)" for n in (1, 2, 3, 4)]
+    assert all(" left, para_score" in line for line in counted[:4])
     samples = found.record.samples
     assert [(part.name, part.rows, part.left, part.pairs) for part in samples] == [(n, 30, 30, 25) for n in "1234"]
     # 120 rows, each score twice: a fold holds fifteen scores.

@@ -47,7 +47,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any]) -> Draft:
 
     return Draft(
         {**encoder_files(folder), **{path: folder / path for path in OWN_FILES}},
-        lambda repository, version: supervised_card(values(repository)),
+        lambda repository: supervised_card(values(repository)),
         "",
         f"Model for {task} {folder.resolve().name}",
         [f"your own words on the {name}: {name!r} in --about FILE" for name in ("summary",) if not about.summary],
