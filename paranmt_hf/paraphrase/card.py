@@ -139,7 +139,8 @@ def _data(record: ParaphraserRecord) -> str:
     if record.parses is not None:
         trees = (
             f"{record.parses.without_tree:,} pairs with a sentence that has no tree, "
-            f"{record.parses.long_trees:,} with a long tree and "
+            f"{record.parses.long_trees:,} with a long tree, {record.parses.same_template:,} with two trees of one "
+            "template and "
         )
         parser = f" The trees are those of {escape(record.inputs['parser'])}." if "parser" in record.inputs else ""
     return (

@@ -55,6 +55,8 @@ class ParaphraserConfig(Settings):
         dropout: Share of values that are dropped in training.
         tree_hidden: Width of the parse generator's states, an even number (`controlled`).
         max_tree: Leave out pairs with a tree of more tokens, which are brackets and labels (`controlled`).
+        same_template: Train also on pairs whose two trees have the same template, which do not teach to change it
+            (`controlled`).
         no_copy: Generate every piece; otherwise pieces of the sentence can be copied through a pointer (`controlled`).
     """
 
@@ -66,6 +68,7 @@ class ParaphraserConfig(Settings):
     dropout: Annotated[Dropout, ARCHITECTURE] = 0.2
     tree_hidden: Annotated[Width, ARCHITECTURE] = 256
     max_tree: Annotated[int, Range(at_least=4, at_most=2000), ARCHITECTURE] = 150
+    same_template: Annotated[bool, ARCHITECTURE] = False
     no_copy: Annotated[bool, PythonOnly] = False
 
     def __post_init__(self) -> None:
@@ -166,7 +169,7 @@ class ParaphraseConfig(Settings):
         keep_copies: Keep paraphrases with the letters and digits of their sentence, case aside; otherwise they are
             left out.
         has_template: With a controlled network: keep paraphrases that have the template asked for, by the parser; more
-            beams find more of them.
+            beams find more of them (default: if the parser reads new sentences, so not if it is a file of trees).
         order: Which paraphrases of a sentence come first: the most probable, or, of all that are found, those of the
             highest paraphrase score.
         batch_tokens: Batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU).
@@ -187,7 +190,7 @@ class ParaphraseConfig(Settings):
     max_overlap: Share | None = None
     max_mutual_overlap: Annotated[Share | None, Advanced] = None
     keep_copies: Annotated[bool, Advanced] = False
-    has_template: Annotated[bool, SEARCH] = False
+    has_template: Annotated[bool | None, SEARCH] = None
     order: Literal["probability", "score"] = "probability"
     batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), RunOnly, PythonOnly] = None
     device: Annotated[str | None, RunOnly] = None
@@ -207,7 +210,7 @@ class ParaphraseConfig(Settings):
     def chooses(self) -> bool:
         """Whether paraphrases are selected among more than `n` candidates."""
         limits = (self.min_score, self.max_overlap, self.max_mutual_overlap)
-        return self.order == "score" or self.has_template or any(limit is not None for limit in limits)
+        return self.order == "score" or bool(self.has_template) or any(limit is not None for limit in limits)
 
     @property
     def scored_for(self) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,8 @@ from paranmt_hf.paraphrase.record import ControlFigures
 from paranmt_hf.paraphrase.training_pairs import TrainingPairs, held_out_keys
 
 logger = logging.getLogger(__name__)
-# Held-out sentences that are paraphrased, and the number of templates that each is asked for.
-SENTENCES, TEMPLATES = 100, 5
+# Held-out sentences that are paraphrased, the number of templates that each is asked for, and the beams of each.
+SENTENCES, TEMPLATES, BEAMS = 100, 5, 8
 
 
 class KnownTrees:
@@ -45,23 +46,30 @@ def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> Co
     known = KnownTrees(held_out_trees(text))
     if not known.of:
         return None
-    # A copy is right where the sentence has the template already.
-    config = ParaphraseConfig(device="cpu", keep_copies=True)
+    # A copy is right where the sentence has the template already. What has another template is kept, to be counted.
+    config = ParaphraseConfig(device="cpu", keep_copies=True, has_template=False, beams=BEAMS, n=BEAMS)
     paraphraser = Paraphraser(locate(folder), config, scorer=None, syntax=known, templates=TEMPLATES)
-    sentences = list(known.of)
-    found = paraphraser(sentences)
-    made = [(sentence, each) for sentence, own in zip(sentences, found, strict=True) for each in own]
-    if not made:
+    requests: list[list[Paraphrase]] = []
+    distinct, other = 0, list[bool]()
+    for sentence, found in zip(known.of, paraphraser(list(known.of)), strict=True):
+        # Without a scorer the paraphrases of a template stay in the order of their probability.
+        own = [list(group) for _, group in groupby(found, key=lambda each: each.template)]
+        requests += own
+        distinct += len({beams[0].text for beams in own})
+        other += [template_of(known.of[sentence]) != beams[0].template for beams in own]
+    if not requests:
         return None
-    match = _have_templates([each for _, each in made], parser)
-    # Whether the template is not that of the sentence.
-    other = np.array([template_of(known.of[sentence]) != each.template for sentence, each in made])
-    return ControlFigures(
-        paraphrases=len(made),
-        distinct=sum(len({each.text for each in own}) for own in found) / len(made),
-        template_match=None if match is None else float(match.mean()),
-        other_template_match=None if match is None or not other.any() else float(match[other].mean()),
-    )
+    match = _have_templates([each for beams in requests for each in beams], parser)
+    names = ("template_match", "found", "other_template_match", "other_found")
+    shares: dict[str, float | None] = dict.fromkeys(names)
+    if match is not None:
+        ends = np.cumsum([0, *map(len, requests)])
+        first, found_any = match[ends[:-1]], np.logical_or.reduceat(match, ends[:-1])
+        shares |= {"template_match": float(first.mean()), "found": float(found_any.mean())}
+        if any(other):
+            shares["other_template_match"] = float(first[np.array(other)].mean())
+            shares["other_found"] = float(found_any[np.array(other)].mean())
+    return ControlFigures(paraphrases=len(requests), distinct=distinct / len(requests), **shares)
 
 
 def held_out_trees(text: TrainingPairs) -> dict[str, str]:

@@ -114,6 +114,7 @@ class LeftOut:
 
     without_tree: int
     long_trees: int
+    same_template: int
     templates: dict[str, int]
 
 
@@ -130,10 +131,12 @@ def count_left_out(text: TrainingPairs, work: Path) -> LeftOut:
         if not counts:
             raise InputError(
                 f"nothing to train on: {text.pairs.left_out}; of the others {dropped['without_tree']:,} have a "
-                f"sentence without a tree, and {dropped['long_trees']:,} a tree of more than {text.max_tree} "
-                "tokens; check the data and the options that select them"
+                f"sentence without a tree, {dropped['long_trees']:,} a tree of more than {text.max_tree} tokens, and "
+                f"{dropped['same_template']:,} two trees of one template (see `same_template`); check the data and "
+                "the options that select them"
             )
-        made = LeftOut(dropped["without_tree"], dropped["long_trees"], KnownTemplates(counts).counts)
+        kinds = {name: dropped[name] for name in ("without_tree", "long_trees", "same_template")}
+        made = LeftOut(**kinds, templates=KnownTemplates(counts).counts)
         write_bytes(path, json.dumps(asdict(made)).encode())
     return from_json(LeftOut, read_json(path, "counts of what was left out of training"), path)
 
@@ -241,6 +244,7 @@ def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) 
         else ParseGenerator(
             without_tree=left_out.without_tree,
             long_trees=left_out.long_trees,
+            same_template=left_out.same_template,
             templates=len(left_out.templates),
             tree_tokens=len(first.own.tokenizer),
             course=courses[first.name],

@@ -188,7 +188,10 @@ class Paraphraser:
         config = config or self.config
         if (positions := self._own.positions) is not None:
             config = replace(config, max_length=min(config.max_length, positions))
-        if config.has_template and (self._syntax is None or isinstance(self._syntax, TreeIndex)):
+        parses = self._syntax is not None and not isinstance(self._syntax, TreeIndex)
+        if config.has_template is None:
+            config = replace(config, has_template=parses)
+        if config.has_template and not parses:
             raise InputError(
                 "`has_template` needs a controlled network and a parser of new sentences, such as link-grammar, not a "
                 "file of trees; leave it out, or name such a parser",

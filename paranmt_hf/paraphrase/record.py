@@ -57,6 +57,10 @@ class ControlFigures:
     # there
     template_match: float | None
     other_template_match: float | None  # The same of those whose sentence has another template
+    # Share of sentences and templates for which one of several beams has the template, in [0, 1], and of those whose
+    # sentence has another template
+    found: float | None
+    other_found: float | None
 
     def describe(self) -> str:
         """Describe the figures in a sentence."""
@@ -65,20 +69,25 @@ class ControlFigures:
             return f"{text}; without their parser it is not known how many have the template asked for"
         text += f", {self.template_match:.0%} have the template asked for"
         if self.other_template_match is None:
-            return text
-        return f"{text}, {self.other_template_match:.0%} where it is not that of the sentence"
+            return f"{text}; one of several beams has it in {self.found:.0%}"
+        return (
+            f"{text}, {self.other_template_match:.0%} where it is not that of the sentence; one of several beams has "
+            f"it in {self.found:.0%} and {self.other_found:.0%}"
+        )
 
 
 @dataclass(frozen=True)
 class ParseGenerator:
     """Training of the parse generator of a syntactically controlled network.
 
-    Pairs with a sentence `without_tree`, or with `long_trees`, were left out. `templates` is the number of different
-    templates of the targets, `tree_tokens` the size of the vocabulary of trees, `control` what came of both models.
+    Pairs with a sentence `without_tree`, with `long_trees`, or of the `same_template`, were left out. `templates` is
+    the number of different templates of the targets, `tree_tokens` the size of the vocabulary of trees, `control` what
+    came of both models.
     """
 
     without_tree: int
     long_trees: int
+    same_template: int
     templates: int
     tree_tokens: int
     course: TrainingCourse

@@ -53,8 +53,8 @@ class TrainedParaphraser(Result[ParaphraserRecord]):
         lines.append(f"  {counted(record.pairs, 'pair')}, {record.held_out:,} held out, {record.too_long:,} too long")
         if (own := record.parses) is not None:
             lines.append(
-                f"  {counted(own.without_tree, 'pair')} without a tree, {own.long_trees:,} with a long one; "
-                f"{own.templates:,} templates"
+                f"  {counted(own.without_tree, 'pair')} without a tree, {own.long_trees:,} with a long one, "
+                f"{own.same_template:,} with one template; {own.templates:,} templates"
             )
             for each in own.course.measured:
                 lines.append(
@@ -153,7 +153,7 @@ def _resolve(
             replace(config, base=None), None if base is None else base.revision, training, pairs.identity
         ),
         {name: value for name, value in inputs.items() if value},
-        TrainingPairs(pairs, names, training, config.max_tree if controlled else None),
+        TrainingPairs(pairs, names, training, config.max_tree if controlled else None, config.same_template),
         base,
     )
 

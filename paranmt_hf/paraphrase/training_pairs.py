@@ -46,13 +46,15 @@ def held_out_keys(keys: pa.ChunkedArray, share: float) -> np.ndarray:
 class TrainingPairs:
     """Pairs to train on, as tables of text; `names` are those of their sources, for errors.
 
-    Of a controlled network, pairs with a tree of more than `max_tree` tokens are left out.
+    Of a controlled network, pairs with a tree of more than `max_tree` tokens are left out, and without `same_template`
+    those whose trees have the same template.
     """
 
     pairs: Pairs
     names: str
     training: ParaphraserTraining
     max_tree: int | None = None
+    same_template: bool = False
 
     def tables(
         self, label: str, direction: str | None = None, dropped: Counter[str] | None = None
@@ -60,7 +62,8 @@ class TrainingPairs:
         """Read the pairs that can be trained on, in each direction of the training.
 
         Yields tables of `source`, `target` and `reference`; with trees also `source_parse`, `target_parse` and the
-        target's `template`. `dropped` gets the number of pairs `without_tree` and with `long_trees`.
+        target's `template`. `dropped` gets the number of pairs `without_tree`, with `long_trees` and of the
+        `same_template`.
         """
         direction, done = direction or self.training.direction, 0
         with Progress(label, unit="pairs") as progress:
@@ -105,7 +108,7 @@ class TrainingPairs:
         return pc.replace_with_mask(source.combine_chunks(), pa.array(drawn), pa.array(noisy, source.type))
 
     def _with_trees(self, table: pa.Table, dropped: Counter[str]) -> pa.Table:
-        """Drop pairs without a tree on a side, or with a long one."""
+        """Drop pairs without a tree on a side, with a long one, or with two of the same template."""
         if missing := [name for name in PARSES.values() if name not in table.column_names]:
             raise InputError(
                 f"{self.names} has no column {', '.join(missing)}; expected parsed pairs: run `paranmt parse` on them "
@@ -120,7 +123,11 @@ class TrainingPairs:
         parsed = pc.sum(whole).as_py() or 0
         dropped["without_tree"] += table.num_rows - parsed
         dropped["long_trees"] += parsed - kept.num_rows
-        return kept
+        if self.same_template:
+            return kept
+        other = kept.filter(pc.not_equal(*(templates_of(kept[name].cast(pa.string())) for name in PARSES.values())))
+        dropped["same_template"] += kept.num_rows - other.num_rows
+        return other
 
     def _checked_trees(self, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         """Convert a column to the type that `paranmt parse` writes, and reject values that are not trees."""

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,9 @@ from tests.paraphrase import paraphraser_toys as toys
 from tests.paraphrase.paraphraser_toys import FINDS as VERBS
 from tests.paraphrase.paraphraser_toys import LOCAL, NOUNS, stopped_training
 
-SMALL = ParaphraserConfig(model="controlled", pieces=330, embedding=32, hidden=32, dropout=0.0, tree_hidden=32)
+SMALL = ParaphraserConfig(
+    model="controlled", pieces=330, embedding=32, hidden=32, dropout=0.0, tree_hidden=32, same_template=True
+)
 # Each way to say it, with its tree: the template of the target decides the order of words.
 WAYS = (
     ("the {a} {b} a {c} .", "(S(NP(DT)(NN))(VP(VBZ)(NP(DT)(NN)))(.))"),
@@ -134,13 +137,15 @@ def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
 
 @pytest.mark.parametrize("parser", ["link-grammar 5.12", "my own", None])
 def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_path, monkeypatch, parser):
-    # A parser that finds no tree for every third sentence.
-    lines = [line for index, line in enumerate(trees.read_text().splitlines()) if index % 3]
+    # A parser that gives every third sentence the tree of a question.
+    lines = trees.read_text().splitlines()
+    lines = [f"{line.split(chr(9))[0]}\t{WAYS[2][1]}" if index % 3 == 0 else line for index, line in enumerate(lines)]
     (tmp_path / "trees.tsv").write_text("\n".join(lines) + "\n")
     parsed = TreeIndex.of(TreeFile(tmp_path / "trees.tsv"))
     monkeypatch.setattr(control, "open_parser", lambda name: parsed)
     data = Pairs([pairs], PairSelection(), all_columns=True)
-    figures = control.measure_control(trained.folder, TrainingPairs(data, "pairs", training(), 150), parser)
+    text = TrainingPairs(data, "pairs", training(), 150, same_template=True)
+    figures = control.measure_control(trained.folder, text, parser)
     apart = pq.read_table(pairs)
     apart = apart.filter(pa.array(held_out_keys(apart["reference"], 0.1))).to_pylist()
     sources = {row["translation"]: template_of(row["translation_parse"]) for row in apart}
@@ -148,20 +153,25 @@ def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_p
     known, distinct, matches = dict(line.split("\t") for line in lines), set(), []
     for source, own in sources.items():
         for template in TEMPLATES:
-            for found in paraphraser([source], templates=[template])[0]:
-                distinct.add((source, found.text))
-                tree = known.get(found.text)
-                matches.append(
-                    (tree is not None and template_of(linearised(read_tree(tree))) == template, own != template)
-                )
+            beams = [found.text for found in paraphraser([source], templates=[template], beams=8, n=8)[0]]
+            distinct.add((source, beams[0]))
+            found = [text in known and template_of(linearised(read_tree(known[text]))) == template for text in beams]
+            matches.append((found[0], any(found), own != template))
     assert figures.paraphrases == len(matches) > 30
     assert figures.distinct == pytest.approx(len(distinct) / len(matches))
     if parser != "link-grammar 5.12":
         assert (figures.template_match, figures.other_template_match) == (None, None)
         return
-    assert figures.template_match == pytest.approx(np.mean([match for match, _ in matches]))
-    assert figures.other_template_match == pytest.approx(np.mean([match for match, other in matches if other]))
-    assert 0 < figures.template_match < 1
+    match, found, other = np.array(matches).T
+    assert figures.template_match == pytest.approx(match.mean()) and figures.found == pytest.approx(found.mean())
+    assert figures.other_template_match == pytest.approx(match[other].mean())
+    assert figures.other_found == pytest.approx(found[other].mean())
+    assert 0 < figures.template_match <= figures.found < 1
+    # Only beams after the first have the template.
+    later = lambda made, parser: np.array([made[i - 1].template == each.template for i, each in enumerate(made)])  # noqa: E731
+    monkeypatch.setattr(control, "_have_templates", later)
+    figures = control.measure_control(trained.folder, text, parser)
+    assert (figures.template_match, figures.other_found) == (0, 1)
 
 
 def test_paraphrases_without_the_template_are_left_out(trained, trees):
@@ -180,17 +190,29 @@ def test_paraphrases_without_the_template_are_left_out(trained, trees):
     kept, dropped = 0, 0
     for template in TEMPLATES:
         for source in sources:
-            every = [own.text for own in paraphraser([source], templates=[template], beams=6, n=6)[0]]
+            search = {"templates": [template], "beams": 6, "n": 6}
+            every = [own.text for own in paraphraser([source], **search, has_template=False)[0]]
             right = [
                 text for text in every if text in known and template_of(linearised(*parser.trees([text]))) == template
             ]
-            found = paraphraser([source], templates=[template], beams=6, n=6, has_template=True)[0]
-            assert [own.text for own in found] == right
+            assert [own.text for own in paraphraser([source], **search)[0]] == right
             kept, dropped = kept + len(right), dropped + len(every) - len(right)
     assert kept > 10 and dropped > 10
     with pytest.raises(InputError) as caught:
         Paraphraser.from_pretrained(trained.folder, parser=trees, scorer=None)(sources, has_template=True)
     assert caught.value.option == "has_template"
+
+
+def test_pairs_of_one_template_are_left_out(pairs):
+    table, dropped = pq.read_table(pairs), Counter()
+    data = TrainingPairs(Pairs([pairs], PairSelection(), all_columns=True), "pairs", training(), 150)
+    left = pa.concat_tables(data.tables("read", "to-reference", dropped))
+    templates = [
+        [template_of(tree) for tree in table[f"{side}_parse"].to_pylist()] for side in ("reference", "translation")
+    ]
+    different = [one != other for one, other in zip(*templates, strict=True)]
+    assert left["target"].to_pylist() == table["reference"].filter(pa.array(different)).to_pylist()
+    assert dropped["same_template"] == 300 - sum(different) > 50
 
 
 def test_without_held_out_pairs_nothing_is_measured(trained, pairs):
@@ -203,7 +225,7 @@ def test_the_card_says_how_it_was_made(trained):
     (line,) = re.findall(r"^paranmt paraphrase train (.*)$", text, re.M)
     assert set(line.split(" --")) == {
         *("pairs.parquet", "model controlled", "batch-tokens 300", "learning-rate 0.02", "held-out 0.1", "device cpu"),
-        *("architecture pieces=330,embedding=32,hidden=32,dropout=0,tree_hidden=32", "out FOLDER"),
+        *("architecture pieces=330,embedding=32,hidden=32,dropout=0,tree_hidden=32,same_template=true", "out FOLDER"),
         "optimization warmup=2,evaluations=1",
     }
     assert "| `(S(NP)(VP)(.))` |" in text and "templates=[" in text

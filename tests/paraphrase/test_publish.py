@@ -24,7 +24,7 @@ NAME = "org/mine"
 TREES = ["(S (NP the man) (VP sees (NP a dog)) .)", "(S (VP sees) (NP him))"]
 TRAINING = ParaphraserTraining(max_steps=1, held_out=0.2, device="cpu")
 SIZES = {"pieces": 330, "embedding": 8, "hidden": 8}
-CONTROLLED = ParaphraserConfig(model="controlled", tree_hidden=8, **SIZES)
+CONTROLLED = ParaphraserConfig(model="controlled", tree_hidden=8, same_template=True, **SIZES)
 
 
 class Toy:
@@ -86,7 +86,7 @@ def test_it_is_laid_out(trained, tmp_path, kind):
     # The code is that of the package.
     assert b"class ParaNMTLstmForConditionalGeneration" in plan.parcel.files["modeling_paranmt_lstm.py"]
     more = "" if kind == "plain" else " --model controlled"
-    shape = "pieces=330,embedding=8,hidden=8" + ("" if kind == "plain" else ",tree_hidden=8")
+    shape = "pieces=330,embedding=8,hidden=8" + ("" if kind == "plain" else ",tree_hidden=8,same_template=true")
     line = next(line for line in plan.card.split("\n") if line.startswith("paranmt paraphrase train"))
     assert line == (
         f"paranmt paraphrase train parsed{more} --architecture {shape} --max-steps 1 --learning-rate 0.001 "
@@ -278,6 +278,6 @@ def test_a_file_of_trees_is_read_once_and_may_lack_a_sentence(controlled, tmp_pa
     (tmp_path / "trees.tsv").unlink()
     monkeypatch.setattr(Toy, "trees", lambda self, sentences: [read_tree(TREES[0])])
     found = paraphraser(SENTENCES[:1])
-    assert found == load(controlled)(SENTENCES[:1]) and found[0]
+    assert found == load(controlled)(SENTENCES[:1], has_template=False) and found[0]
     (result,) = paraphraser.paraphrase(SENTENCES[5:6])
     assert (result.paraphrases, result.note) == ([], "no tree")
