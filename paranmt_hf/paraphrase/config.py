@@ -170,6 +170,8 @@ class ParaphraseConfig(Settings):
             left out.
         has_template: With a controlled network: keep paraphrases that have the template asked for, by the parser; more
             beams find more of them (default: if the parser reads new sentences, so not if it is a file of trees).
+        trees: With `has_template`: number of the most probable trees of each template that paraphrases are written
+            after.
         order: Which paraphrases of a sentence come first: the most probable, or, of all that are found, those of the
             highest paraphrase score.
         batch_tokens: Batch size: sentences times pieces of the longest (default: 800 on a CPU, 8192 on a GPU).
@@ -191,6 +193,7 @@ class ParaphraseConfig(Settings):
     max_mutual_overlap: Annotated[Share | None, Advanced] = None
     keep_copies: Annotated[bool, Advanced] = False
     has_template: Annotated[bool | None, SEARCH] = None
+    trees: Annotated[Beams, SEARCH] = 4
     order: Literal["probability", "score"] = "probability"
     batch_tokens: Annotated[int | None, Range(at_least=1, at_most=10_000_000), RunOnly, PythonOnly] = None
     device: Annotated[str | None, RunOnly] = None

@@ -210,7 +210,7 @@ class Paraphraser:
             asked = self.templates if templates is None else templates
             trees = self._trees(self._syntax, list(sources), notes)
             wanted = self._generated_trees(list(trees.values()), asked, config)
-            candidates = self._search(self._own, [sources[text] for text in trees for _ in asked], config, wanted)
+            candidates = self._after_trees([sources[text] for text in trees for _ in asked], wanted, config)
             found = self._best(list(trees), asked, candidates, config)
         return [found[text] if text in found else Paraphrased([], notes[text]) for text in texts]
 
@@ -225,16 +225,25 @@ class Paraphraser:
 
     def _generated_trees(
         self, trees: list[list[int]], templates: Sequence[str], config: ParaphraseConfig
-    ) -> list[list[int]]:
-        """Ids of the most probable tree for each tree of a sentence and each template, the end included."""
+    ) -> list[list[list[int]]]:
+        """Ids of the most probable trees for each tree of a sentence and each template, the end included."""
         parses = self._models.parses
         assert parses is not None
-        settings = ParaphraseConfig(
-            beams=config.beams, max_length=self._models.longest_tree, batch_tokens=config.batch_tokens
-        )
+        # What has another template is left out later, so there may be more trees than one.
+        count = config.trees if config.has_template else 1
+        longest, batch = self._models.longest_tree, config.batch_tokens
+        settings = ParaphraseConfig(beams=max(config.beams, count), max_length=longest, batch_tokens=batch)
         controls = parses.cut_controls(list(templates)) * len(trees)
         found = self._search(parses, [ids for ids in trees for _ in templates], settings, controls)
-        return [[*candidates[0], parses.ends[0]] for candidates in found]
+        return [[[*tree, parses.ends[0]] for tree in candidates[:count]] for candidates in found]
+
+    def _after_trees(
+        self, sources: list[list[int]], trees: list[list[list[int]]], config: ParaphraseConfig
+    ) -> list[list[list[int]]]:
+        """Candidates of each source after each of its trees: the most probable ones of all trees first."""
+        flat = [(source, tree) for source, own in zip(sources, trees, strict=True) for tree in own]
+        found = iter(self._search(self._own, [source for source, _ in flat], config, [tree for _, tree in flat]))
+        return [[ids for beams in zip(*(next(found) for _ in own), strict=True) for ids in beams] for own in trees]
 
     def _search(
         self,

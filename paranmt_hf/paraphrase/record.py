@@ -57,8 +57,8 @@ class ControlFigures:
     # there
     template_match: float | None
     other_template_match: float | None  # The same of those whose sentence has another template
-    # Share of sentences and templates for which one of several beams has the template, in [0, 1], and of those whose
-    # sentence has another template
+    # Share of the sentences and templates for which a paraphrase with the template is found, as users search, in
+    # [0, 1], and of those whose sentence has another template
     found: float | None
     other_found: float | None
 
@@ -69,10 +69,10 @@ class ControlFigures:
             return f"{text}; without their parser it is not known how many have the template asked for"
         text += f", {self.template_match:.0%} have the template asked for"
         if self.other_template_match is None:
-            return f"{text}; one of several beams has it in {self.found:.0%}"
+            return f"{text}; a search for one that has it finds {self.found:.0%}"
         return (
-            f"{text}, {self.other_template_match:.0%} where it is not that of the sentence; one of several beams has "
-            f"it in {self.found:.0%} and {self.other_found:.0%}"
+            f"{text}, {self.other_template_match:.0%} where it is not that of the sentence; a search for one that has "
+            f"it finds {self.found:.0%} and {self.other_found:.0%}"
         )
 
 
