@@ -14,7 +14,8 @@ from tests.cli.commands import flags, kept_options
 ROOT = Path(__file__).parents[2]
 GUIDES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 GUIDES += sorted((ROOT / "model_cards").rglob("*.md"))
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PRINTED = re.compile(r"^```text\n.*?^```", re.DOTALL | re.MULTILINE)
 
 each_guide = pytest.mark.parametrize("guide", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
 
@@ -24,7 +25,7 @@ def in_blocks(text):
 
     What commands printed (`text`) may name files that they made.
     """
-    for block in (block for language, block in BLOCK.findall(text) if language != "text"):
+    for block in BLOCK.findall(PRINTED.sub("", text)):
         for line in block.replace("\\\n", " ").split("\n"):
             for step in line.split("&&"):
                 if found := re.search(r"(?:^|\s)(?:paranmt|-m paranmt_hf\.cli) (.+)$", step):
