@@ -147,10 +147,16 @@ class ReleaseRecord(Record):
     def to_json(self) -> dict[str, Any]:
         return {key: value for key, value in super().to_json().items() if value is not None}
 
+    @property
+    def written_by(self) -> list[str]:
+        """Models that wrote its translations, or those of the release that its pairs were mined from."""
+        models = [self.settings.get(way, {}).get("model") for way in ("translator", "pivot")]
+        return [model for model in models if model] + list(self.settings.get("pairs", {}).get("written_by", ()))
+
     def check_terms(self, license: str | None) -> None:
         """Reject a licence that the terms of the models that wrote its translations do not permit."""
-        for way in ("translator", "pivot"):
-            check_terms(self.settings.get(way, {}).get("model"), license)
+        for model in self.written_by:
+            check_terms(model, license)
 
     @property
     def identity(self) -> Identity:

@@ -166,13 +166,13 @@ def publish(
     tag: str | None = None,
     dry_run: bool = False,
 ) -> Publication:
-    """Check a release, an encoder or a paraphraser, and publish it on the Hub.
+    """Check a release, an encoder, a model for a task or a paraphraser, and publish it on the Hub.
 
     Called again it sends what is missing, and nothing if everything is there. What the package wrote into the folder
     stays as it is.
 
     Args:
-        folder: Folder of a release, an encoder or a paraphraser.
+        folder: Folder of a release, an encoder, a model for a task or a paraphraser.
         name: Where to: ORGANISATION/NAME or USER/NAME.
         license: Licence id of the Hub, or a name with a link; that of the record if left out, if it states one.
         about: YAML file (in Python also a mapping) with your own words for the card: `notes` in Markdown, and of a
@@ -198,7 +198,7 @@ def publish(
     target = Target(name, kind.repository, private, revision, tag)
     given = [results] if isinstance(results, str | Path) else list(results)
     if given and not kind.takes_results:
-        raise InputError(f"results are shown on cards of models, and {folder} is {kind.title}", option="results")
+        raise InputError(f"the card of {kind.title} shows no `results`; leave them out", option="results")
     refuse_unsafe(folder, kind.code())
     draft = kind.draft(folder, read_about(about, license), given)
     card = draft.card(name)

@@ -44,10 +44,11 @@ def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> Co
 
     `folder` holds the network as users load it, `parser` names the parser of the trees of its pairs.
     """
-    opened = _opened(parser)
-    known = KnownTrees(held_out_trees(text), opened)
-    if not known.of:
+    of_sources = held_out_trees(text)
+    if not of_sources:
         return None
+    opened = _opened(parser)
+    known = KnownTrees(of_sources, opened)
     # A copy is right where the sentence has the template already.
     config = ParaphraseConfig(device="cpu", keep_copies=True)
     paraphraser = Paraphraser(locate(folder), config, scorer=None, syntax=known, templates=TEMPLATES)
@@ -62,11 +63,8 @@ def measure_control(folder: Path, text: TrainingPairs, parser: str | None) -> Co
         trees = linearised_trees(known, [each.text for _, each in made])
         pairs = zip(made, trees, strict=True)
         match = np.array([tree is not None and template_of(tree) == each.template for (_, each), tree in pairs])
-        kept = {
-            (sentence, each.template)
-            for sentence, own in zip(sentences, paraphraser(sentences), strict=True)
-            for each in own
-        }
+        searched = paraphraser(sentences, keep_copies=False)
+        kept = {(text, each.template) for text, own in zip(sentences, searched, strict=True) for each in own}
         found = np.array([(sentence, each.template) in kept for sentence, each in made])
         # Whether the template is not that of the sentence.
         other = np.array([template_of(known.of[sentence]) != each.template for sentence, each in made])

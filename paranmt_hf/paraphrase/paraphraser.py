@@ -65,9 +65,9 @@ class Paraphrased:
 class Paraphraser:
     """Generates paraphrases with an encoder-decoder, or with a syntactically controlled network.
 
-    With a controlled network, the parse generator gives the most probable tree for each sentence and template, and
-    from it the paraphrase generator the `n` most probable paraphrases. Those of all templates are sorted by their
-    paraphrase score.
+    With a controlled network, the parse generator gives the most probable trees for each sentence and template, and
+    after them the paraphrase generator paraphrases, of which the first `n` that have the template are kept. Those of
+    all templates are sorted by their paraphrase score.
 
     Args:
         model: Folder or Hub id, of a model of `paranmt paraphrase train` or another encoder-decoder.
@@ -308,7 +308,7 @@ class Paraphraser:
     def _best(
         self, texts: list[str], templates: Sequence[str], candidates: list[list[list[int]]], config: ParaphraseConfig
     ) -> dict[str | None, Paraphrased]:
-        """Keep the `n` most probable candidates of each template, and sort those of a sentence by score."""
+        """Keep the first `n` candidates of each template, and sort those of a sentence by score."""
         good: dict[str | None, list[Paraphrase]] = {text: [] for text in texts}
         notes: dict[str | None, str | None] = {}
         for position, template in enumerate(templates):

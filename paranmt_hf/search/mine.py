@@ -134,19 +134,32 @@ def mine_pairs(
     if Path(out).suffix == ".parquet":
         return mining.run(Path(out))
     release = release or ReleaseConfig()
+    written: dict[str, None] = {}
     for path, side in ((first, column), (second, second_column)):
-        if path is not None and side == "translation" and (Path(path).expanduser() / RELEASE_RECORD).is_file():
-            ReleaseRecord.read(path).check_terms(release.license)
-    return _release(mining, Path(out), release, engine, made_by)
+        if path is not None and (Path(path).expanduser() / RELEASE_RECORD).is_file():
+            record = ReleaseRecord.read(path)
+            # Both sides of a release of mined pairs may be translations of the one that they were mined from.
+            if side == "translation" or record.settings.get("pairs", {}).get("written_by"):
+                record.check_terms(release.license)
+                written |= dict.fromkeys(record.written_by)
+    return _release(mining, Path(out), release, engine, made_by, list(written))
 
 
-def _release(mining: Mining, out: Path, release: ReleaseConfig, engine: EngineConfig | None, made_by: MadeBy) -> Built:
+def _release(
+    mining: Mining,
+    out: Path,
+    release: ReleaseConfig,
+    engine: EngineConfig | None,
+    made_by: MadeBy,
+    written_by: list[str],
+) -> Built:
     out = result_folder(out)
     release.check_license()
     mining.encoder.check_language(release.language)
     stage = ScoreStage(mining.encoder, language=release.language)
     identity = mining.identity
     identity["pairs"] |= {} if made_by == "unknown" else {"made_by": made_by}
+    identity["pairs"] |= {"written_by": written_by} if written_by else {}
 
     def rows(report: Report) -> Iterator[pa.Table]:
         return _rows(mining.pairs(work_folder(out) / "mining"), report)

@@ -154,7 +154,9 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str
         word = decode_line(b" ".join(fields[:-count]), path, number)
         vector = np.array(fields[-count:], dtype=np.float32)
         # numpy reads 1_0 as 10.
-        if any(map(_is_number, fields[1:-count])) or any(b"_" in field for field in fields[-count:]):
+        if any(map(_is_number, fields[1:-count])) or (
+            b"_" in line and any(b"_" in field for field in fields[-count:])
+        ):
             raise ValueError
     except InputError:
         raise

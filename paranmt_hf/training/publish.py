@@ -23,8 +23,12 @@ from paranmt_hf.training.card import encoder_card, eval_results, trained_values
 from paranmt_hf.training.convert import ConversionRecord, converted_values
 from paranmt_hf.training.record import TRAINING_FILE, TRAINING_PICTURE, TrainingRecord
 from paranmt_hf.training.sent2vec.config import Sent2VecRecord, sent2vec_values
+from paranmt_hf.training.supervised.config import SupervisedRecord
+from paranmt_hf.training.supervised.model import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE
 
 RESULTS_FILE = ".eval_results/sts.yaml"
+# What a model for a task has next to its encoder.
+TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOLDER}/{WEIGHTS_FILE}")
 RECORDS = (TRAINING_FILE, Sent2VecRecord.FILE, ConversionRecord.FILE)
 # Files of an encoder: these names, in its folder and in those of its modules.
 _OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
@@ -46,7 +50,7 @@ class _Origin:
 
 def belongs_to_an_encoder(path: str) -> bool:
     """Whether a file of a repository belongs to a published encoder."""
-    return path == RESULTS_FILE or bool(_FILES.fullmatch(path) or _CODE_FILES.fullmatch(path))
+    return path in (RESULTS_FILE, *TASK_FILES) or bool(_FILES.fullmatch(path) or _CODE_FILES.fullmatch(path))
 
 
 def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> Draft:

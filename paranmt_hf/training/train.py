@@ -227,7 +227,7 @@ def _train(inputs: TrainingRun, work: Path, folder: Path, name: str) -> Training
     if first:
         _warn_of_few_steps(store.pairs, inputs.config)
     together = processes if inputs.in_engine else None
-    # Of a run that continues too, because weights of a checkpoint are read later.
+    # A continued run measures it again: the weights of its checkpoint are read later.
     start = development_score(model, inputs.development) if inputs.development and first else None
     history = fit_encoder(model, store, inputs.config, work, inputs.development, teacher, together)
     history.start = start

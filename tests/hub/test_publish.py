@@ -307,7 +307,7 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["RELEASE", "corpus"], "'corpus' is not a name on the Hub: expected ORGANISATION/NAME"),
         (["RELEASE", "org/corpus", "--tag", "a b"], "--tag 'a b' is not a valid git name"),
         (["RELEASE", "org/corpus", "--license", "cc-by-4"], "did you mean cc-by-"),
-        (["RELEASE", "org/corpus", "--results", "x.json"], "on cards of models, and"),
+        (["RELEASE", "org/corpus", "--results", "x.json"], "shows no --results"),
         (["MODEL", "org/word"], "a license is needed"),
         (["NOWHERE", "org/corpus"], "there is no folder"),
     ],

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
+from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.sentences import open_sentences
 from paranmt_hf.errors import InputError
@@ -215,3 +216,11 @@ def test_what_the_translator_of_the_package_wrote_keeps_its_terms(corpus):  # no
         mined(corpus, "again", "written", column="translation", release=release)
     assert refused.value.option == "license" and not (corpus / "again").exists()
     assert mined(corpus, "again", "written", column="reference", release=release).fresh
+    # A release of mined pairs keeps them, too, and what is mined from it.
+    nc = ReleaseConfig(license="cc-by-nc-sa-4.0")
+    mined(corpus, "mined", "written", column="translation", release=nc)
+    mined(corpus, "twice", "mined", column="reference", release=nc)
+    for name in ("mined", "twice"):
+        with pytest.raises(InputError) as refused:
+            ReleaseRecord.read(corpus / name).check_terms("cc-by-4.0")
+        assert refused.value.option == "license"

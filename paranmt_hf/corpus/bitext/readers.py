@@ -172,9 +172,11 @@ class LineFiles(Reader):
         super().__init__(files, max_characters=max_characters)
         self.files = dict(zip(files, existing(files.values()), strict=True))
         for path in self.files.values():
-            if path.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst").endswith(NOT_LINES):
+            name = path.name.lower().removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
+            if name.endswith(NOT_LINES):
                 raise InputError(
-                    f"{path}: expected one sentence on a line; this name ends in {path.suffix}", path=path
+                    f"{path}: expected one sentence on a line, found a name that ends in {Path(name).suffix}",
+                    path=path,
                 )
         self.label = " and ".join(map(str, self.files.values()))
 

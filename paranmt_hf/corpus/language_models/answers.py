@@ -112,7 +112,7 @@ class KeptAnswers:
 
 
 ALLOWANCE = 20  # Characters that an answer may be longer than the ratio allows: short sentences vary
-DEFINITION = "1"
+DEFINITION = "2"
 NOUNS: dict[ModelTask, str] = {"translate": "translation", "paraphrase": "paraphrase"}
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
 REFUSAL = re.compile(
@@ -134,7 +134,7 @@ PREAMBLE = re.compile(
 BEGINNING = re.compile(
     r"^\W*(?P<assent>(sure( thing)?|certainly|absolutely|of course|okay|ok)(?=[!.:]\s+\S))"
     r"|^\W*(?P<number>\d{1,2}[.)]\s)"
-    r"|^(?P<bullet>[-*•#]+\s)",
+    r"|^(?P<bullet>[-–—*•#]+\s)",
     re.I,
 )
 REMARK = re.compile(

@@ -286,7 +286,7 @@ class Tenths(TwoPassFilter):
         return Verdict(kept, numbers(table[self.number])[0].astype(np.float64))
 
 
-class ExactSample(TwoPassFilter):
+class RandomSample(TwoPassFilter):
     """Keeps a number of rows, sampled at random, or all if there are fewer: those with the smallest lottery numbers.
 
     The sample depends on the ids of the rows and on the seed alone, not on files or order.
@@ -301,11 +301,10 @@ class ExactSample(TwoPassFilter):
 
     def prepare(self, rows: Rows, work: Path) -> None:
         draws = np.concatenate([*map(self._draws, rows()), np.empty(0, np.uint64)])
-        if len(draws) < self.count:
+        if 0 < len(draws) < self.count:
             logger.warning(f"the other filters leave {counted(len(draws), 'row')}, fewer than `sample`; all are kept")
-            self._largest = np.uint64(2**64 - 1)
-            return
-        self._largest = np.partition(draws, self.count - 1)[self.count - 1]
+        few = len(draws) <= self.count
+        self._largest = np.uint64(2**64 - 1) if few else np.partition(draws, self.count - 1)[self.count - 1]
 
     def judge(self, table: pa.Table) -> Verdict:
         return Verdict(self._draws(table) <= self._largest)

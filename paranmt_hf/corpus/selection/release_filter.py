@@ -17,7 +17,6 @@ from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEva
 from paranmt_hf.corpus.selection.duplicates import Compared, FirstCopies, FirstOfLike, Likeness
 from paranmt_hf.corpus.selection.filters import (
     DifferentSides,
-    ExactSample,
     Filter,
     FromOrigins,
     HasValue,
@@ -25,6 +24,7 @@ from paranmt_hf.corpus.selection.filters import (
     Keep,
     LengthLimit,
     OneHypothesis,
+    RandomSample,
     Tenths,
     parse_tenths,
 )
@@ -65,7 +65,8 @@ class ReleaseFilter(Settings):
         detector: Package that detects languages: langid (py3langid), or lingua, which is much slower.
         probability: A side with a smaller probability of `language` is not in it.
         decontaminate: Drop rows that share a sentence or a run of 8 words with the evaluation sets in these folders.
-        sample: Number of rows, sampled at random from those that are left; the paper: 5 million.
+        sample: Number of rows, sampled at random from those that are left, or all of these if they are fewer;
+            the paper: 5 million.
         seed: Seed of the sample.
     """
 
@@ -136,7 +137,7 @@ class ReleaseFilter(Settings):
         if self.keep is not None:
             filters.append(OneHypothesis(self.keep))
         if self.sample is not None:
-            filters.append(ExactSample(self.sample, self.seed))
+            filters.append(RandomSample(self.sample, self.seed))
         # A column may decide twice, but its missing values are dropped once.
         return list({one.reason: one for one in filters}.values())
 

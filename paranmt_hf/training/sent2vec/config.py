@@ -30,7 +30,7 @@ _TABLE_5 = {
     "wikipedia": ((600, 8, 20, 9, 1e-5, 0), (700, 8, 20, 9, 5e-6, 4)),
     "twitter": ((700, 20, 20, 3, 1e-6, 0), (700, 20, 20, 3, 1e-6, 3)),
 }
-# A text of fewer words gets a larger threshold, or few words are ever predicted: this many by the number of words.
+# A text of fewer words gets a larger threshold, or few words are ever predicted: this, divided by the number of words.
 THRESHOLD_OF_A_WORD, HIGHEST_THRESHOLD = 5000, 1e-3
 _NAMES = ("dimension", "min_count", "min_target_count", "epochs", "threshold", "dropped_ngrams")
 STEPS = Group("steps", "Which words are predicted, against how many others, and at which rate.")
@@ -43,7 +43,7 @@ class Sent2VecConfig(Settings):
 
     Attributes:
         preset: Corpus of the paper whose settings are the defaults (table 5); if left out those of Wikipedia, with a
-            higher threshold for a text of fewer words.
+            higher threshold for a text of fewer words than theirs.
         ngrams: Number of words of the longest n-grams; 1 for words alone (section 2).
         dimension: Dimensions of a vector (table 5: 600 or 700).
         min_count: Leave out words that occur less often (table 5).

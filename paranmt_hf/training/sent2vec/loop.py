@@ -95,7 +95,7 @@ class Loop:
             threshold = self.config.threshold_for(self.text.words.tokens)
             raise InputError(
                 f"with `threshold` {threshold:g} {expected:.2g} words of this text would be predicted in "
-                f"{self.config.epochs} passes; leave it out, which chooses it for the size of the text"
+                f"{self.config.epochs} passes; leave out `threshold` and `preset`, then it is chosen for this text"
             )
 
     def _begin(self, generator: np.random.Generator) -> dict[str, np.ndarray]:

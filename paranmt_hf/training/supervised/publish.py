@@ -15,12 +15,10 @@ from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About, Draft, Kind
 from paranmt_hf.hub.repository import Model
-from paranmt_hf.training.publish import PROBE, belongs_to_an_encoder, encoder_files
+from paranmt_hf.training.publish import PROBE, TASK_FILES, belongs_to_an_encoder, encoder_files
 from paranmt_hf.training.supervised.config import SupervisedRecord
-from paranmt_hf.training.supervised.model import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE, Head, SupervisedModel
+from paranmt_hf.training.supervised.model import Head, SupervisedModel
 from paranmt_hf.util.tables import markdown_table, percent
-
-OWN_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOLDER}/{WEIGHTS_FILE}")
 
 
 def _draft(folder: Path, about: About, results: Sequence[Any]) -> Draft:
@@ -35,7 +33,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any]) -> Draft:
     about, probe = about.required(), [PROBE] * head.sides
 
     def values(repository: str) -> dict[str, Any]:
-        said = {**dict.fromkeys(("summary", "data", "license_text")), **about.values}
+        said = {**dict.fromkeys(("summary", "data", "license_text", "commands")), **about.values}
         shown = {"name": repository.split("/")[1], "repository": repository, "notes": about.notes}
         return {**said, **shown, "record": record.to_json(), "sides": head.sides, "scores": head.values is not None}
 
@@ -46,7 +44,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any]) -> Draft:
             raise InputError(f"{folder} predicts otherwise than its published files; copy it again", path=folder)
 
     return Draft(
-        {**encoder_files(folder), **{path: folder / path for path in OWN_FILES}},
+        {**encoder_files(folder), **{path: folder / path for path in TASK_FILES}},
         lambda repository: supervised_card(values(repository)),
         "",
         f"Model for {task} {folder.resolve().name}",
@@ -82,7 +80,7 @@ SUPERVISED = Kind(
     "a model for a task",
     "model",
     "SupervisedModel.from_pretrained",
-    owns=lambda path: path in OWN_FILES or belongs_to_an_encoder(path),
+    owns=belongs_to_an_encoder,
     draft=_draft,
     code=code_files,
 )

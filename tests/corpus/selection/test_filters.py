@@ -12,12 +12,12 @@ from paranmt_hf.corpus.draws import sample_ids
 from paranmt_hf.corpus.schema import key_columns, row_numbers
 from paranmt_hf.corpus.selection.filters import (
     DifferentSides,
-    ExactSample,
     FromOrigins,
     HasValue,
     InRange,
     LengthLimit,
     OneHypothesis,
+    RandomSample,
     Tenths,
     parse_tenths,
     parts_by_rank,
@@ -246,16 +246,16 @@ def test_no_rows():
 @pytest.mark.parametrize("rows", [1, 13, 500])
 def test_a_sample_is_exact_and_does_not_depend_on_files(rows):
     ids = np.arange(0, 1500, 3)
-    kept = judged(ExactSample(77, seed=5), tables({"id": ids}, rows))
+    kept = judged(RandomSample(77, seed=5), tables({"id": ids}, rows))
     assert kept.sum() == 77
     assert ids[kept].tolist() == sample_ids(ids, 77, 5).tolist()
-    assert (judged(ExactSample(77, seed=6), tables({"id": ids}, rows)) != kept).any()
+    assert (judged(RandomSample(77, seed=6), tables({"id": ids}, rows)) != kept).any()
 
 
 def test_a_sample_of_all_and_of_more(caplog):
     read = tables({"id": [4, 5, 9]}, 2)
-    assert judged(ExactSample(3, 0), read).all() and not caplog.records
-    assert judged(ExactSample(4, 0), read).all() and [each.levelname for each in caplog.records] == ["WARNING"]
+    assert judged(RandomSample(3, 0), read).all() and not caplog.records
+    assert judged(RandomSample(4, 0), read).all() and [each.levelname for each in caplog.records] == ["WARNING"]
 
 
 def test_choices_of_tenths():
