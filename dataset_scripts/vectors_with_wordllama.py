@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = [
 #     "numpy>=2.0.0",
-#     "safetensors>=0.5.3",
+#     "safetensors>=0.8.0",
 #     "tokenizers>=0.22.2",
 #     "wordllama==0.4.0.post1",
 # ]

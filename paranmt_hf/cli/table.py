@@ -156,7 +156,7 @@ lexicon evaluate = lexicon.word_similarity:evaluate_lexicon
 """,
     "more": """
 publish = hub.publish:publish
-  put a release, an encoder, a model for a task or a paraphraser on the Hub
+  put a release, an encoder or another model on the Hub
   paranmt50m you/paranmt50m --dry-run
 quickstart = apps.quickstart:quickstart
   build a small corpus and an encoder offline, from nothing

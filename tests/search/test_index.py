@@ -212,7 +212,7 @@ def test_bad_inputs(corpus, monkeypatch, capsys):
         capsys, [*index, "--column", "x"], "text.txt: --column is for Parquet files and releases; a text file has none"
     )
     (corpus / "pairs.tsv").write_text("a\tb\n")
-    fails(capsys, ["search", "index", "pairs.tsv", "--out", "index"], "expected one sentence on a line, or Parquet")
+    fails(capsys, ["search", "index", "pairs.tsv", "--out", "index"], "expected one sentence on a line")
     (corpus / "empty.txt").write_text("\n \n")
     fails(capsys, ["search", "index", "empty.txt", *index[3:]], "there is no sentence to search in")
     assert not list(corpus.glob("index*"))
