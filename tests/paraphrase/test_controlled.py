@@ -180,7 +180,6 @@ def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_p
     assert figures.other_template_match == pytest.approx(match[other].mean())
     assert figures.other_found == pytest.approx(found[other].mean())
     assert 0 < figures.other_template_match <= figures.other_found < 1
-    # A copy of a sentence that has the template counts as probable, and not as found.
 
 
 def test_paraphrases_without_the_template_are_left_out(trained, trees):
