@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 import torch
 from sentence_transformers import SentenceTransformer
-from transformers import PreTrainedTokenizerFast
+from transformers import BatchEncoding, PreTrainedTokenizerFast
 
 from paranmt_hf.encoders.distillation import Kept
 from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import word_normalizer, word_pre_tokenizer
 from paranmt_hf.text.tokens import Bags, WordTokenizer
+from paranmt_hf.util.machine import torch_threads
 from paranmt_hf.util.progress import Progress
 
 SENTENCES_AT_ONCE, BLOCK = 32, 5_000  # Sentences that are encoded at once, and that are split and chosen from at once
@@ -77,12 +78,19 @@ class StateMeans:
     def add(self, sentences: Sequence[str], wanted: Sequence[np.ndarray], *, alone: bool = False) -> None:
         """Add the states of the `wanted` rows in each sentence; `alone`: each sentence is one word."""
         order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
-        for start in range(0, len(order), SENTENCES_AT_ONCE):
-            part = order[start : start + SENTENCES_AT_ONCE].tolist()
-            self._add([sentences[index] for index in part], [wanted[index] for index in part], alone)
+        parts = [
+            order[start : start + SENTENCES_AT_ONCE].tolist() for start in range(0, len(order), SENTENCES_AT_ONCE)
+        ]
+        # A tokenizer must not be used by several threads at once.
+        features = [self._features([sentences[index] for index in part]) for part in parts]
+        bounds = [each.pop("offset_mapping").numpy() for each in features]
+        with torch_threads(self._encoder.device.type) as pool:
+            for part, places, states in zip(parts, bounds, pool.map(self._states, features), strict=True):
+                own = [sentences[index] for index in part]
+                self._sum(states, places, own, [wanted[index] for index in part], alone)
 
-    def _add(self, sentences: list[str], wanted: list[np.ndarray], alone: bool) -> None:
-        features = self._tokenizer(
+    def _features(self, sentences: list[str]) -> BatchEncoding:
+        return self._tokenizer(
             sentences,
             padding=True,
             truncation=True,
@@ -90,12 +98,14 @@ class StateMeans:
             return_offsets_mapping=True,
             return_tensors="pt",
         )
-        bounds = features.pop("offset_mapping").numpy()
+
+    def _states(self, features: BatchEncoding) -> torch.Tensor:
+        """States of pieces [sentence, piece, dimension], float32."""
         device = self._encoder.device
         halved = torch.autocast(device.type, torch.bfloat16, enabled=self._in_bf16)
-        with torch.inference_mode(), halved:
+        with torch.no_grad(), halved:
             states = self._encoder[0]({name: value.to(device) for name, value in features.items()})["token_embeddings"]
-            self._sum(states.float().cpu(), bounds, sentences, wanted, alone)
+            return states.float().cpu()
 
     def _sum(
         self, states: torch.Tensor, bounds: np.ndarray, sentences: list[str], wanted: list[np.ndarray], alone: bool

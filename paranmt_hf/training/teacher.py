@@ -26,6 +26,7 @@ from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.inputs import TrainingRun
 from paranmt_hf.training.pair_store import read_keys
 from paranmt_hf.util.files import write_bytes, writing
+from paranmt_hf.util.machine import torch_threads
 from paranmt_hf.util.progress import Progress
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ Encode = Callable[[list[str]], np.ndarray]
 # Keys of sentences [sentence], uint64, and the sentences [sentence].
 Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
 PART_SENTENCES = 10_000  # Sentences of a file of the cache, the most that an interruption loses
+CPU_BATCH, GPU_BATCH = 32, 512  # Sentences of a batch; the states of a small one stay in the cache of a processor
 SPREAD_PAIRS = 20_000  # Pairs of sentences whose cosines measure the spread of a teacher
 
 
@@ -211,12 +213,21 @@ def _teach(run: TrainingRun, name: Model, keys: np.ndarray, folder: Path) -> Tea
     known = torch.cpu.get_capabilities()
     fast = teacher.device.type != "cpu" or known.get("avx512_bf16") or known.get("amx_bf16")
     in_bf16 = run.config.precision == "bf16" and bool(fast)
+    size = CPU_BATCH if teacher.device.type == "cpu" else GPU_BATCH
 
-    def encode(sentences: list[str]) -> np.ndarray:
+    def encode_batch(sentences: list[str]) -> np.ndarray:
         # Rounding to bfloat16 changes a teacher's cosines far less than the student can follow.
         with torch.autocast(teacher.device.type, torch.bfloat16, enabled=in_bf16):
-            vectors = teacher.encode(sentences, batch_size=128, show_progress_bar=False, convert_to_tensor=True)
-        return vectors.float().cpu().numpy()
+            vectors = teacher.encode(sentences, batch_size=size, show_progress_bar=False, convert_to_tensor=True)
+        return np.asarray(vectors.float().cpu().numpy())
+
+    # A tokenizer can be used by several threads when it has its settings.
+    encode_batch([""])
+
+    def encode(sentences: list[str]) -> np.ndarray:
+        with torch_threads(teacher.device.type) as pool:
+            batches = (sentences[start : start + size] for start in range(0, len(sentences), size))
+            return np.concatenate(list(pool.map(encode_batch, batches)))
 
     identity = f"{name.revision} in {'bfloat16' if in_bf16 else 'float32'}"
     own = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]

@@ -9,7 +9,9 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -50,6 +52,19 @@ def one_thread() -> Iterator[None]:
     with threads_kept():
         torch.set_num_threads(1)
         yield
+
+
+@contextmanager
+def torch_threads(device: str = "cpu") -> Iterator[ThreadPoolExecutor]:
+    """A pool of as many threads as torch uses, on each of which torch runs on one thread; one thread on a GPU.
+
+    A batch on one core takes less processor time than on several, which wait for each other in every operation.
+    """
+    import torch
+
+    count = torch.get_num_threads() if device == "cpu" else 1
+    with one_thread(), ThreadPoolExecutor(count, initializer=partial(torch.set_num_threads, 1)) as pool:
+        yield pool
 
 
 @contextmanager

@@ -71,6 +71,18 @@ def test_mean_states_equal_a_plain_program(transformer, monkeypatch, limit):
         np.testing.assert_allclose(found[row], slow(model, word, sentences, limit), atol=1e-5, err_msg=word)
 
 
+def test_threads_change_nothing(transformer, monkeypatch):
+    monkeypatch.setattr(contexts, "SENTENCES_AT_ONCE", 2)
+    model, found = SentenceTransformer(str(transformer), device="cpu"), []
+    known = lookup(Vocabulary("word", ["[UNK]", "the", "cde", "a"]))
+    before = torch.get_num_threads()
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        found.append(mean_states(model, known, [pa.array(SENTENCES * 5)], 5 * len(SENTENCES), 20))
+    torch.set_num_threads(before)
+    assert np.array_equal(*found) and found[0][1:].any()
+
+
 def test_blanks_that_belong_to_pieces(transformer):
     """Tokenizers that count the blank before a word as its first character give the same as those that do not."""
     units, found = ["the", "ade", "cde", "a"], []

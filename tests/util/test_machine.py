@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.util import progress
-from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_limit
+from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_limit, torch_threads
 from paranmt_hf.util.parquet import as_table, database
 from paranmt_hf.util.progress import Progress, duration
 
@@ -220,3 +220,15 @@ def test_what_does_not_fit_goes_to_disk(tmp_path):
         query = "SELECT count(*) FROM (SELECT DISTINCT hash(i), i FROM range(1000000) t(i))"
         assert connection.execute(query).fetchone() == (1_000_000,)
     assert not list(tmp_path.iterdir())
+
+
+def test_torch_runs_on_one_thread_in_each_thread_of_a_pool():
+    import torch
+
+    before = torch.get_num_threads()
+    with torch_threads() as pool:
+        assert list(pool.map(lambda _: torch.get_num_threads(), range(8))) == [1] * 8
+        assert pool._max_workers == before
+    with torch_threads("cuda") as pool:
+        assert pool._max_workers == 1
+    assert torch.get_num_threads() == before

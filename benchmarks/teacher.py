@@ -1,0 +1,89 @@
+"""How fast a teacher reads sentences and words in sentences, with a plain loop beside it.
+
+Each run is a process of its own; figures are CPU seconds of the whole process, with the loading of the model. The
+plain loop has the weights in bfloat16, sentences sorted by length and batches of 256 (of 128 where the states of the
+pieces are summed), and gives the means of the states:
+
+    python benchmarks/teacher.py --text sentences.txt --teacher FOLDER --repeats 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from commands import PROJECT, heading, measured, paranmt, spread
+
+BATCH = {"sentences": 256, "contexts": 128}
+# Every sentence is read: more contexts than there are sentences.
+CONTEXTS = 1_000_000
+
+
+def plain(kind: str, text: Path, teacher: str) -> None:
+    """The loop that anybody would write."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    encoder = SentenceTransformer(teacher, device="cpu").to(torch.bfloat16)
+    sentences = sorted(text.read_text(encoding="utf8").splitlines(), key=len)
+    network, tokenizer = encoder[0].auto_model, encoder.tokenizer
+    vectors, sums = [], torch.zeros(len(tokenizer), network.config.hidden_size)
+    with torch.inference_mode():
+        for start in range(0, len(sentences), BATCH[kind]):
+            batch = tokenizer(
+                sentences[start : start + BATCH[kind]],
+                padding=True,
+                truncation=True,
+                max_length=encoder.max_seq_length,
+                return_tensors="pt",
+            )
+            states, mask = network(**batch).last_hidden_state.float(), batch["attention_mask"]
+            if kind == "sentences":
+                vectors.append((states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True))
+            else:
+                sums.index_add_(0, batch["input_ids"][mask.bool()], states[mask.bool()])
+
+
+def ours(kind: str, text: Path, teacher: str, folder: Path) -> float:
+    """CPU seconds of the command that has a teacher read sentences, or words in sentences."""
+    if kind == "contexts":
+        reading = f"contexts={CONTEXTS},precision=bf16"
+        out = ["--text", text, "--reading", reading, "--out", folder / "v.txt"]
+        return paranmt("encoder", "distill", teacher, *out).cpu
+    options = ["--model", "word", "--dimension", 32, "--epochs", 1, "--engine", "precision=bf16", "--device", "cpu"]
+    return paranmt(
+        "train", "--text", text, "--teacher", teacher, "--teaching", "neighbours=8", *options, "--out", folder / "m"
+    ).cpu
+
+
+def main() -> None:
+    """Run both in turn, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", type=Path, required=True, help="one sentence on a line, all different")
+    parser.add_argument("--teacher", required=True)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--plain", choices=BATCH, help="only the plain loop")
+    given = parser.parse_args()
+    if given.plain:
+        plain(given.plain, given.text, given.teacher)
+        return
+    count, rows = len(given.text.read_text(encoding="utf8").splitlines()), []
+    for kind in BATCH:
+        rates: dict[str, list[float]] = {"plain": [], "ours": []}
+        for _ in range(given.repeats):
+            command = [sys.executable, str(Path(__file__).resolve()), "--plain", kind, "--text", given.text.resolve()]
+            rates["plain"].append(count / measured([*command, "--teacher", given.teacher], project=PROJECT).cpu)
+            with tempfile.TemporaryDirectory() as folder:
+                rates["ours"].append(count / ours(kind, given.text, given.teacher, Path(folder)))
+        ratio = sorted(rates["ours"])[given.repeats // 2] / sorted(rates["plain"])[given.repeats // 2]
+        rows.append(f"| {kind} | {spread(rates['plain'])} | {spread(rates['ours'])} | {ratio:.2f} |")
+    print(heading("torch", "sentence-transformers", "numpy"))
+    print(f"\nSentences per CPU second of {count:,} sentences, median of {given.repeats} (range).\n")
+    print("| what is read | plain loop | ours | ratio |\n|---|---:|---:|---:|")
+    print("\n".join(rows))
+
+
+if __name__ == "__main__":
+    main()
