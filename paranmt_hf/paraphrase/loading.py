@@ -234,3 +234,10 @@ def read_models(files: Model, dtype: torch.dtype = torch.float32) -> Paraphraser
         )
     parses.controls = paraphrases.controls = parses.tokenizer
     return ParaphraserModels(paraphrases, parses, read_templates(files.folder))
+
+
+def torch_dtype(config: ParaphraseConfig, device: str) -> torch.dtype:
+    """Number format to use."""
+    name = config.dtype if config.dtype != "auto" else ("float32" if device == "cpu" else "float16")
+    found: torch.dtype = getattr(torch, name)
+    return found

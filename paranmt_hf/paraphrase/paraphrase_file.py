@@ -200,8 +200,7 @@ class ParaphraseStage:
     def identity(self) -> dict[str, Any]:
         """What determines the paraphrases; the model is hashed once, and the stage is sent to workers with it."""
         from paranmt_hf.corpus.translation.translator import resolve_device
-        from paranmt_hf.paraphrase.loading import locate_paraphraser
-        from paranmt_hf.paraphrase.paraphraser import torch_dtype
+        from paranmt_hf.paraphrase.loading import locate_paraphraser, torch_dtype
 
         files, control = locate_paraphraser(self.model), self.control
         check_control(files, templates=control is not None)

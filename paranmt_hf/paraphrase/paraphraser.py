@@ -9,10 +9,8 @@ from typing import Any, Self, TypeGuard
 
 import numpy as np
 import pyarrow as pa
-import torch
 
 from paranmt_hf.corpus.parsing.parsers import Parser, TreeFile, TreeIndex, linearised_trees, open_parser
-from paranmt_hf.corpus.parsing.trees import template_of
 from paranmt_hf.corpus.scores import cosines
 from paranmt_hf.corpus.translation.transformers import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
@@ -20,8 +18,14 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
-from paranmt_hf.paraphrase.loading import EncoderDecoder, read_models
-from paranmt_hf.paraphrase.templates import DEFAULT_PARSER, check_control, is_controlled, warn_of_other_trees
+from paranmt_hf.paraphrase.loading import EncoderDecoder, read_models, torch_dtype
+from paranmt_hf.paraphrase.templates import (
+    DEFAULT_PARSER,
+    check_control,
+    having_template,
+    is_controlled,
+    warn_of_other_trees,
+)
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.protocols import Encoder
@@ -289,7 +293,8 @@ class Paraphraser:
             choices = unlike(texts, choices, config.max_overlap)
         if config.has_template:
             notes = [WITHOUT_TEMPLATE if own else note for note, own in zip(notes, choices, strict=True)]
-            choices = self._with_template(choices, template)
+            assert self._syntax is not None
+            choices = having_template(self._syntax, choices, template)
         if not config.chooses:
             choices = [own[: config.n] for own in choices]
         scores = iter(self._scores(texts, choices))
@@ -319,14 +324,6 @@ class Paraphraser:
         return {
             text: Paraphrased(own, None if own else notes.get(text)) for text, own in zip(good, ordered, strict=True)
         }
-
-    def _with_template(self, choices: list[list[str]], template: str | None) -> list[list[str]]:
-        """Keep the candidates of each sentence whose tree has the template."""
-        assert self._syntax is not None
-        distinct = list(dict.fromkeys(choice for own in choices for choice in own))
-        trees = linearised_trees(self._syntax, distinct)
-        right = {text for text, tree in zip(distinct, trees, strict=True) if tree and template_of(tree) == template}
-        return [[choice for choice in own if choice in right] for own in choices]
 
     def _scores(self, texts: list[str], choices: list[list[str]]) -> list[float | None]:
         """Paraphrase score of every candidate of every sentence, in one list."""
@@ -362,13 +359,6 @@ def _without_copies(texts: list[str], choices: list[list[str]]) -> list[list[str
 def _is_text(sentence: str | None) -> TypeGuard[str]:
     """Whether a sentence is not null and valid text; lone surrogates cannot be encoded in UTF-8."""
     return sentence is not None and not any("\ud800" <= character <= "\udfff" for character in sentence)
-
-
-def torch_dtype(config: ParaphraseConfig, device: str) -> torch.dtype:
-    """Number format to use."""
-    name = config.dtype if config.dtype != "auto" else ("float32" if device == "cpu" else "float16")
-    found: torch.dtype = getattr(torch, name)
-    return found
 
 
 def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, TreeSource
-from paranmt_hf.corpus.parsing.trees import read_template
+from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, TreeSource, linearised_trees
+from paranmt_hf.corpus.parsing.trees import read_template, template_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.record import ParaphraserRecord
@@ -157,3 +157,11 @@ def control_of(
     source = TreeSource.of(parser, index)
     warn_of_other_trees(files, source.name)
     return TemplateControl(tuple(chosen), source)
+
+
+def having_template(parser: Parser, choices: Sequence[Sequence[str]], template: str | None) -> list[list[str]]:
+    """Keep the candidates of each sentence whose tree has the template."""
+    distinct = list(dict.fromkeys(choice for own in choices for choice in own))
+    trees = linearised_trees(parser, distinct)
+    right = {text for text, tree in zip(distinct, trees, strict=True) if tree and template_of(tree) == template}
+    return [[choice for choice in own if choice in right] for own in choices]

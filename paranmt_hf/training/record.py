@@ -36,7 +36,7 @@ class History:
     stale: int = 0  # Evaluations since the best score
     pairs: int = 0  # Pairs trained on
     seconds: float = 0.0  # Time spent training, evaluations included
-    start: float | None = None  # Score before the first step, which is no choice of the best
+    start: float | None = None  # Score before the first step, which is never the best
 
     def add_loss(self, step: int, loss: float) -> None:
         """Add a loss; see `thinned`."""

@@ -223,7 +223,7 @@ def test_own_pairs_decide(tmp_path, data):
     (tmp_path / "mine.tsv").write_text(text + "left5\tright5\t8\nleft6\tright7\t2\n")
     result = train(data, tmp_path / "out", development=tmp_path / "mine.tsv", **small())
     assert result.record.settings.development == "mine"
-    # The start is scored, and is no choice of the best.
+    # The start is scored, and is never the best.
     start = result.record.history.start
     options = {**small(), "encoder": EncoderConfig(init_from=str(tmp_path / "out"))}
     further = train(data, tmp_path / "further", development=tmp_path / "mine.tsv", **options)
