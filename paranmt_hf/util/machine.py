@@ -63,8 +63,13 @@ def torch_threads(device: str = "cpu") -> Iterator[ThreadPoolExecutor]:
     import torch
 
     count = torch.get_num_threads() if device == "cpu" else 1
-    with one_thread(), ThreadPoolExecutor(count, initializer=partial(torch.set_num_threads, 1)) as pool:
-        yield pool
+    with one_thread():
+        pool = ThreadPoolExecutor(count, initializer=partial(torch.set_num_threads, 1))
+        try:
+            yield pool
+        finally:
+            # After an error or Ctrl-C the batches that wait are not computed.
+            pool.shutdown(cancel_futures=True)
 
 
 @contextmanager

@@ -232,3 +232,12 @@ def test_torch_runs_on_one_thread_in_each_thread_of_a_pool():
     with torch_threads("cuda") as pool:
         assert pool._max_workers == 1
     assert torch.get_num_threads() == before
+
+
+def test_what_waits_in_a_pool_is_left_after_an_error():
+    done = []
+    with pytest.raises(KeyboardInterrupt), torch_threads("cuda") as pool:
+        found = pool.map(lambda number: done.append(number) or time.sleep(0.01), range(1000))
+        next(found)
+        raise KeyboardInterrupt
+    assert 0 < len(done) < 1000
