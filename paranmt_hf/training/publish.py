@@ -23,8 +23,7 @@ from paranmt_hf.training.card import encoder_card, eval_results, trained_values
 from paranmt_hf.training.convert import ConversionRecord, converted_values
 from paranmt_hf.training.record import TRAINING_FILE, TRAINING_PICTURE, TrainingRecord
 from paranmt_hf.training.sent2vec.config import Sent2VecRecord, sent2vec_values
-from paranmt_hf.training.supervised.config import SupervisedRecord
-from paranmt_hf.training.supervised.model import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE
+from paranmt_hf.training.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE, SupervisedRecord
 
 RESULTS_FILE = ".eval_results/sts.yaml"
 # What a model for a task has next to its encoder.

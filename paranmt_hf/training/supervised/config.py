@@ -22,6 +22,8 @@ Width = Annotated[int, Range(at_least=1, at_most=1_000_000)]
 Weight = Annotated[float, Range(at_least=0, at_most=1_000_000)]
 
 # Of the tasks that differ from SICK-R, whose values are the last ones.
+# Folder of the head of a model for a task, and its files.
+HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
 HIDDEN: Mapping[str, int] = {"SICK-E": 150, "SST2": 300, "SST5": 300}
 OPTIMIZER: Mapping[str, Optimizer] = {"SICK-E": "adagrad"}
 LAMBDA_W: Mapping[str, float] = {"SST2": 1e-6, "SST5": 1e-6}

@@ -23,12 +23,12 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
+from paranmt_hf.training.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE
 from paranmt_hf.util.files import share_weights
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.wording import brief
 
-HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
 KIND = "paranmt_hf.training.supervised"
 EXPECTED = "the folder of a model made by `paranmt supervise`"
 COPY = "copy the whole model again"
