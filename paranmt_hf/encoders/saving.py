@@ -20,6 +20,7 @@ from paranmt_hf.encoders.modules.paranmt_recurrent import (
     MaxPooling,
     PeepholeLSTM,
 )
+from paranmt_hf.encoders.modules.paranmt_tables import LARGEST
 from paranmt_hf.encoders.sequences import directions_behind
 from paranmt_hf.util.files import share_weights
 
@@ -47,10 +48,10 @@ def save(model: SentenceTransformer, folder: Path | str) -> None:
 
 @contextmanager
 def saved_modules(model: SentenceTransformer) -> Iterator[None]:
-    """Replace our modules by stock ones while a model is saved; rows of int8 have no stock module."""
+    """Replace our modules by stock ones while a model is saved; rows of integers have no stock module."""
     own = dict(model._modules)
     stock = [
-        module.stock() if isinstance(module, WordEmbedding) and module.precision != "int8" else module
+        module.stock() if isinstance(module, WordEmbedding) and module.precision not in LARGEST else module
         for module in directions_behind(list(model))
     ]
     _replace(model, {str(index): module for index, module in enumerate(stock)})

@@ -95,7 +95,7 @@ class SentenceEncoder(SentenceTransformer):
         self.__dict__.pop("_average", None)
 
     def stored_as(self, precision: str) -> SentenceEncoder:
-        """Return an averaging encoder whose rows `save_pretrained` writes as float32, float16, or int8 with scales."""
+        """Return an averaging encoder whose rows `save_pretrained` writes as float32, float16, int8 or int4."""
         composition = self.composition
         if composition is None or not composition.is_bag:
             raise InputError(
@@ -109,7 +109,10 @@ class SentenceEncoder(SentenceTransformer):
         for part in composition.parts:
             table = part.modules[0]
             assert isinstance(table, AverageEmbedding)
-            chains.append([table.stored_as(precision), *part.modules[1:]])
+            try:
+                chains.append([table.stored_as(precision), *part.modules[1:]])
+            except ValueError as error:
+                raise InputError(f"{error}; choose another `precision`", option="precision") from None
         return SentenceEncoder(
             modules=chains[0] if len(chains) == 1 else [Combination(chains, composition.mode)],
             device="cpu",

@@ -102,7 +102,7 @@ def evaluate(
     tables: Sequence[PaperTable] = (),
     bootstrap: Annotated[int, PythonOnly] = RESAMPLES,
     speed: bool = False,
-    stored: Annotated[Sequence[Literal["float16", "int8"]], PythonOnly] = (),
+    stored: Annotated[Sequence[Literal["float16", "int8", "int4"]], PythonOnly] = (),
 ) -> Evaluation:
     """Evaluate models on sets of sentence pairs with gold similarities.
 
@@ -117,8 +117,8 @@ def evaluate(
             and SICK, arXiv:1703.02507).
         bootstrap: Resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
         speed: Measure how fast encoders are, which cards of published models show.
-        stored: Also evaluate averaging encoders with rows stored in these precisions, float16 or int8; cards show what
-            that costs.
+        stored: Also evaluate averaging encoders with rows stored in these precisions, float16, int8 or int4; cards
+            show what that costs.
 
     Returns:
         The results of the models, then those of the baselines, then those of the averages, in their order.

@@ -26,7 +26,7 @@ PLAIN = {"word-stock": "word", "lstm-wide": "lstm", "trigram,word-int8": "trigra
 def test_every_toy_is_recognised(name):
     composition = encoder(name).composition
     plain = PLAIN.get(name, name)
-    for ending in ("-float16", "-int8", "-average", "-max", "-relu", "-without", "-two-layers"):
+    for ending in ("-float16", "-int8", "-int4", "-average", "-max", "-relu", "-without", "-two-layers"):
         plain = plain.replace(ending, "")
     assert composition.name == plain
     assert composition.dimension == encoder(name).encode("the cat").shape[0]

@@ -15,7 +15,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_recurrent import LastStateRNN
-from paranmt_hf.encoders.modules.paranmt_tables import restore, store
+from paranmt_hf.encoders.modules.paranmt_tables import pack, restore, store, unpack
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import (
     directions_before,
@@ -134,16 +134,27 @@ def test_every_weight_gets_a_gradient(name):
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e-3, 1.0, 1e6])
-def test_int8_error_is_half_a_step(scale):
+@pytest.mark.parametrize(("precision", "largest"), [("int8", 127), ("int4", 7)])
+def test_integers_are_off_by_half_a_step(precision, largest, scale):
     weight = rows(["[UNK]"] + ["x"] * 500, 30) * np.float32(scale)
-    stored = store(weight, "int8")
-    assert stored["embedding.weight"].dtype == np.int8
-    assert (np.abs(stored["embedding.weight"].astype(int)).max(axis=1)[1:] == 127).all()
-    step = np.abs(weight).max(axis=1, keepdims=True) / 127
+    stored = store(weight, precision)
+    integers = stored["embedding.weight"] if precision == "int8" else unpack(stored["embedding.weight"])
+    assert integers.dtype == np.int8 and integers.shape == weight.shape
+    assert (np.abs(integers.astype(int)).max(axis=1)[1:] == largest).all()
+    step = np.abs(weight).max(axis=1, keepdims=True) / largest
     error = np.abs(restore(stored) - weight)
     assert (error <= 0.501 * step).all()
     assert error.max() > 0.4 * step.max() / 2
     assert not restore(stored)[0].any()
+
+
+def test_two_integers_of_four_bits_share_a_byte():
+    integers = np.array([[1, -7, 0, 7], [-1, -2, -3, 3]], np.int8)
+    packed = pack(integers)
+    # The first one is in the lower half; negative ones are 16 more.
+    np.testing.assert_array_equal(packed, np.array([[1 + 16 * 9, 0 + 16 * 7], [15 + 16 * 14, 13 + 16 * 3]], np.uint8))
+    np.testing.assert_array_equal(unpack(packed), integers)
+    assert store(rows(["[UNK]", "a", "b"], 6), "int4")["embedding.weight"].nbytes == 9
 
 
 def test_float16_error_is_that_of_rounding():
@@ -174,8 +185,10 @@ def test_tokenizers_of_other_models_are_not_ours():
 def test_wrong_arguments_are_named():
     with pytest.raises(ValueError, match="a vocabulary of 2 units needs as many rows, was 3 rows"):
         WordEmbedding(["[UNK]", "a"], np.zeros((3, 2)))
-    with pytest.raises(ValueError, match="precision must be one of float32, float16, int8, was 'int4'"):
-        WordEmbedding(["[UNK]"], np.zeros((1, 2)), "int4")
+    with pytest.raises(ValueError, match="precision must be one of float32, float16, int8, int4, was 'int2'"):
+        WordEmbedding(["[UNK]"], np.zeros((1, 2)), "int2")
+    with pytest.raises(ValueError, match="int4 needs an even number of dimensions, was 3"):
+        WordEmbedding(["[UNK]"], np.zeros((1, 3)), "int4")
     with pytest.raises(ValueError, match="mode must be 'add' or 'concatenate', was 'mean'"):
         Combination([[word()]], "mean")
     with pytest.raises(ValueError, match=r"encoders that are added need equal dimensions, were \[3, 4\]"):

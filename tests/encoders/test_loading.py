@@ -20,7 +20,7 @@ from tests.encoders.test_sent2vec import module as sent2vec_module
 from tests.encoders.toys import EVERY, REDUCED, SENTENCES, STOCK, encoder, rows, word
 
 # What the files keep of a float32 table.
-TOLERANCE = {"float16": 2e-3, "int8": 0.02}
+TOLERANCE = {"float16": 2e-3, "int8": 0.02, "int4": 0.3}
 
 
 def tolerance(name):
@@ -127,6 +127,7 @@ np.savez(out, **found)
         ("word", "model.safetensors", "F32", 4),
         ("word-float16", "model.safetensors", "F16", 2),
         ("word-int8", "model.safetensors", "I8", 1),
+        ("word-int4", "model.safetensors", "U8", 1),
         ("trigram-float16", "model.safetensors", "F16", 2),
         ("trigram-int8", "model.safetensors", "I8", 1),
         ("trigram,word-int8", "0_0_TrigramEmbedding/model.safetensors", "I8", 1),
@@ -138,7 +139,7 @@ def test_precision_of_the_files(saved, name, file, dtype, width):
         table = stored.get_slice("embedding.weight")
         assert table.get_dtype() == dtype
         size, dimension = table.get_shape()
-        extra = size * 4 if dtype == "I8" else 0
+        extra = size * 4 if dtype in ("I8", "U8") else 0
     bytes_of_weights = size * dimension * width + extra
     assert bytes_of_weights < (saved / name / file).stat().st_size < bytes_of_weights + 400
 

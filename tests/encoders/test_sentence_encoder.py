@@ -290,6 +290,6 @@ def test_stored_in_another_precision(precision, tolerance, tmp_path):
 
 
 def test_what_is_not_stored_in_another_precision():
-    for model, precision in (("lstm", "int8"), ("word", "int4")):
+    for model, precision in (("lstm", "int8"), ("word", "int2"), ("word,trigram", "int4")):
         with pytest.raises(InputError):
             encoder(model).stored_as(precision)

@@ -98,6 +98,7 @@ def modules_of(name: str) -> list[nn.Module]:
         "word-stock": lambda: [word().stock()],
         "word-float16": lambda: [word(precision="float16").stock()],
         "word-int8": lambda: [word(precision="int8")],
+        "word-int4": lambda: [word(precision="int4")],
         "trigram": lambda: [trigram()],
         "trigram-float16": lambda: [trigram(precision="float16")],
         "trigram-int8": lambda: [trigram(precision="int8")],
@@ -139,7 +140,9 @@ AVERAGES = [
     "word", "word-stock", "trigram", "word+trigram", "word,trigram", "projection", "projection,trigram",
     "dan-two-layers",
 ]  # fmt: skip
-REDUCED = ["word-float16", "word-int8", "trigram-float16", "trigram-int8", "trigram,word-int8", "projection-int8"]
+REDUCED = [
+    "word-float16", "word-int8", "word-int4", "trigram-float16", "trigram-int8", "trigram,word-int8", "projection-int8",
+]  # fmt: skip
 SEQUENCES = [
     "lstm", "lstm-wide", "lstm-max", "blstm", "blstm-average", "blstm-max", "blstm-average-max", "word+lstm",
     "trigram+blstm-average", "word+trigram+lstm-max", "word,lstm", "word,trigram,lstm", "projection+lstm",

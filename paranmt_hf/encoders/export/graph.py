@@ -19,7 +19,7 @@ from torch import nn
 from paranmt_hf.encoders.composition import Composition, Part
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
 from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, LastStateRNN, PeepholeLSTM, Recurrence
-from paranmt_hf.encoders.modules.paranmt_tables import SCALE, WEIGHT, store
+from paranmt_hf.encoders.modules.paranmt_tables import SCALE, WEIGHT, store, unpack
 from paranmt_hf.util.optional import require
 
 GRAPH_FILE, OUTPUT = "model.onnx", "sentence_embedding"
@@ -78,8 +78,10 @@ def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str)
     module = modules[0]
     assert isinstance(module, AverageEmbedding)
     stored = store(module.weight.cpu().numpy(), module.precision)
-    rows = graph.node("Gather", graph.weight(stored[WEIGHT]), ids)
-    if stored[WEIGHT].dtype != np.float32:
+    # Graphs know no integers of 4 bits.
+    numbers = unpack(stored[WEIGHT]) if stored[WEIGHT].dtype == np.uint8 else stored[WEIGHT]
+    rows = graph.node("Gather", graph.weight(numbers), ids)
+    if numbers.dtype != np.float32:
         rows = graph.cast(rows, "FLOAT")
     known = graph.cast(mask, "FLOAT")
     shares = known

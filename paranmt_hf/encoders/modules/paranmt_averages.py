@@ -46,8 +46,8 @@ class AverageEmbedding(InputModule):
     Args:
         units: Unit of each row; the first is `[UNK]`.
         weight: Vectors [row, dimension].
-        precision: How `save` stores the rows: `float32`, `float16`, or `int8` with a scale for each row. In memory
-            they are float32.
+        precision: How `save` stores the rows: `float32`, `float16`, or `int8` or `int4` with a scale for each row. In
+            memory they are float32.
         further: Number of rows behind those of the units.
     """
 
@@ -62,6 +62,8 @@ class AverageEmbedding(InputModule):
         super().__init__()
         if precision not in PRECISIONS:
             raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}")
+        if precision == "int4" and np.shape(weight)[1] % 2:
+            raise ValueError(f"int4 needs an even number of dimensions, was {np.shape(weight)[1]}")
         if len(units) + further != len(weight):
             raise ValueError(unequal(len(units), further, len(weight)))
         self.units = list(units)
@@ -133,7 +135,7 @@ class AverageEmbedding(InputModule):
 class WordEmbedding(AverageEmbedding):
     """WORD: average of word embeddings, as a part of a combination or with quantised rows.
 
-    Alone and not quantised to int8 the same encoder is released as a stock module; see `stock`.
+    Alone and not quantised to integers the same encoder is released as a stock module; see `stock`.
     """
 
     def split(self, text: str) -> list[str]:

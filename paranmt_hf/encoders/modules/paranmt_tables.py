@@ -18,8 +18,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 CONFIG_FILE, VOCABULARY_FILE, WEIGHTS_FILE = "average_config.json", "vocabulary.json", "model.safetensors"
-PRECISIONS = ("float32", "float16", "int8")
-# Tensors of the rows, of the scale of each row of 8 bits, and of the buckets that have a row.
+PRECISIONS = ("float32", "float16", "int8", "int4")
+LARGEST = {"int8": 127, "int4": 7}  # The integer that the largest magnitude of a row becomes
+# Tensors of the rows, of the scale of each row of integers, and of the buckets that have a row.
 WEIGHT, SCALE, HASHES = "embedding.weight", "embedding.scale", "ngrams.hashes"
 NOT_FINITE = "{path}: the tensor {name!r} holds a number that is not finite; its training may have diverged"
 
@@ -106,11 +107,30 @@ def unequal(units: int, further: int, rows: int) -> str:
 
 
 def store(rows: np.ndarray, precision: str) -> dict[str, np.ndarray]:
-    """Convert rows [row, dimension] to the stored tensors; `int8` maps each row's largest magnitude to 127."""
-    if precision == "int8":
-        scale = np.maximum(np.abs(rows).max(axis=1) / np.float32(127), np.finfo(np.float32).tiny)
-        return {WEIGHT: np.clip(np.round(rows / scale[:, None]), -127, 127).astype(np.int8), SCALE: scale}
-    return {WEIGHT: np.ascontiguousarray(rows, precision)}
+    """Convert rows [row, dimension] to the stored tensors.
+
+    `int8` and `int4` divide each row by a scale and round. Two numbers of `int4` share a byte, the first in its lower
+    half, so the dimension must be even.
+    """
+    if precision not in LARGEST:
+        return {WEIGHT: np.ascontiguousarray(rows, precision)}
+    largest = LARGEST[precision]
+    scale = np.maximum(np.abs(rows).max(axis=1) / np.float32(largest), np.finfo(np.float32).tiny)
+    integers = np.clip(np.round(rows / scale[:, None]), -largest, largest).astype(np.int8)
+    return {WEIGHT: integers if precision == "int8" else pack(integers), SCALE: scale}
+
+
+def pack(integers: np.ndarray) -> np.ndarray:
+    """Put every two integers of -7 to 7 [row, dimension], int8, into a byte [row, dimension / 2], uint8."""
+    halves = integers.view(np.uint8)
+    return halves[:, ::2] & 15 | halves[:, 1::2] << 4
+
+
+def unpack(packed: np.ndarray) -> np.ndarray:
+    """Undo `pack`: integers [row, dimension], int8."""
+    halves = np.stack([packed << 4, packed], axis=2).reshape(len(packed), -1).view(np.int8)
+    # A shift of a signed number repeats its sign.
+    return halves >> 4
 
 
 def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
@@ -119,13 +139,14 @@ def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
     if rows.ndim == 2 and rows.dtype.kind == "f":
         return np.require(rows, np.float32, ["C", "A", "W"])
     scale = stored.get(SCALE)
-    if rows.ndim != 2 or rows.dtype != np.int8 or scale is None or scale.shape != rows.shape[:1]:
+    if rows.ndim != 2 or rows.dtype not in (np.int8, np.uint8) or scale is None or scale.shape != rows.shape[:1]:
         found = "none" if scale is None else f"the shape {list(scale.shape)}"
         raise ValueError(
-            f"rows of {rows.dtype} and shape {list(rows.shape)} are read as int8 with {SCALE}, a number for each of "
-            f"{len(rows)} rows; found {found}"
+            f"rows of {rows.dtype} and shape {list(rows.shape)} are read as int8, or two int4 in a uint8, with "
+            f"{SCALE}, a number for each of {len(rows)} rows; found {found}"
         )
-    return rows.astype(np.float32) * scale.astype(np.float32)[:, None]
+    integers = rows if rows.dtype == np.int8 else unpack(rows)
+    return integers.astype(np.float32) * scale.astype(np.float32)[:, None]
 
 
 def blank_tokens(text: str) -> list[str]:
