@@ -18,8 +18,9 @@ from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
-from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
+from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent, pieces_of
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.wording import counted
@@ -43,8 +44,12 @@ def choose_vocabularies(
             if config.unknown == "share":
                 known = {units[0], *vectors.words}
                 units = [unit for unit in units if unit in known]
-            others = [word for word in vectors.words if word not in seen]
+            others = [word for word in vectors.words if word not in seen and not is_piece(word)]
             chosen = Vocabulary("word", [*units, *others][: size + 1])
+        if kind == "word" and config.pieces:
+            known = set(chosen.units)
+            pieces = pieces_of(counts[kind], config.pieces)
+            chosen = Vocabulary("word", [*chosen.units, *(piece for piece in pieces if piece not in known)])
         found[kind] = chosen
     return found
 

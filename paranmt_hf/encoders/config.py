@@ -29,6 +29,7 @@ class EncoderConfig(Settings):
             projection; `dimension` if not given.
         trigram_dimension: Dimensions of TRIGRAM next to a wider or narrower encoder; `dimension` if not given.
         words: Maximum number of words, the most frequent ones.
+        pieces: Maximum number of pieces, such as ##ing, of which words without a row are made (not in the papers).
         trigrams: Maximum number of character trigrams, the most frequent ones.
         min_count: Leave out words and trigrams that occur less often.
         unknown: Unknown units: zeros; one trained vector for all of them; or, for words, the vector that `vectors` has
@@ -49,6 +50,7 @@ class EncoderConfig(Settings):
     word_dimension: Annotated[Width | None, ARCHITECTURE, Advanced] = None
     trigram_dimension: Annotated[Width | None, ARCHITECTURE, Advanced] = None
     words: Annotated[Count, ARCHITECTURE, Advanced] = 100_000
+    pieces: Annotated[int, Range(at_least=0), ARCHITECTURE, Advanced] = 0
     trigrams: Annotated[Count, ARCHITECTURE, Advanced] = 100_000
     min_count: Annotated[Count, ARCHITECTURE, Advanced] = 1
     unknown: Annotated[Literal["drop", "train", "share"], ARCHITECTURE, Advanced] = "drop"
@@ -81,6 +83,8 @@ class EncoderConfig(Settings):
             )
         if "+" in self.model and re.search("[,-]", self.model):
             raise InputError(f"model must be joined by + or by commas, not both, was {self.model!r}")
+        if self.pieces and "word" not in self.kinds:
+            raise InputError(f"`pieces` are of words, and {self.model} has none", option="pieces")
         if self.init_from and self.vectors:
             raise InputError("give either vectors or an encoder to start from, not both")
         if self.unknown == "share" and self.vectors is None:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
 from paranmt_hf.encoders.vocabulary import AverageTable
-from paranmt_hf.text.definitions import cut_chunk
+from paranmt_hf.text.definitions import cut_chunk, rows_of_word
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.column_average import ColumnAverage
@@ -126,7 +127,7 @@ class _SingleAverage:
 
     def __init__(self, tables: Sequence[AverageTable], mode: str) -> None:
         self._split = cut_chunk if tables[0].cut == "words" else blank_tokens
-        self._parts = [_SINGLE[table.vocabulary.kind](table) for table in tables]
+        self._parts = [_single(table) for table in tables]
         self._mode = mode
         self._tokens_of: dict[str, list[str]] = {}
 
@@ -168,6 +169,27 @@ class _SingleWords:
         total: np.ndarray = np.add.reduce(self._rows.take(rows, axis=0), axis=0)
         total /= np.float32(max(len(rows), 1))
         return total
+
+
+class _SinglePieces(_SingleWords):
+    """Averages the words of one sentence, or their pieces; the rows of a word are cached."""
+
+    def __init__(self, table: AverageTable) -> None:
+        super().__init__(table)
+        self._rows_of: dict[str, list[int]] = {}
+
+    def mean(self, tokens: list[str]) -> np.ndarray:
+        """Mean of the rows of the tokens or of their pieces [dimension]."""
+        if len(self._rows_of) > REMEMBERED_CHUNKS:
+            self._rows_of.clear()
+        rows = list[int]()
+        for token in tokens:
+            rows += self._rows_of.get(token) or self._learn(token)
+        return self._mean_of(rows)
+
+    def _learn(self, token: str) -> list[int]:
+        rows = self._rows_of[token] = rows_of_word(token, self._row_of)
+        return rows
 
 
 class _SingleNgrams(_SingleWords):
@@ -216,4 +238,9 @@ class _SingleTrigrams(_SingleWords):
         return rows
 
 
-_SINGLE: dict[str, type[_SingleWords]] = {"word": _SingleWords, "trigram": _SingleTrigrams, "ngram": _SingleNgrams}
+def _single(table: AverageTable) -> _SingleWords:
+    """Choose the average of one sentence for a table."""
+    if table.vocabulary.has_pieces:
+        return _SinglePieces(table)
+    kinds: dict[Kind, type[_SingleWords]] = {"word": _SingleWords, "trigram": _SingleTrigrams, "ngram": _SingleNgrams}
+    return kinds[table.vocabulary.kind](table)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 
 import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.vocabulary import Vocabulary
-from paranmt_hf.text.definitions import spaced
+from paranmt_hf.text.definitions import rows_of_word, spaced
 from paranmt_hf.text.tokens import Bags, TokenTable, WordTokenizer, expand
 
 TOKENS_AT_ONCE = 100_000  # Tokens that a lookup learns at once
@@ -129,6 +129,26 @@ class WordLookup(Lookup):
         if new:
             self._rows = np.concatenate([self._rows, np.array(new, np.int32)])
         return Bags(self._rows[table.ids], table.offsets)
+
+
+class PieceLookup(Lookup):
+    """Rows of the words of sentences and, of words without one, of their pieces."""
+
+    def _forget(self, tokens: Sequence[str]) -> None:
+        super()._forget(tokens)
+        self._rows = np.empty(0, np.int32)
+        self._bounds = np.zeros(1, np.int64)
+
+    def bags(self, table: TokenTable) -> Bags:
+        """Look up the words of every sentence, in order."""
+        new = [rows_of_word(token, self.row_of) for token in self._new_tokens(table)]
+        if new:
+            self._rows = np.concatenate([self._rows, np.array(list(chain.from_iterable(new)), np.int32)])
+            lengths = np.fromiter(map(len, new), np.int64, len(new))
+            self._bounds = np.concatenate([self._bounds, self._bounds[-1] + np.cumsum(lengths)])
+        starts = self._bounds[table.ids]
+        rows, bounds = expand(self._rows, starts, self._bounds[table.ids + 1] - starts)
+        return Bags(rows, bounds[table.offsets])
 
 
 class NgramLookup(WordLookup):
@@ -267,5 +287,7 @@ class _UsualTrigrams:
 
 def lookup(vocabulary: Vocabulary) -> Lookup:
     """Create the lookup for a vocabulary's kind."""
+    if vocabulary.has_pieces:
+        return PieceLookup(vocabulary)
     lookups: dict[Kind, type[Lookup]] = {"word": WordLookup, "trigram": TrigramLookup, "ngram": NgramLookup}
     return lookups[vocabulary.kind](vocabulary)

@@ -11,8 +11,10 @@ import numpy as np
 from paranmt_hf.encoders.families import Kind
 from paranmt_hf.encoders.modules.paranmt_tables import NgramTable
 from paranmt_hf.errors import InputError, UnfitError
+from paranmt_hf.text.definitions import PIECE, is_piece
 
 UNKNOWN = "[UNK]"
+LONGEST_PIECE = 6  # Characters of a piece of words
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,9 @@ class Vocabulary:
     """The units of one kind that have a row."""
 
     kind: Kind  # Words, words with their n-grams, or character trigrams
-    units: list[str]  # The unit of each row; row 0 is `[UNK]`, which every unit without a row shares
+    # The unit of each row; row 0 is `[UNK]`, which every unit without a row shares. Of words some may be pieces, such
+    # as `##ing`, of which words without a row are made.
+    units: list[str]
     # The n-grams that have a row behind those of the units, where the kind is `ngram`
     ngrams: NgramTable | None = None
 
@@ -38,6 +42,11 @@ class Vocabulary:
         """Row of each unit."""
         return {unit: row for row, unit in enumerate(self.units)}
 
+    @cached_property
+    def has_pieces(self) -> bool:
+        """Whether words without a row are cut into pieces."""
+        return self.kind == "word" and any(map(is_piece, self.units))
+
 
 @dataclass(frozen=True, eq=False)
 class AverageTable:
@@ -54,3 +63,19 @@ def most_frequent(kind: Kind, counts: Counter[str], size: int, *, min_count: int
     kept = [unit for unit, count in counts.items() if count >= min_count and unit != UNKNOWN]
     kept.sort(key=lambda unit: (-counts[unit], unit))
     return Vocabulary(kind, [UNKNOWN, *kept[:size]])
+
+
+def pieces_of(counts: Counter[str], size: int) -> list[str]:
+    """Choose at most `size` pieces of words: the characters of a text, then the most frequent endings of its words.
+
+    Given how often each word occurs; an ending counts once for each different word. The characters get an eighth of
+    the rows, each as what begins a word and as what goes on with one, so that nearly every word is made of pieces.
+    """
+    characters, endings = Counter[str](), Counter[str]()
+    for word, count in counts.items():
+        for character in word:
+            characters[character] += count
+        endings.update(PIECE + word[-length:] for length in range(1, min(LONGEST_PIECE, len(word) - 1) + 1))
+    usual = sorted(characters, key=lambda character: (-characters[character], character))[: size // 16]
+    others = sorted(endings, key=lambda piece: (-endings[piece], piece))
+    return list(dict.fromkeys([*usual, *(PIECE + character for character in usual), *others]))[:size]

@@ -12,13 +12,15 @@ next to the weights of models that people load without this package.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 CLITICS = r"n't(?!\w)|'(?:s|m|re|ve|ll|d)(?!\w)"
 PUNCTUATION = r"[^\w\s.,]|_|(?<!\d)[.,]|[.,](?!\d)"
+# What a piece begins with that goes on with a word, which no word token does; and the longest word that is cut.
+PIECE, LONGEST_CUT = "##", 100
 # On plain characters Python's expressions mean what those of `tokenizers` mean.
 _PLAIN_CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
 
@@ -67,10 +69,38 @@ def cut_chunk(chunk: str) -> list[str]:
     return [token for token in _PLAIN_CUTS.split(lowered) if token]
 
 
+def is_piece(unit: str) -> bool:
+    """Whether a unit of a word vocabulary goes on with a word, such as `##ing`."""
+    return len(unit) > len(PIECE) and unit.startswith(PIECE)
+
+
+def rows_of_word(word: str, row_of: Mapping[str, int]) -> list[int]:
+    """Look up the row of a word, or else those of its pieces; row 0 if these do not make up the word.
+
+    From the left each piece is the longest one with a row, as in WordPiece (Wu et al. 2016, arXiv:1609.08144): with
+    rows for `read`, `##er` and `##ers` the word `readers` is `read ##ers`.
+    """
+    if word in row_of or len(word) > LONGEST_CUT:
+        return [row_of.get(word, 0)]
+    found, start = list[int](), 0
+    while start < len(word):
+        prefix = PIECE if start else ""
+        end = next((end for end in range(len(word), start, -1) if prefix + word[start:end] in row_of), None)
+        if end is None:
+            return [0]
+        found.append(row_of[prefix + word[start:end]])
+        start = end
+    return found
+
+
 def word_tokenizer(units: list[str]) -> Tokenizer:
-    """Create the tokenizer of a word vocabulary by the definition above: one id for each word, 0 for unknown ones."""
+    """Create the tokenizer of a word vocabulary by the definition above: the rows of `rows_of_word` for each word."""
     vocabulary = {unit: row for row, unit in enumerate(units)}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=units[0]))
+    if any(map(is_piece, units)):
+        model = models.WordPiece(vocabulary, unk_token=units[0], max_input_chars_per_word=LONGEST_CUT)
+    else:
+        model = models.WordLevel(vocabulary, unk_token=units[0])
+    tokenizer = Tokenizer(model)
     tokenizer.normalizer = word_normalizer()
     tokenizer.pre_tokenizer = word_pre_tokenizer()
     return tokenizer
@@ -82,7 +112,12 @@ def vocabulary_of(tokenizer: Tokenizer) -> list[str] | None:
     units = sorted(ids, key=ids.__getitem__)
     if not units or [ids[unit] for unit in units] != list(range(len(units))):
         return None
-    if not isinstance(tokenizer.model, models.WordLevel) or tokenizer.get_added_tokens_decoder():
+    expected = models.WordPiece if any(map(is_piece, units)) else models.WordLevel
+    if not isinstance(tokenizer.model, expected) or tokenizer.get_added_tokens_decoder():
+        return None
+    if isinstance(tokenizer.model, models.WordPiece) and (
+        tokenizer.model.continuing_subword_prefix != PIECE or tokenizer.model.max_input_chars_per_word != LONGEST_CUT
+    ):
         return None
     if (
         tokenizer.truncation is not None

@@ -16,7 +16,7 @@ from paranmt_hf.encoders.modules.paranmt_combination import OWN, STOCK
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
-from tests.encoders.toys import EVERY, SENTENCES, TRIGRAMS, WORDS, encoder, lstm, projection, word
+from tests.encoders.toys import EVERY, PIECES, SENTENCES, TRIGRAMS, WORDS, encoder, lstm, projection, word
 
 VOCABULARIES = {"word": Vocabulary("word", WORDS), "trigram": Vocabulary("trigram", TRIGRAMS)}
 PLAIN = {"word-stock": "word", "lstm-wide": "lstm", "trigram,word-int8": "trigram,word"}
@@ -26,7 +26,7 @@ PLAIN = {"word-stock": "word", "lstm-wide": "lstm", "trigram,word-int8": "trigra
 def test_every_toy_is_recognised(name):
     composition = encoder(name).composition
     plain = PLAIN.get(name, name)
-    for ending in ("-float16", "-int8", "-int4", "-average", "-max", "-relu", "-without", "-two-layers"):
+    for ending in ("-float16", "-int8", "-int4", "-pieces", "-average", "-max", "-relu", "-without", "-two-layers"):
         plain = plain.replace(ending, "")
     assert composition.name == plain
     assert composition.dimension == encoder(name).encode("the cat").shape[0]
@@ -34,7 +34,8 @@ def test_every_toy_is_recognised(name):
     assert composition.is_bag == (not any(family.ordered for family in families))
     assert composition.only_tables == (not any(family.dense for family in families))
     for part in composition.parts:
-        assert part.vocabulary.units == (WORDS if part.reader == "word" else TRIGRAMS)
+        words = PIECES if name.endswith("-pieces") else WORDS
+        assert part.vocabulary.units == (words if part.reader == "word" else TRIGRAMS)
 
 
 @pytest.mark.parametrize("family", [FAMILIES[name] for name in OF_PAIRS], ids=lambda family: family.name)

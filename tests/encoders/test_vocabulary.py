@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paranmt_hf.encoders.units import count_units, lookup
-from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent
+from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent, pieces_of
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.definitions import character_ngrams, words
+from paranmt_hf.text.definitions import character_ngrams, is_piece, rows_of_word, vocabulary_of, word_tokenizer, words
 from paranmt_hf.text.tokens import WordTokenizer
 
 DEFINITIONS = {"word": words, "trigram": character_ngrams}
@@ -126,3 +126,52 @@ def test_lookups_of_one_vocabulary_do_not_share_what_they_remember():
     assert rows_of(first.bags(WordTokenizer().tables(["a b"])[0])) == [[2, 1, 3]]
     assert rows_of(second.bags(WordTokenizer().tables(["b a"])[0])) == [[3, 0, 2]]
     assert rows_of(first.bags(WordTokenizer().tables(["b", "a"])[0])) == [[3], [2]]
+
+
+CUT = ["[UNK]", "read", "re", "r", "##er", "##ers", "##ad", "##s", "##d", "new", "##"]
+
+
+@pytest.mark.parametrize(
+    ("word", "pieces"),
+    [
+        ("read", ["read"]),
+        ("readers", ["read", "##ers"]),
+        ("reads", ["read", "##s"]),
+        ("red", ["re", "##d"]),
+        ("rers", ["re", "[UNK]"]),
+        ("rads", ["r", "##ad", "##s"]),
+        ("##", ["##"]),
+        ("x", ["[UNK]"]),
+        ("r" + "s" * 99, ["r", *["##s"] * 99]),
+        ("r" + "s" * 100, ["[UNK]"]),
+    ],
+)
+def test_pieces_by_hand(word, pieces):
+    # A word whose rest is no piece is unknown as a whole: from the left the longest piece is taken, not the best.
+    expected = ["[UNK]"] if "[UNK]" in pieces else pieces
+    assert rows_of_word(word, {unit: row for row, unit in enumerate(CUT)}) == [CUT.index(piece) for piece in expected]
+
+
+@given(column, st.sets(st.sampled_from(["a", "b", "ab", "##b", "##a", "##ab", "3", "##.5", "##x", "日", "##本", "ß"])))
+@example(["ab abab 日本 ß"], {"a", "##b", "日", "##本"})
+def test_pieces_are_those_of_the_tokenizers_library(texts, units):
+    found = ["[UNK]", *sorted({*units, "##q"})]
+    vocabulary, tokenizer = Vocabulary("word", found), word_tokenizer(found)
+    assert vocabulary.has_pieces and vocabulary_of(tokenizer) == found
+    (table,) = WordTokenizer().tables(texts)
+    bags = lookup(vocabulary).bags(table)
+    for index, line in enumerate(texts):
+        rows = bags.rows[bags.offsets[index] : bags.offsets[index + 1]].tolist()
+        assert rows == tokenizer.encode(line, add_special_tokens=False).ids
+        assert rows == [row for word in words(line) for row in rows_of_word(word, vocabulary.row_of)]
+
+
+def test_pieces_are_characters_and_frequent_endings():
+    counts = Counter({"running": 1, "eating": 1, "ring": 1, "e": 90})
+    # Of 32 rows two are room for a character, as a beginning and as an ending; endings of three words come first.
+    chosen = pieces_of(counts, 32)
+    assert chosen[:7] == ["e", "n", "##e", "##n", "##g", "##ing", "##ng"]
+    assert len(chosen) == len(set(chosen)) <= 32
+    assert all(is_piece(piece) for piece in chosen[4:])
+    assert "##unning" in chosen and "##running" not in chosen, "a piece goes on with a word"
+    assert pieces_of(Counter(), 10) == []

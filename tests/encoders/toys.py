@@ -35,6 +35,8 @@ TRIGRAMS = [
     "n't",
     "é i",
 ]
+# What is not a word of its own is made of these: `zebra` is `ze ##bra`, and `sats` is unknown.
+PIECES = [*WORDS, "z", "ze", "##b", "##bra", "##ra", "##.5"]
 SENTENCES = [
     "The cat sat.",
     "",
@@ -62,10 +64,10 @@ def trigram(width: int = 4, precision: str = "float32") -> TrigramEmbedding:
     return TrigramEmbedding(TRIGRAMS, rows(TRIGRAMS, width, 2), precision)
 
 
-def lstm(width: int = 4, **options: object) -> list[nn.Module]:
+def lstm(width: int = 4, units: list[str] = WORDS, **options: object) -> list[nn.Module]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        return lstm_modules(WORDS, rows(WORDS, 5), dimension=width, **options)  # type: ignore[arg-type]
+        return lstm_modules(units, rows(units, 5), dimension=width, **options)  # type: ignore[arg-type]
 
 
 def projection(width: int = 4, precision: str = "float32") -> list[nn.Module]:
@@ -98,12 +100,14 @@ def modules_of(name: str) -> list[nn.Module]:
         "word-stock": lambda: [word().stock()],
         "word-float16": lambda: [word(precision="float16").stock()],
         "word-int8": lambda: [word(precision="int8")],
+        "word-pieces": lambda: [WordEmbedding(PIECES, rows(PIECES, 4))],
         "word-int4": lambda: [word(precision="int4")],
         "trigram": lambda: [trigram()],
         "trigram-float16": lambda: [trigram(precision="float16")],
         "trigram-int8": lambda: [trigram(precision="int8")],
         "lstm": lstm,
         "lstm-wide": lambda: lstm(7),
+        "lstm-pieces": lambda: lstm(units=PIECES),
         "lstm-max": lambda: lstm(pooling="max"),
         "blstm": lambda: lstm(bidirectional=True),
         "blstm-average": lambda: lstm(bidirectional=True, average_directions=True),
@@ -137,21 +141,23 @@ def modules_of(name: str) -> list[nn.Module]:
 
 
 AVERAGES = [
-    "word", "word-stock", "trigram", "word+trigram", "word,trigram", "projection", "projection,trigram",
+    "word", "word-stock", "word-pieces", "trigram", "word+trigram", "word,trigram", "projection", "projection,trigram",
     "dan-two-layers",
 ]  # fmt: skip
 REDUCED = [
-    "word-float16", "word-int8", "word-int4", "trigram-float16", "trigram-int8", "trigram,word-int8", "projection-int8",
+    "word-float16", "word-int8", "word-int4", "trigram-float16", "trigram-int8", "trigram,word-int8",
+    "projection-int8",
 ]  # fmt: skip
 SEQUENCES = [
-    "lstm", "lstm-wide", "lstm-max", "blstm", "blstm-average", "blstm-max", "blstm-average-max", "word+lstm",
+    "lstm", "lstm-wide", "lstm-pieces", "lstm-max", "blstm", "blstm-average", "blstm-max", "blstm-average-max",
+    "word+lstm",
     "trigram+blstm-average", "word+trigram+lstm-max", "word,lstm", "word,trigram,lstm", "projection+lstm",
     "rnn-relu", "plstm-without", "irnn+plstm", "trigram,dan,rnn",
 ]  # fmt: skip
 # Saved as stock modules, so they load without a flag and without this package.
 STOCK = [
-    "word", "word-stock", "word-float16", "lstm", "lstm-wide", "blstm", "blstm-average", "projection",
-    "dan-two-layers",
+    "word", "word-stock", "word-pieces", "word-float16", "lstm", "lstm-wide", "lstm-pieces", "blstm",
+    "blstm-average", "projection", "dan-two-layers",
 ]  # fmt: skip
 EVERY = AVERAGES + REDUCED + SEQUENCES
 # Layers over an average add their bias also where there is no word.

@@ -31,7 +31,7 @@ from .paranmt_tables import (
     store,
     unequal,
 )
-from .paranmt_text import character_ngrams, vocabulary_of, word_tokenizer, words
+from .paranmt_text import character_ngrams, is_piece, rows_of_word, vocabulary_of, word_tokenizer, words
 
 # Arguments of `load` that say where on the Hub a file is.
 HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
@@ -70,6 +70,7 @@ class AverageEmbedding(InputModule):
         self.precision = precision
         self.embedding = nn.EmbeddingBag.from_pretrained(torch.as_tensor(weight).float(), freeze=False, mode="mean")
         self._row_of = {unit: row for row, unit in enumerate(self.units)}
+        self._has_pieces = any(map(is_piece, self.units))
 
     def split(self, text: str) -> list[str]:
         """Split one text into units."""
@@ -135,12 +136,20 @@ class AverageEmbedding(InputModule):
 class WordEmbedding(AverageEmbedding):
     """WORD: average of word embeddings, as a part of a combination or with quantised rows.
 
+    Units such as `##ing` are pieces of words: a word without a row is the sum of its pieces, each of which counts.
     Alone and not quantised to integers the same encoder is released as a stock module; see `stock`.
     """
 
     def split(self, text: str) -> list[str]:
         """Split one text into word tokens."""
         return words(text)
+
+    def _look_up(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Look up the rows of each text's words and, of words without one, of their pieces [unit]; see the base."""
+        if not self._has_pieces:
+            return super()._look_up(texts)
+        rows = [[row for word in self.split(text) for row in rows_of_word(word, self._row_of)] for text in texts]
+        return np.array([row for each in rows for row in each], np.int32), np.cumsum([0, *map(len, rows)])
 
     def stock(self) -> StaticEmbedding:
         """Convert to the stock module with the same vectors, which loads without this package."""
