@@ -20,7 +20,8 @@ def load(
     rejected, and so are weights that are not finite. `StaticEncoder` reads averaging encoders without torch.
 
     Args:
-        name: Folder, Hub id, or what `locate` found; `embedded`, or None, is the small encoder of the package.
+        name: Folder, Hub id, or what `locate` found; `embedded`, or None, is the small encoder of the package, `base`
+            the larger one.
         revision: Branch, tag or commit on the Hub.
         device: Torch device; if left out the best one that is available, the CPU for averaging encoders.
     """

@@ -13,7 +13,7 @@ from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, perhaps_path, split_revision
-from paranmt_hf.hub.repository import EMBEDDED, Model, locate
+from paranmt_hf.hub.repository import CARRIED, EMBEDDED, Model, locate
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, knows_any, read_vectors
@@ -29,7 +29,7 @@ class NamedEncoder:
     """An encoder by its name, such as that of `para_score`; its files are located when needed."""
 
     # Folder; Hub id, which `@` and a revision may follow; or text file of word vectors (GloVe, word2vec, PARAGRAM),
-    # whose average is the encoder. `embedded` is the small encoder of this package.
+    # whose average is the encoder. `embedded` and `base` are the encoders of this package.
     name: str = EMBEDDED
 
     @classmethod
@@ -37,17 +37,22 @@ class NamedEncoder:
         """Convert the name that a caller gave; None is `embedded`."""
         return cls(EMBEDDED if name is None else str(name))
 
+    @property
+    def is_carried(self) -> bool:
+        """Whether it is an encoder of this package."""
+        return self.name in CARRIED["encoder"]
+
     @cached_property
     def vectors(self) -> Path | None:
         """The file of word vectors; None for other encoders."""
         path = Path(self.name).expanduser()
-        return path if self.name != EMBEDDED and path.is_file() else None
+        return path if not self.is_carried and path.is_file() else None
 
     @cached_property
     def model(self) -> Model:
         """The files of an encoder, unless it is a file of word vectors."""
         path = Path(self.name).expanduser()
-        if self.name != EMBEDDED and not path.exists() and not is_id(split_revision(self.name)[0]):
+        if not self.is_carried and not path.exists() and not is_id(split_revision(self.name)[0]):
             raise InputError(
                 f"no encoder {self.name!r}: expected a folder or a file of word vectors that exists, or a Hub id like "
                 f"'organisation/name'{perhaps_path(self.name, EMBEDDED)}"
@@ -59,14 +64,14 @@ class NamedEncoder:
         """Everything that determines the vectors, as JSON values."""
         if self.vectors:
             return {"name": f"average of {self.vectors.name}", "revision": f"sha256:{checksum(self.vectors)}"}
-        suffix = " (the encoder of paranmt-hf)" if self.name == EMBEDDED else ""
+        suffix = " (an encoder of paranmt-hf)" if self.is_carried else ""
         return {"name": f"{self.model.name}{suffix}", "revision": self.model.revision}
 
     @property
     def found_anywhere(self) -> NamedEncoder:
         """The same encoder by a name that does not depend on the working directory."""
         path = Path(self.name).expanduser()
-        return NamedEncoder(str(path.resolve())) if self.name != EMBEDDED and path.exists() else self
+        return NamedEncoder(str(path.resolve())) if not self.is_carried and path.exists() else self
 
     def check_language(self, language: str) -> None:
         """Reject an encoder of another language than that of the corpus, an ISO 639-1 code."""
@@ -76,10 +81,8 @@ class NamedEncoder:
         )
         if self.vectors or language == "en":
             return
-        if self.name == EMBEDDED:
-            raise InputError(
-                f"the small encoder of this package is for English, not for language {language}: {advice}"
-            )
+        if self.is_carried:
+            raise InputError(f"the encoders of this package are for English, not for language {language}: {advice}")
         known = _stated_languages(self.model.folder / "README.md")
         if known and not {language, "multilingual"} & known:
             raise InputError(

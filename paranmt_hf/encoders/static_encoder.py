@@ -52,7 +52,8 @@ class StaticEncoder:
         """Load an averaging encoder.
 
         Args:
-            name: Folder, Hub id, or what `locate` found; `embedded`, or None, is the small encoder of the package.
+            name: Folder, Hub id, or what `locate` found; `embedded`, or None, is the small encoder of the package,
+                `base` the larger one.
             revision: Branch, tag or commit on the Hub.
         """
         model = locate(EMBEDDED if name is None else name, revision)

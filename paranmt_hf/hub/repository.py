@@ -17,9 +17,12 @@ from paranmt_hf.util.files import check_regular, checksum, link
 
 ASSETS = Path(__file__).parents[1] / "assets"
 Kind = Literal["encoder", "translator"]
-# What the package carries, under one name for each kind of model.
+# The models that the package carries, by kind and name; `embedded` is the one that is used where none is named.
 EMBEDDED = "embedded"
-CARRIED: dict[Kind, str] = {"encoder": "word-trigram-small", "translator": "captions-cs-en"}
+CARRIED: dict[Kind, dict[str, str]] = {
+    "encoder": {EMBEDDED: "word-small", "base": "word-base"},
+    "translator": {EMBEDDED: "captions-cs-en"},
+}
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
@@ -39,15 +42,16 @@ class Model:
 
 
 def folder_of(name: str, kind: Kind) -> Path:
-    """Return the expected folder of a model; `embedded` is the model of that kind in the package."""
-    return ASSETS / CARRIED[kind] if name == EMBEDDED else Path(name).expanduser()
+    """Return the expected folder of a model, which may be one that the package carries."""
+    carried = CARRIED[kind].get(name)
+    return ASSETS / carried if carried else Path(name).expanduser()
 
 
 def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind = "encoder") -> Model:
     """Find a model by folder or Hub id, downloading it if necessary, and compute its checksum.
 
-    A Hub id such as `Helsinki-NLP/opus-mt-cs-en` may be followed by `@` and a revision; `embedded` is the small model
-    of the kind that the package carries. A model that was located already is returned as it is, so that its files are
+    A Hub id such as `Helsinki-NLP/opus-mt-cs-en` may be followed by `@` and a revision; see `CARRIED` for the names of
+    models that the package carries. A model that was located already is returned as it is, so that its files are
     read once.
     """
     if isinstance(model, Model):

@@ -116,7 +116,7 @@ def train(
         out: Folder of the encoder; work in progress is next to it in `<out>.work`.
         text: Sentences without paraphrases, for a `teacher` alone: text files with one on a line, Parquet, releases.
         recipe: The settings of an encoder of model_cards/, trained in one or two steps: lstm, trigram, word,
-            word-trigram, word-trigram-free or word-trigram-small; other options change the first step.
+            word-base, word-small or word-trigram; other options change the first step.
         encoder: Which encoder.
         config: How it is trained.
         selection: Which pairs are used.

@@ -13,7 +13,7 @@ from paranmt_hf.apps import quickstart
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.translation.engines import load_translator
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
-from paranmt_hf.hub.repository import ASSETS, locate, usual_score
+from paranmt_hf.hub.repository import ASSETS, CARRIED, locate, usual_score
 
 ROOT = Path(__file__).parents[2]
 
@@ -94,21 +94,22 @@ def test_quickstart(folder, capsys):
     assert main(["quickstart", "--out", str(folder)]) == 0
 
 
-def test_embedded_encoder_is_small_and_safe():
-    model = locate("embedded")
-    files = [path for path in model.folder.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) <= 4_000_000
+@pytest.mark.parametrize(("name", "largest"), [("embedded", 4_000_000), ("base", 12_000_000)])
+def test_carried_encoders_are_small_and_safe(name, largest):
+    files = [path for path in locate(name).folder.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) <= largest
     assert {path.suffix for path in files} <= {".json", ".safetensors", ".md", ".py"}
 
 
-def test_embedded_encoder_on_the_development_set(shared_data):
+@pytest.mark.parametrize("name", ["embedded", "base"])
+def test_carried_encoders_on_the_development_set(name, shared_data):
     from paranmt_hf import evaluate
     from paranmt_hf.evaluation.sts_data import development_set
 
-    (result,) = evaluate("embedded", data=[development_set(shared_data / "sts")], bootstrap=0)
-    recorded = json.loads((ROOT / "model_cards" / "word-trigram-small.json").read_text(encoding="utf8"))
-    assert result.tables["Set"][0].main == pytest.approx(recorded["precisions"]["int8"]["development"], abs=1e-4)
-    assert result.tables["Set"][0].main > 0.8
+    (result,) = evaluate(name, data=[development_set(shared_data / "sts")], bootstrap=0)
+    recorded = json.loads((ROOT / "model_cards" / f"{CARRIED['encoder'][name]}.json").read_text(encoding="utf8"))
+    assert result.tables["Set"][0].main == pytest.approx(recorded["precisions"]["int4"]["development"], abs=1e-4)
+    assert result.tables["Set"][0].main > 0.85
 
 
 @pytest.mark.slow

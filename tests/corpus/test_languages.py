@@ -127,7 +127,7 @@ def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path)
 
 def test_what_is_for_english_is_refused(tmp_path, pairs, vectors):
     release = ReleaseConfig(license="mit", language="de")
-    with pytest.raises(InputError, match="encoder of this package is for English, not for language de.*multilingual"):
+    with pytest.raises(InputError, match="encoders of this package are for English, not for language de.*multilingual"):
         import_pairs(pairs, tmp_path / "out", release=release, engine=LOCAL)
     with pytest.raises(InputError, match="negation_mismatch is made by rules for English, not for language de"):
         import_pairs(pairs, tmp_path / "out", scorer=vectors, release=release, engine=LOCAL, add=["negation_mismatch"])
@@ -142,7 +142,7 @@ def test_scoring_again_keeps_the_language(tmp_path, pairs, vectors):
     first = vectors
     import_pairs(pairs, tmp_path / "out", scorer=first, release=release, engine=LOCAL)
     assert not rescore(tmp_path / "out", scorer=vectors, engine=LOCAL).fresh
-    with pytest.raises(InputError, match="is for English, not for language de"):
+    with pytest.raises(InputError, match="are for English, not for language de"):
         rescore(tmp_path / "out", engine=LOCAL)
     other = tmp_path / "other.txt"
     shutil.copy(vectors, other)

@@ -157,7 +157,7 @@ def test_a_revision_of_the_hub(tmp_path, monkeypatch):
 def test_default_scorer_is_the_encoder_of_the_package():
     unnamed, named = NamedEncoder.of(None), NamedEncoder("embedded")
     assert unnamed.identity == named.identity
-    assert unnamed.identity["name"] == "word-trigram-small (the encoder of paranmt-hf)"
+    assert unnamed.identity["name"] == "word-small (an encoder of paranmt-hf)"
     near, far = (np.dot(*unnamed.load().encode(pair)) for pair in (["a dog", "the dog"], ["a dog", "my tax"]))
     assert near > far
 

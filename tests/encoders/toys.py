@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import torch
 from sentence_transformers.base.modules import Dense
 from torch import nn
 
+from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.module_loading import own_module
 from paranmt_hf.encoders.modules.paranmt_averages import TrigramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM, Recurrence
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
+from paranmt_hf.encoders.units import count_units
+from paranmt_hf.encoders.vocabulary import most_frequent
+from paranmt_hf.hub.repository import ASSETS
 
 WORDS = ["[UNK]", "the", "cat", "sat", ".", "n't", "is", "3.5", "it", "'s", "café"]
 TRIGRAMS = [
@@ -138,6 +144,23 @@ def modules_of(name: str) -> list[nn.Module]:
         "word,trigram,lstm": lambda: [Combination([[word(3)], [trigram()], lstm(2)])],
     }
     return kinds[name]()
+
+
+@cache
+def real_trigrams() -> list[str]:
+    """The trigrams of the sample text of the package."""
+    lines = (ASSETS / "sample" / "sample.en").read_text(encoding="utf8").splitlines()
+    return most_frequent("trigram", count_units([pa.array(lines)], ["trigram"])["trigram"], 7000).units
+
+
+REAL = ["real-word", "real-trigram", "real-word,trigram"]
+
+
+def real(name: str) -> SentenceEncoder:
+    """Build one of `REAL`: the encoder of the package, TRIGRAM over the trigrams of real text, and both."""
+    parts = [list(load()), [TrigramEmbedding(real_trigrams(), 0.25 * rows(real_trigrams(), 16, 4))]]
+    modules = {"real-word": parts[0], "real-trigram": parts[1], "real-word,trigram": [Combination(parts)]}[name]
+    return SentenceEncoder(modules=modules, device="cpu", similarity_fn_name="cosine")
 
 
 AVERAGES = [

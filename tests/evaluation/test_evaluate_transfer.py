@@ -43,9 +43,9 @@ def test_models_and_word_vectors(folder):
         "embedded", data="senteval", vectors=["v.txt"], tasks=["CR", "MRPC"], config=TransferConfig(folds=3)
     )
     assert [record.model for record in records] == ["embedded", "average of v.txt"]
-    assert records[0].weights == weights_checksum(ASSETS / CARRIED["encoder"])
+    assert records[0].weights == weights_checksum(ASSETS / CARRIED["encoder"]["embedded"])
     assert records[1].weights == f"sha256:{checksum(folder / 'v.txt')}"
-    assert [record.settings["dimension"] for record in records] == [192, 7]
+    assert [record.settings["dimension"] for record in records] == [256, 7]
     assert [[row.name for row in record.tables["Task"]] for record in records] == [["CR", "MRPC"]] * 2
     assert records[1].value("CR") > 0.8
     assert records[0].data == records[1].data

@@ -230,8 +230,8 @@ def test_missing_extra_is_named():
 def test_the_models_of_the_package_may_be_links(tmp_path, monkeypatch):
     """Some installers make links of all its files."""
     carried = make(tmp_path / "cache", "model.safetensors")
-    (tmp_path / "assets" / "word-trigram-small").mkdir(parents=True)
-    link = tmp_path / "assets" / "word-trigram-small" / "model.safetensors"
+    (tmp_path / "assets" / "word-small").mkdir(parents=True)
+    link = tmp_path / "assets" / "word-small" / "model.safetensors"
     link.symlink_to(carried / "model.safetensors")
     with pytest.raises(InputError, match="is a link that leads out of"):
         locate(link.parent)

@@ -33,7 +33,7 @@ def test_card_is_rendered_from_its_record(path):
     for year in years:
         assert values[year["name"]] == round(100 * year["values"]["mean"], 2)
     assert f"| Mean  |       | {100 * mean['values']['mean']:.1f} |" in card
-    assert "trust_remote_code" in card or path.stem in ("word", "lstm")
+    assert "trust_remote_code" in card or path.stem in ("word", "word-base", "word-small", "lstm")
     assert "$" not in card
 
 

@@ -149,10 +149,10 @@ def test_text_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "vectors.txt").write_text("one 1 0\nmore 0 1\n")
     (tmp_path / "text.txt").write_text("\n".join(f"sentence {number} has more" for number in range(60)))
-    command = ["train", "--recipe", "word-trigram-small", "--text", "text.txt", "--vectors", "vectors.txt"]
+    command = ["train", "--recipe", "word-small", "--text", "text.txt", "--vectors", "vectors.txt"]
     command += ["--teacher", "embedded", "--dimension", "2", "--batch-size", "20", "--out", "out"]
     assert main(command) == 0
-    assert "out: 4 dimensions" in capsys.readouterr().out
+    assert "out: 2 dimensions" in capsys.readouterr().out
     record = json.loads((tmp_path / "out" / "training.json").read_text())
     assert record["settings"]["training"]["teacher_loss"] == "listwise" and not record.get("mean_of")
     assert not (tmp_path / "out.steps").exists()

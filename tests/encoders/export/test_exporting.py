@@ -23,7 +23,7 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import available
-from tests.encoders.toys import BIASED, EVERY, SENTENCES, encoder, rows, trigram
+from tests.encoders.toys import BIASED, EVERY, REAL, SENTENCES, encoder, real, rows, trigram
 from tests.toys import bytes_of
 
 needs_onnx = pytest.mark.skipif(not available("onnx") or not available("onnxruntime"), reason="needs paranmt-hf[onnx]")
@@ -32,13 +32,12 @@ needs_model2vec = pytest.mark.skipif(not available("model2vec"), reason="needs p
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """Folders of encoders: the toys, and `real-...`: WORD, TRIGRAM and both as they were trained on real text."""
+    """Folders of encoders: the toys, and those over units of real text."""
     top = tmp_path_factory.mktemp("sources")
     for name in EVERY:
         save(encoder(name), top / name)
-    for name, part in zip(["real-word", "real-trigram"], load().composition.parts, strict=True):
-        save(SentenceEncoder(modules=part.modules, device="cpu"), top / name)
-    save(load(), top / "real-word,trigram")
+    for name in REAL:
+        save(real(name), top / name)
     return top
 
 
@@ -217,7 +216,7 @@ def test_a_name_stays_a_name(tmp_path, name):
 @needs_onnx
 def test_licence_of_the_embedded_encoder(tmp_path):
     made = paranmt_hf.export_encoder("embedded", tmp_path / "out", format="onnx")
-    assert (made.record.encoder, made.record.dimension) == ("WORD,TRIGRAM", 192)
+    assert (made.record.encoder, made.record.dimension) == ("WORD", 256)
     assert "license: mit" in (tmp_path / "out" / "README.md").read_text()
 
 

@@ -21,10 +21,9 @@ from paranmt_hf.encoders.export.formats import TRANSFORMERS_JS
 from paranmt_hf.encoders.export.tokenizers import portable_tokenizer, tokenizer_of
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.text.definitions import character_ngrams
 from paranmt_hf.util.optional import available
-from tests.encoders.toys import SENTENCES, encoder
+from tests.encoders.toys import REAL, SENTENCES, encoder, real
 
 pytestmark = pytest.mark.skipif(not available("onnx") or not available("onnxruntime"), reason="needs paranmt-hf[onnx]")
 PACKAGE = "@huggingface/transformers"
@@ -127,13 +126,8 @@ def test_node_gives_the_vectors_of_the_encoder(tmp_path, node_modules, real_sent
     if "trigram" in name:
         # There, characters beyond U+FFFF are unknown.
         texts = [text for text in texts if not text or max(text) <= "\uffff"]
-    source = "embedded"
-    if name != "real-word,trigram":
-        parts = dict(zip(["real-word", "real-trigram"], load().composition.parts, strict=True))
-        source = tmp_path / "in"
-        modules = parts[name].modules if name in parts else list(encoder(name))
-        save(SentenceEncoder(modules=modules, device="cpu"), source)
-    made = export_encoder(source, tmp_path / "out", format="transformers.js")
+    save(real(name) if name in REAL else encoder(name), tmp_path / "in")
+    made = export_encoder(tmp_path / "in", tmp_path / "out", format="transformers.js")
     program = re.search(r"```javascript\n(.*?)```", (made.folder / "README.md").read_text(), re.DOTALL)[1]
     assert (made.folder / "onnx" / "model.onnx").is_file()
     program = program.replace('["A dog runs.", "It rains."]', json.dumps(texts))
@@ -142,4 +136,4 @@ def test_node_gives_the_vectors_of_the_encoder(tmp_path, node_modules, real_sent
     (tmp_path / "node_modules").symlink_to(node_modules)
     ran = subprocess.run(["node", "program.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    np.testing.assert_allclose(json.loads(ran.stdout), load(source).encode(texts), atol=1e-5)
+    np.testing.assert_allclose(json.loads(ran.stdout), load(tmp_path / "in").encode(texts), atol=1e-5)

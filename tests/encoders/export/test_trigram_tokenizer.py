@@ -1,6 +1,5 @@
 """The tokenizer of stock components against the definition of a character trigram, on any text."""
 
-import json
 import unicodedata
 
 import pytest
@@ -9,10 +8,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from paranmt_hf.encoders.export.tokenizers import PLACES, SYMBOLS, alphabet_of, trigram_tokenizer
-from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.text.definitions import character_ngrams
+from tests.encoders.toys import real_trigrams
 
-EMBEDDED = ASSETS / "word-trigram-small" / "1_0_TrigramEmbedding" / "vocabulary.json"
 # Pieces that clitics, numbers, blanks and the symbols of the tokenizer itself are made of.
 PIECES = [
     "n't",
@@ -37,14 +35,10 @@ PIECES = [
 PIECES += ["\u0130", "\u0301", "\u4e2d", "-", "[UNK]", *map(chr, SYMBOLS[:6]), chr(0xE000)]
 
 
-def vocabulary():
-    return json.loads(EMBEDDED.read_text(encoding="utf8"))
-
-
 @pytest.fixture(scope="module")
 def tokenizer():
     """As it is read from a file."""
-    return Tokenizer.from_str(trigram_tokenizer(vocabulary()).to_str())
+    return Tokenizer.from_str(trigram_tokenizer(real_trigrams()).to_str())
 
 
 def rows(units, text):
@@ -60,17 +54,17 @@ def ids(tokenizer, text):
     "text", ["", " ", "a", "I'm in", "Isn't it 3.5, or 3.?", "'s_n't can't'd", "..,,5.,5", "x\r\n y"]
 )
 def test_equals_definition(tokenizer, text):
-    assert ids(tokenizer, text) == rows(vocabulary(), text)
+    assert ids(tokenizer, text) == rows(real_trigrams(), text)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_equals_definition_around_clitics_and_punctuation(tokenizer, text):
-    assert ids(tokenizer, text) == rows(vocabulary(), text)
+    assert ids(tokenizer, text) == rows(real_trigrams(), text)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_equals_definition_on_any_text(tokenizer, text):
-    assert ids(tokenizer, text) == rows(vocabulary(), text)
+    assert ids(tokenizer, text) == rows(real_trigrams(), text)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=4), st.data())
@@ -83,7 +77,7 @@ def test_equals_definition_for_any_vocabulary(texts, data):
 
 
 def test_equals_definition_on_real_sentences(tokenizer, real_sentences):
-    units, sentences = vocabulary(), real_sentences[:300]
+    units, sentences = real_trigrams(), real_sentences[:300]
     found = [ids(tokenizer, sentence) for sentence in sentences]
     assert found == [rows(units, sentence) for sentence in sentences]
     assert sum(map(len, found)) > 5_000
@@ -93,7 +87,7 @@ def test_equals_definition_on_real_sentences(tokenizer, real_sentences):
 @pytest.mark.slow
 def test_equals_definition_on_every_character(tokenizer):
     """Beside letters, digits, clitics and at the edges, where it matters which class a character is of."""
-    row_of = {unit: row for row, unit in enumerate(vocabulary())}
+    row_of = {unit: row for row, unit in enumerate(real_trigrams())}
     for number in range(0x110000):
         one = chr(number)
         if unicodedata.category(one) not in ("Cs", "Co", "Cn"):
@@ -103,7 +97,7 @@ def test_equals_definition_on_every_character(tokenizer):
 
 
 def test_every_unit_has_its_id():
-    units = vocabulary()
+    units = real_trigrams()
     made = trigram_tokenizer(units)
     assert made.get_vocab_size() == len(units)
     assert made.token_to_id("[UNK]") == 0
