@@ -351,7 +351,7 @@ def places_of(source: Part, mirror: Path, given: dict[str, Path]) -> list[tuple[
         places = [(path / "repo" if (path / "repo").is_dir() else path, commit) for path, commit in named.items()]
     missing = [str(folder) for folder, _ in places if not folder.is_dir()]
     if missing or not places:
-        raise FileNotFoundError(f"{' and '.join(missing) or 'its folder'} is missing")
+        raise FileNotFoundError(f"{' and '.join(missing) or 'its option'} is missing")
     return places
 
 
