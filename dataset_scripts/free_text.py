@@ -1,17 +1,19 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = []
+# dependencies = ["pyyaml>=6.0.1"]
 # ///
 """English text that anybody may use, one sentence a line, for a teacher to tell which sentences are alike.
 
-Each source is an option, and becomes a file of its own:
+The table `free_text.yaml` has the sources and their licences: repositories, read at a commit, nothing of which is run,
+and Debian packages. Each source becomes a file of its own. A repository is a folder OWNER+NAME: a clone, a bare git
+directory, or its files alone.
 
-    --wordnet      folder with WordNet's data.noun, data.verb, data.adj, data.adv (WordNet licence: any use, with its
-                   notice kept); `definitions.txt` has the words of a set of synonyms before what they mean, so that
-                   words that are rare in running text have a sentence; `examples.txt` has the examples
-    --common-voice folder with files of sentences of the Common Voice project (CC0)
-    --addresses    folder with addresses of presidents of the United States (public domain)
-    --factbook     folder with the JSON files of The World Factbook (public domain)
+    git clone --bare https://github.com/clinc/oos-eval mirror/clinc+oos-eval
+    python dataset_scripts/free_text.py --mirror mirror --only clinc_oos foldoc --exclude sts --out free
+
+Without a mirror, sources are made whose folders are given: WordNet's data files, for `definitions.txt`, which has the
+words of a set of synonyms before what they mean, so that words that are rare in running text have a sentence, and
+`examples.txt`; sentences of Common Voice; addresses of presidents of the United States; The World Factbook in JSON.
 
     python dataset_scripts/free_text.py --wordnet /usr/share/wordnet --common-voice en --out free
 """
@@ -19,44 +21,254 @@ Each source is an option, and becomes a file of its own:
 from __future__ import annotations
 
 import argparse
+import csv
+import gzip
+import html
+import io
 import json
+import random
 import re
-from collections.abc import Iterable, Iterator
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-PARTS_OF_SPEECH = ("noun", "verb", "adj", "adv")
-# A sentence ends at a mark after a small letter, a digit or a bracket: not after "U.S." or "J. F.".
-END = re.compile(r"(?<=[a-z0-9)”\"'][.!?])\s+(?=[A-Z\"“])")
-# Three words of small letters: a sentence, and not a row of figures.
-RUNNING = re.compile(r"[a-z]{3,} [a-z]{2,} [a-z]{2,}")
+import yaml
+
+TABLE = Path(__file__).with_suffix(".yaml")
+# Options that give the folder of a source.
+FOLDERS = ("wordnet", "common-voice", "addresses", "factbook")
+# Files of repositories as large as this are passed over: the text was made of copies without them.
+LARGEST = 4 * 2**20
 # Synonyms named before a definition.
 SYNONYMS = 4
-# A definition is left out if it is an evaluation sentence of so many words, or shares so many in a row with one.
+# A sentence is left out if it is an evaluation sentence of so many words, or shares so many in a row with one.
 SHORTEST, RUN = 4, 8
+# A source of the table, or a part of one.
+Part = dict[str, Any]
 
 
-def synsets(folder: Path) -> Iterator[tuple[list[str], str]]:
-    """Read WordNet: the words of each set of synonyms, and its gloss (definitions and quoted examples)."""
-    for part in PARTS_OF_SPEECH:
-        with (folder / f"data.{part}").open(encoding="latin-1") as lines:
-            for line in lines:
-                # The licence stands in front, on lines that begin with two blanks.
-                if line.startswith("  ") or "|" not in line:
-                    continue
-                head, gloss = line.split("|", 1)
-                fields = head.split()
-                # Field 3 counts the words in hexadecimal; each is followed by a number.
-                words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
-                yield [re.sub(r"\([a-z]+\)$", "", word).replace("_", " ") for word in words], gloss.strip()
+def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
+    """Run a reading command of git."""
+    result = subprocess.run(["git", f"--git-dir={folder}", *arguments], input=given, capture_output=True)
+    if result.returncode:
+        raise FileNotFoundError(f"{folder} cannot be read: {result.stderr.decode(errors='replace').strip()}")
+    return result.stdout
 
 
-def words_of(text: str) -> tuple[str, ...]:
-    """Cut text into words of letters and digits, in lower case."""
-    return tuple(re.findall(r"[^\W_]+(?:[.'’][^\W_]+)*", text.lower()))
+def committed(folder: Path, commit: str, paths: str) -> Iterator[tuple[str, bytes]]:
+    """Read the files of a commit whose paths match; a copy may lack some."""
+    listed = git(folder, "ls-tree", "-rz", commit).decode(errors="replace").split("\0")[:-1]
+    names = {path: meta.split()[2] for meta, path in (row.split("\t", 1) for row in listed) if re.search(paths, path)}
+    found = io.BytesIO(git(folder, "cat-file", "--batch", given="\n".join(names.values()).encode()))
+    for name in names:
+        _, _, *size = found.readline().split()
+        yield name, found.read(int(size[0]) + 1)[:-1] if size else b""
 
 
-def runs_of(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Give what must not be shared: all words of a sentence, and each run of `RUN` of them."""
+def on_disk(folder: Path, paths: str) -> Iterator[tuple[str, bytes]]:
+    """Read the files of a folder whose paths within it match, in the order of git."""
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    yield from ((name, (folder / name).read_bytes()) for name in names if re.search(paths, name))
+
+
+def entries(folder: Path, name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Read a dictionary of dictd: each headword and its entry, whose place the index has in digits of base 64."""
+    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    text, seen = gzip.decompress(data), set()
+    for line in (folder / name.replace(".dict.dz", ".index")).read_text(encoding="utf8").splitlines():
+        word, *place = line.split("\t")[:3]
+        start, size = (sum(digits.index(c) * 64**i for i, c in enumerate(reversed(number))) for number in place)
+        if start not in seen and not word.startswith("00"):
+            seen.add(start)
+            yield word, text[start : start + size]
+
+
+def unpacked(folder: Path, name: str, data: bytes, part: Part) -> Iterable[tuple[str, bytes]]:
+    """Give what is in an archive, in a dictionary or in a list of packages; another file is given as it is."""
+    if name.endswith(".zip"):
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        names = (inner for inner in archive.namelist() if re.search(part.get("members", ""), inner))
+        return [(inner, archive.read(inner)) for inner in names]
+    if name.endswith(".dict.dz"):
+        return entries(folder, name, data)
+    if name.endswith(".lz4"):
+        command = ["/usr/lib/apt/apt-helper", "cat-file", str(folder / name)]
+        return [(name, subprocess.run(command, capture_output=True, check=True).stdout)]
+    return [(name, data)]
+
+
+def files(folder: Path, commit: str, part: Part) -> Iterator[tuple[str, str]]:
+    """Read the files of a part: names and texts."""
+    bare = next((path for path in (folder / ".git", folder) if commit and (path / "HEAD").is_file()), None)
+    for paths in [part["paths"]] if isinstance(part["paths"], str) else part["paths"]:
+        for name, data in committed(bare, commit, paths) if bare else on_disk(folder, paths):
+            if data and (len(data) < LARGEST or not commit):
+                for inner, content in unpacked(folder, name, data, part):
+                    yield inner, content.decode(part.get("encoding", "utf8"), errors="replace")
+
+
+def table(text: str, part: Part) -> Iterator[str]:
+    """Give columns, by number, or those whose names at the head match; tabs alone cut a row of TSV."""
+    if part["format"] == "csv":
+        rows = csv.reader(io.StringIO(text), delimiter=part.get("delimiter", ","))
+    else:
+        rows = (line.split("\t") for line in text.splitlines())
+    columns = part["columns"]
+    if isinstance(columns, str):
+        columns = [at for at, name in enumerate(next(rows)) if re.fullmatch(columns, name)]
+    for row in rows:
+        if not any(field in part.get("unless", ()) for field in row):
+            yield from (row[column] for column in columns if column < len(row))
+
+
+def texts(value: object, keys: str | None) -> Iterator[str]:
+    """Give the texts in a JSON value: all, or those that are under keys that match."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from texts(inner, None if keys is None or re.fullmatch(keys, key) else keys)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner, keys)
+    elif isinstance(value, str) and keys is None:
+        yield value
+
+
+def glossary(value: object, part: Part, head: str = "") -> Iterator[tuple[str, str]]:
+    """Give definitions, wherever in a JSON or YAML value: words under one key, their meanings under another."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from glossary(inner, part, head)
+    elif isinstance(value, dict):
+        head = value.get(part.get("head"), head)
+        if meaning := value.get(part["meaning"]):
+            words = [word for word in (head, *(value.get(part["words"]) or [])) if word]
+            yield ", ".join(words[:SYNONYMS]), meaning if isinstance(meaning, str) else meaning[0]
+        else:
+            yield from glossary(list(value.values()), part, head)
+
+
+def markdown(text: str, part: Part) -> Iterator[str]:
+    """Give the paragraphs and items of Markdown, without marks."""
+    text = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.S)
+    text = re.sub(r"```.*?```|\{%.*?%\}|\{\{.*?\}\}|<!--.*?-->", "\n\n", text, flags=re.S)
+    for paragraph in re.split(r"\n\s*\n|\n\s*(?=[-*+] |\d+\. |#|>|\|)", text):
+        if not re.match(r"\s*(?:#|\||!\[|\[\^|:)", paragraph):
+            paragraph = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", paragraph)
+            paragraph = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])(?:\{:?[^}]*\})?", r"\1", paragraph)
+            paragraph = re.sub(r"<[^>]*>|\[\^\w+\]", "", paragraph)
+            yield re.sub(r"^\s*(?:[-*+>] |\d+\. )|\*+|`|(?<!\w)_|_(?!\w)", "", paragraph)
+
+
+def definitions(text: str, part: Part) -> Iterator[tuple[str, str]]:
+    """Give "car, auto" and "a motor vehicle" of WordNet, for synonyms one of which is known, if words are."""
+    for line in text.splitlines():
+        # The licence stands in front, on lines that begin with two blanks.
+        head, bar, gloss = line.partition("|")
+        if line.startswith("  ") or not bar:
+            continue
+        fields = head.split()
+        # Field 3 counts the words in hexadecimal; each is followed by a number.
+        words = fields[4 : 4 + 2 * int(fields[3], 16) : 2]
+        words = [re.sub(r"\([a-z]+\)$", "", word).replace("_", " ") for word in words]
+        # The examples are in quotes.
+        meanings = (meaning.strip(" ;:,-") for meaning in re.sub(r'"[^"]*"', "", gloss).split(";"))
+        meaning = "; ".join(meaning for meaning in meanings if meaning)
+        if meaning and (part["known"] is None or any(word.lower() in part["known"] for word in words)):
+            yield ", ".join(words[:SYNONYMS]), meaning
+
+
+# Each gives pieces of text, or words and what they mean.
+READERS: dict[str, Callable[[str, Part], Iterable[str | tuple[str, str]]]] = {
+    "text": lambda text, part: [text],
+    "lines": lambda text, part: text.splitlines(),
+    "find": lambda text, part: re.findall(part["find"], text),
+    "csv": table,
+    "tsv": table,
+    "json": lambda text, part: texts(json.loads(text), part.get("keys")),
+    "jsonl": lambda text, part: texts([json.loads(line) for line in text.split("\n") if line], part.get("keys")),
+    "markdown": markdown,
+    "glossary": lambda text, part: glossary(json.loads(text), part),
+    "yaml-glossary": lambda text, part: glossary(yaml.load(text, yaml.CBaseLoader), part),
+    "definitions": definitions,
+}
+
+
+# A sentence ends at a mark before a capital, but not at "Mr.", nor at the letters of "J. F." and "U.S.".
+SHORT = "Mr Mrs Ms Dr St Jr Sr v vs etc Prof Gen Col Lt Inc Ltd Co Corp Mt Rev Hon Sen Rep Capt Sgt e\\.g i\\.e"
+DATES = "Jan Feb Mar Apr Aug Sept Sep Oct Nov Dec"
+LONG = "".join(rf"(?<!\b{word}\.)" for word in f"{SHORT} {DATES}".split())
+# The group is what is kept before the end.
+ENDS = {
+    "talk": re.compile(rf"(?<=[.?!]){LONG}(?<!\b[A-Z]\.)([\"')]*)\s+(?=[\"'(]?[A-Z])"),
+    "prose": re.compile(rf"(?<=[a-z0-9)\]”’\"'%][.?!]){LONG}(?<!\bNo\.)()[”\"’']?\s+(?=[A-Z“\"‘'(])"),
+    "any": re.compile(r"(?<=[a-z0-9)”\"'][.!?])()\s+(?=[A-Z\"“])"),
+}
+# Talk has the quotes, dots and blanks of a keyboard, those of Windows' code too.
+TYPED = str.maketrans("‘’“”\x91\x92\x93\x94\x96\u00a0\u200b\ufeff", "''\"\"''\"\"-   ", "") | {ord("…"): "..."}
+TALK_MARKUP = re.compile(r"https?:|www\.|[<>{}|\\^~=]|\[\[|\]\]|__|\*\*|@\w|::|//|\ufffd|\[[A-Z]+\]|[#$]\w+\(|\w+_\w+")
+PROSE_MARKUP = re.compile(r"[{}<>|\\=_#@^~`$]|https?:|www\.|::|\[\[|&[a-z]+;")
+PROSE_WORD = re.compile(r"[\"'“‘(\[]*[A-Za-zÀ-ɏ]+(?:['’.-][A-Za-zÀ-ɏ]+)*[.,;:!?%)\]\"'”’]*")
+MARKS = ".,?!;:'\"()"
+# A long line of talk without one of these is in another language, or a list.
+ENGLISH = set(
+    "the a an of to in is are was were be been i you he she it we they me my your his her its our their this that "
+    "these those and or but not no what who where when why how which do does did have has had can could will would "
+    "should for on at by with from as if so there here please want need like get go am i'm it's don't that's".split()
+)
+NUMBERS = re.compile(
+    r"\b(january|february|march|april|may|june|july|august|september|october|november|december|"
+    r"(mon|tues|wednes|thurs|fri|satur|sun)day|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b"
+)
+
+
+def is_talk(sentence: str) -> bool:
+    """Tell a sentence from markup, shouting, rows of figures and other languages."""
+    words, letters = sentence.split(), sentence.replace(" ", "")
+    alphabetic = sum(map(str.isalpha, letters))
+    return (
+        len(words) >= 3
+        and len(sentence) <= 250
+        and not TALK_MARKUP.search(sentence)
+        and alphabetic >= 0.75 * len(letters)
+        and sum(map(str.isascii, letters)) >= 0.93 * len(letters)
+        and sum(re.sub("['-]", "", word.strip(MARKS)).isalpha() for word in words) >= 0.7 * len(words)
+        and max(map(len, words)) <= 30
+        and not (alphabetic > 12 and sentence.isupper())
+        and (not re.search(r"(.)\1\1\1", sentence) or "...." in sentence)
+        and (len(words) <= 8 or not ENGLISH.isdisjoint(word.lower().strip(".,?!") for word in words))
+    )
+
+
+def is_prose(sentence: str) -> bool:
+    """Tell a sentence from markup, code and rows of figures."""
+    words = sentence.split()
+    return (
+        len(words) >= 3
+        and not PROSE_MARKUP.search(sentence)
+        and len(re.findall("[A-Za-z]", sentence)) >= 0.6 * len(sentence.replace(" ", ""))
+        and sum(bool(PROSE_WORD.fullmatch(word)) for word in words) >= 0.6 * len(words)
+    )
+
+
+def masked(sentence: str) -> str:
+    """Give what sentences have in common that differ in numbers, dates, names and capitals alone."""
+    found = []
+    for at, word in enumerate(sentence.split()):
+        core = word.strip(MARKS)
+        named = at > 0 and core[:1].isupper() and core != "I" and not core.startswith("I'")
+        if not (named or any(map(str.isdigit, word))):
+            found.append(core.lower())
+        elif found[-1:] != ["#"]:
+            found.append("#")
+    return NUMBERS.sub("#", " ".join(found))
+
+
+def runs_of(text: str) -> Iterator[tuple[str, ...]]:
+    """Give what must not be shared, in lower case: all words of a sentence, and each run of `RUN` of them."""
+    words = tuple(re.findall(r"[^\W_]+(?:[.'’][^\W_]+)*", text.lower()))
     if len(words) >= SHORTEST:
         yield words
     for start in range(len(words) - RUN + 1):
@@ -67,106 +279,121 @@ def tested_runs(folder: Path) -> set[tuple[str, ...]]:
     """Read the runs of words of the text files in a folder with evaluation sets, whose fields are cut at tabs."""
     paths = (path for path in sorted(folder.rglob("*")) if path.suffix in (".txt", ".csv", ".tsv"))
     fields = (field for path in paths for field in re.split(r"[\t\n]", path.read_text(encoding="utf8")))
-    return {run for field in fields for run in runs_of(words_of(field))}
+    return {run for field in fields for run in runs_of(field)}
 
 
-def definitions(folder: Path, known: set[str] | None, tested: set[tuple[str, ...]]) -> Iterator[str]:
-    """Write "car, auto: a motor vehicle", for synonyms one of which is a known word, if some are named.
-
-    What is tested is compared with the meaning alone: with words before it, it would be another sentence.
-    """
-    found = []
-    for words, gloss in synsets(folder):
-        parts = (part.strip(" ;:,-") for part in re.sub(r'"[^"]*"', "", gloss).split(";"))
-        meaning = "; ".join(part for part in parts if part)
-        if meaning and (known is None or any(word.lower() in known for word in words)):
-            found.append((", ".join(words[:SYNONYMS]), meaning))
-    kept = [pair for pair in found if tested.isdisjoint(runs_of(words_of(pair[1])))]
-    print(f"{len(found) - len(kept):,} definitions are left out, for the excluded sets have them")
-    yield from (f"{words}: {meaning}" for words, meaning in kept)
-
-
-def examples(folder: Path) -> Iterator[str]:
-    """Give the quoted examples of at least three words."""
-    for _, gloss in synsets(folder):
-        yield from (example for example in re.findall(r'"([^"]+)"', gloss) if len(example.split()) >= 3)
+def pieces(name: str, text: str, part: Part) -> Iterator[tuple[str, str]]:
+    """Read the pieces of a file, each with the word that it defines, and replace in them what the table says."""
+    text = re.sub(part["without"], " ", text) if "without" in part else text
+    for found in READERS[part["format"]](text, part):
+        word, joined = found if isinstance(found, tuple) else ("", found)
+        for piece in re.split(part["cut"], joined) if "cut" in part else [joined]:
+            piece = " ".join(piece.split())
+            for pattern, by in part.get("replace", ()):
+                piece = re.sub(pattern, by, piece)
+            piece = piece if part["rule"] == "any" else html.unescape(piece)
+            piece = piece.translate(TYPED).strip(" \t*-•") if part["rule"] == "talk" else piece
+            if "drop" not in part or not re.search(part["drop"], piece):
+                yield word, " ".join(piece.split())
 
 
-def lines_of(folder: Path) -> Iterator[str]:
-    """Give the lines of the text files of a folder."""
-    for path in sorted(folder.glob("*.txt")):
-        yield from path.read_text(encoding="utf8").splitlines()
+def sentences(name: str, text: str, part: Part) -> Iterator[tuple[str, str]]:
+    """Read the sentences of a file, and definitions: the word, and what it means."""
+    for word, piece in pieces(name, text, part):
+        whole = bool(word) or part.get("split") is False
+        for at, sentence in enumerate([piece] if whole else ENDS[part["rule"]].sub(r"\1\n", piece).split("\n")):
+            if at == 0 and "define" in part and re.search(part["define"], sentence):
+                upper, lower = (part.get("case") == case for case in ("upper", "lower"))
+                yield name.upper() if upper else name, sentence[:1].lower() + sentence[1:] if lower else sentence
+            elif re.search(part.get("like", ""), sentence):
+                yield word, sentence
 
 
-def split(text: str) -> list[str]:
-    """Cut running text into sentences."""
-    return END.split(re.sub(r"\s+", " ", text))
+def key_of(sentence: str, part: Part) -> str | None:
+    """Give what tells a sentence from others, or nothing if it is not kept."""
+    if part["rule"] == "talk":
+        if not is_talk(sentence):
+            return None
+        return masked(sentence) if part.get("mask") else re.sub(r"\W+", " ", sentence.lower()).strip()
+    return sentence if part["rule"] == "any" or is_prose(sentence) else None
 
 
-def addresses(folder: Path) -> Iterator[str]:
-    """Give the sentences of text files whose paragraphs stand between empty lines."""
-    for path in sorted(folder.glob("*.txt")):
-        for paragraph in re.split(r"\n\s*\n", path.read_text(encoding="latin-1")):
-            yield from split(paragraph)
+def definition(word: str, meaning: str, part: Part, longest: int) -> str:
+    """Write "car, auto: a motor vehicle", cut to so many words."""
+    marks = "" if part["rule"] == "any" else " .,;:"
+    return " ".join(f"{word}: {meaning.rstrip(marks)}".split()[:longest]).rstrip(marks)
 
 
-def texts(value: object) -> Iterator[str]:
-    """Give all texts in a JSON value, without marks of HTML."""
-    if isinstance(value, dict):
-        for inner in value.values():
-            yield from texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from texts(inner)
-    elif isinstance(value, str):
-        yield re.sub(r"<[^>]+>", " ", value)
+def gather(source: Part, places: list[tuple[Path, str]], tested: set[tuple[str, ...]], longest: int) -> list[str]:
+    """Read the distinct sentences of a source, of 2 to `longest` words, that are not tested, or `most` of them."""
+    parts = [{**source, **part} for part in source.get("parts", [{}])]
+    read = ((part, *file) for place in places for part in parts for file in files(*place, part))
+    kept: dict[str, tuple[str, str]] = {}
+    for part, name, text in read:
+        for word, sentence in sentences(name, text, part):
+            written = definition(word, sentence, part, longest) if word else sentence
+            key = key_of(written, part) if 2 <= len(written.split()) <= longest else None
+            if key is not None:
+                kept.setdefault(key, (written, sentence))
+    found, most = list(kept.values()), source.get("most", len(kept))
+    found = random.Random(1).sample(found, most) if most < len(found) else found
+    # A meaning is compared alone: with words before it, it would be another sentence.
+    return [written for written, meaning in found if not tested or tested.isdisjoint(runs_of(meaning))]
 
 
-def factbook(folder: Path) -> Iterator[str]:
-    """Give the sentences of the JSON files of a folder and its folders."""
-    for path in sorted(folder.glob("*/*.json")):
-        for text in texts(json.loads(path.read_text(encoding="utf8"))):
-            yield from (sentence for sentence in split(text) if RUNNING.search(sentence))
-
-
-def write(path: Path, sentences: Iterable[str], longest: int, *, cut: bool = False) -> None:
-    """Write distinct sentences of 2 to `longest` words; longer ones are cut, or left out."""
-    kept = dict.fromkeys(
-        " ".join(words[:longest])
-        for words in map(str.split, sentences)
-        if len(words) >= 2 and (cut or len(words) <= longest)
-    )
-    path.write_text("".join(f"{sentence}\n" for sentence in kept), encoding="utf8", newline="\n")
-    print(f"{path}: {len(kept):,} sentences")
+def places_of(source: Part, mirror: Path, given: dict[str, Path]) -> list[tuple[Path, str]]:
+    """Find the folders of a source, and the commits that are read there."""
+    if folder := given.get(source.get("option", ""), source.get("folder")):
+        places = [(Path(folder), "")]
+    else:
+        named = {mirror / name.replace("/", "+"): commit for name, commit in source.get("repositories", {}).items()}
+        # Some mirrors have it in a folder within.
+        places = [(path / "repo" if (path / "repo").is_dir() else path, commit) for path, commit in named.items()]
+    missing = [str(folder) for folder, _ in places if not folder.is_dir()]
+    if missing or not places:
+        raise FileNotFoundError(f"{' and '.join(missing) or 'its option'} is missing")
+    return places
 
 
 def main() -> None:
     """Parse the command line and write a file for each source."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for source in ("wordnet", "common-voice", "addresses", "factbook"):
-        parser.add_argument(f"--{source}", type=Path)
+    for option in FOLDERS:
+        parser.add_argument(f"--{option}", type=Path)
+    parser.add_argument("--mirror", type=Path, help="folder with repositories, as OWNER+NAME: sources of the table")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these sources alone")
+    parser.add_argument("--skip-missing", action="store_true", help="go on where a repository or a package is missing")
+    parser.add_argument("--table", type=Path, default=TABLE, help="sources (default: those beside the program)")
     parser.add_argument("--words", type=Path, help="file whose lines begin with words: definitions of these alone")
-    parser.add_argument("--exclude", type=Path, help="folder with STS sets, some of whose sentences are definitions")
+    parser.add_argument("--exclude", type=Path, help="folder with STS sets, whose sentences are left out")
     parser.add_argument("--longest", type=int, default=26, help="words of a sentence, at most (default: %(default)s)")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    out, longest = arguments.out, arguments.longest
-    out.mkdir(parents=True, exist_ok=True)
-    if arguments.wordnet:
-        tested = tested_runs(arguments.exclude) if arguments.exclude else set()
-        known = (
-            {line.split()[0] for line in arguments.words.open(encoding="utf8") if line.strip()}
-            if arguments.words
-            else None
-        )
-        write(out / "definitions.txt", definitions(arguments.wordnet, known, tested), longest, cut=True)
-        write(out / "examples.txt", examples(arguments.wordnet), longest)
-    if arguments.common_voice:
-        write(out / "common-voice.txt", lines_of(arguments.common_voice), longest)
-    if arguments.addresses:
-        write(out / "addresses.txt", addresses(arguments.addresses), longest)
-    if arguments.factbook:
-        write(out / "factbook.txt", factbook(arguments.factbook), longest)
+    sources = yaml.safe_load(arguments.table.read_text(encoding="utf8"))
+    given = {name: folder for name in FOLDERS if (folder := getattr(arguments, name.replace("-", "_")))}
+    if unknown := set(arguments.only or ()) - set(sources):
+        parser.error(f"no such source: {', '.join(sorted(unknown))}")
+    tested = tested_runs(arguments.exclude) if arguments.exclude else set()
+    words = arguments.words.read_text(encoding="utf8") if arguments.words else ""
+    known = {line.split()[0] for line in words.splitlines() if line.strip()} if arguments.words else None
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name, source in sources.items():
+        here = source.get("option") in given or (arguments.mirror and {"repositories", "folder"} & set(source))
+        if not (name in arguments.only if arguments.only else here):
+            continue
+        try:
+            places = places_of(source, arguments.mirror or Path(), given)
+            kept = gather({**source, "known": known}, places, tested, arguments.longest)
+            if not kept:
+                raise FileNotFoundError(f"{places[0][0]} has no text of {source.get('package', 'it')}")
+        except FileNotFoundError as error:
+            if not arguments.skip_missing:
+                sys.exit(f"{name}: {error}")
+            print(f"{name} is skipped: {error}")
+            continue
+        path = arguments.out / f"{name}.txt"
+        path.write_text("".join(f"{sentence}\n" for sentence in kept), encoding="utf8", newline="\n")
+        print(f"{path}: {len(kept):,} sentences", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -145,6 +146,85 @@ def test_text_that_anybody_may_use(tmp_path):
     }
 
 
+TABLE_OF_TEXT = r"""
+lines: {repositories: {a/lines: ""}, rule: talk, paths: '^one\.txt$', format: lines, drop: '^No'}
+near: {repositories: {a/lines: ""}, rule: talk, paths: '^two\.txt$', format: lines, mask: true}
+columns: {repositories: {a/tables: ""}, rule: talk, parts: [
+  {paths: '\.tsv$', format: tsv, columns: [-1]}, {paths: '\.csv$', format: csv, columns: 'said.*', unless: [blocked]}]}
+keys: {repositories: {a/json: "", a/more: ""}, rule: prose, split: false, parts: [
+  {paths: '\.json$', format: json, keys: text}, {paths: '\.jsonl$', format: jsonl, keys: source|target}]}
+defined: {repositories: {a/found: ""}, rule: prose, paths: '\.xml$', format: find, find: '<d>(.*)</d><m>(.*)</m>'}
+words: {repositories: {a/found: ""}, rule: prose, paths: '\.zip$', members: 'in', format: text, without: '(?m)\t.*$',
+  cut: '\n\n', replace: [[' \.', .]], like: '^[A-Z].*\.$'}
+notes: {repositories: {a/notes: ""}, rule: prose, paths: '\.md$', format: markdown}
+words-json: {repositories: {a/words: ""}, rule: prose, paths: js, format: glossary, head: word, words: as, meaning: m}
+words-yaml: {repositories: {a/words: ""}, rule: prose, paths: yaml, format: yaml-glossary, words: same, meaning: is}
+dictionary: {package: dict, folder: dictd, rule: prose, paths: '^d\.dict', format: text, without: '\A.*', define: '^a'}
+"""
+FILES_OF_TEXT = {
+    "lines/one.txt": "He came in. He sat down!\nhe came in\nNo one is here\nSay “hello” to her\nhttp://it is here\n",
+    "lines/two.txt": "Come to Rome on May 3\nCome to Oslo on June 4\nCome home on Monday please\n",
+    "tables/a.tsv": "1\tone two three\n2\tfour five six\n",
+    "tables/a.csv": 'who,said1,said2,not\nme,"yes, I do",so do I,this is not\nblocked,I am not here,nor am I,x\n',
+    "json/a.json": '{"text": ["He is Mr. Dot. It is so.", 3], "b": {"text": {"c": "This is deep."}, "d": "Not it."}}',
+    "more/a.jsonl": '{"source": ["It is one."], "id": "it is not"}\n\n{"target": "It is two."}\n',
+    "found/a.xml": "<d>a word</d><m>what it is.</m>",
+    "notes/a.md": "---\ntitle: not this\n---\n# Not a heading\n\nThis [is](x.md) *not*\nbold.\n\n- It is `an` item.\n",
+    "words/a.json": '{"cat": {"word": "cat", "senses": [{"m": "an animal", "as": ["puss"]}, {"m": "a whip"}]}}',
+    "words/a.yaml": "1:\n  same:\n  - no\n  is:\n  - a refusal\n",
+}
+TEXT_OF_TABLE = {
+    "lines": ["He came in.", "He sat down!", 'Say "hello" to her'],
+    "near": ["Come to Rome on May 3", "Come home on Monday please"],
+    "columns": ["one two three", "four five six", "yes, I do", "so do I"],
+    "keys": ["He is Mr. Dot. It is so.", "This is deep.", "It is one.", "It is two."],
+    "defined": ["a word: what it is"],
+    "words": ["He is in."],
+    "notes": ["This is not bold.", "It is an item."],
+    "words-json": ["cat, puss: an animal", "cat: a whip"],
+    "words-yaml": ["no: a refusal"],
+    "dictionary": ["cat: a small animal", "Dogs have tails."],
+}
+
+
+def test_text_of_a_table(tmp_path):
+    for name, text in FILES_OF_TEXT.items():
+        (tmp_path / "mirror" / f"a+{name}").parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mirror" / f"a+{name}").write_text(text, encoding="utf8")
+    with zipfile.ZipFile(tmp_path / "mirror" / "a+found" / "a.zip", "w") as archive:
+        archive.writestr("in", "He\tA\nis\tB\nin\tC\n.\tD\n\nand\tA\nso\tB\non\tC\n")
+    (tmp_path / "dictd").mkdir()
+    (tmp_path / "dictd" / "d.dict.dz").write_bytes(gzip.compress(b"cat\n a small animal\ndog\n Dogs have tails.\n"))
+    (tmp_path / "dictd" / "d.index").write_text("00info\tA\tB\ncat\tA\tU\ndog\tU\tW\n")
+    (tmp_path / "table").write_text(TABLE_OF_TEXT, encoding="utf8")
+    run("free_text.py", "--mirror", "mirror", "--table", "table", "--out", "free", folder=tmp_path)
+    found = {path.stem: path.read_text(encoding="utf8").splitlines() for path in (tmp_path / "free").iterdir()}
+    assert found == TEXT_OF_TABLE
+
+
+def test_text_of_a_commit_and_what_is_missing(tmp_path):
+    def git(*arguments):
+        command = ["git", "-C", tmp_path / "mirror" / "a+b", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    (tmp_path / "mirror" / "a+b").mkdir(parents=True)
+    git("init", "-q")
+    for text in ("This is old.\n", "This is new.\n"):
+        (tmp_path / "mirror" / "a+b" / "a.txt").write_text(text)
+        git("add", ".")
+        git("commit", "-qm", "text")
+    rows = (("none", "a/none", "0"), ("gone", "a/b", "f" * 40), ("here", "a/b", git("rev-parse", "HEAD~1")))
+    row = "%s: {repositories: {%s: '%s'}, rule: prose, paths: txt, format: lines}\n"
+    (tmp_path / "table.yaml").write_text("".join(row % values for values in rows))
+    result = run(
+        "free_text.py", *"--mirror mirror --table table.yaml --out free --skip-missing".split(), folder=tmp_path
+    )
+    assert result.stdout.startswith("none is skipped: mirror/a+none is missing\ngone is skipped: mirror/a+b/.git ")
+    assert (tmp_path / "free" / "here.txt").read_text() == "This is old.\n"
+    result = subprocess.run([*result.args[:-1], "--only", "none"], cwd=tmp_path, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (1, "none: mirror/a+none is missing\n")
+
+
 def test_everyday_sentences_are_drawn_with_a_seed(tmp_path):
     for name, count in (("a", 500), ("b", 300)):
         run("everyday_sentences.py", "--count", count, "--seed", 3, "--out", name, folder=tmp_path)
@@ -178,7 +258,8 @@ def test_headers_name_what_is_imported(script):
     assert header["requires-python"] == PROJECT["requires-python"]
     needed = [Requirement(text) for text in header["dependencies"]]
     assert [requirement.name for requirement in needed] == sorted(requirement.name for requirement in needed)
-    assert {requirement.name.replace("-", "_") for requirement in needed} == imported(text)
+    names = {requirement.name.replace("-", "_").replace("pyyaml", "yaml") for requirement in needed}
+    assert names == imported(text)
     bounds = [
         *PROJECT["dependencies"],
         *(text for extra in PROJECT["optional-dependencies"].values() for text in extra),
