@@ -140,7 +140,7 @@ def test_of_several_processes_the_first_one_averages(tmp_path, monkeypatch):
     monkeypatch.setattr(distributed, "barrier", averaged_elsewhere)
     settings = EncoderConfig(vectors="v"), TrainConfig(teacher="t"), PairSelection(), {"text": None}
     monkeypatch.setattr(workflow, "train", lambda data, out, **options: steps.append(out.name))
-    workflow._train_recipe("word", "d", out, *settings)
+    workflow._train_recipe("trigram", "d", out, *settings)
     assert steps == ["1-teacher", "2-margin"]
     assert TrainingRecord.read(out).pairs == TRAINING.pairs
 
