@@ -127,7 +127,7 @@ def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path)
 
 def test_what_is_for_english_is_refused(tmp_path, pairs, vectors):
     release = ReleaseConfig(license="mit", language="de")
-    with pytest.raises(InputError, match="encoders of this package are for English, not for language de.*multilingual"):
+    with pytest.raises(InputError, match="package are for English, not for language de.*multilingual"):
         import_pairs(pairs, tmp_path / "out", release=release, engine=LOCAL)
     with pytest.raises(InputError, match="negation_mismatch is made by rules for English, not for language de"):
         import_pairs(pairs, tmp_path / "out", scorer=vectors, release=release, engine=LOCAL, add=["negation_mismatch"])

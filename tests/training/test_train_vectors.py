@@ -4,11 +4,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.definitions import rows_of_word
 from paranmt_hf.training.card import command
 from paranmt_hf.training.train import train
 from tests.toys import bytes_of
@@ -158,3 +160,26 @@ def test_only_where_they_can_be_used(tmp_path):
     data = write(tmp_path / "p.parquet", True)
     with pytest.raises(InputError, match="`error_negatives` is for averaging models"):
         train(data, tmp_path / "m", **small("lstm", error_negatives=0.5))
+
+
+@pytest.mark.parametrize("model", ["word", "lstm", "word,trigram"])
+def test_words_without_a_row_are_read_as_pieces(train_on, model):
+    made = train_on("left25 1 0 2\nright25 0 1 2\n", model=model, words=3, pieces=400)
+    (part, *_) = take_apart(list(made.load())).parts
+    assert part.vocabulary.units[:3] == ["[UNK]", "left25", "right25"]
+    assert part.vocabulary.has_pieces and len(part.vocabulary) <= 404
+    stock = SentenceTransformer(str(made.folder), device="cpu", trust_remote_code=model == "word,trigram")
+    texts = ["left7 left8", "lefts right1", "zebra"]
+    found = made.load().encode(texts)
+    np.testing.assert_allclose(stock.encode(texts), found, atol=1e-6)
+    rows = [rows_of_word(word, part.vocabulary.row_of) for word in ("left7", "left8")]
+    assert len(rows[0]) > 1 and rows[0] != rows[1]
+    if model == "word":
+        weight = part.table.weight.detach().numpy()
+        np.testing.assert_allclose(found[0], weight[rows[0] + rows[1]].mean(axis=0), atol=1e-6)
+
+
+def test_pieces_are_of_words():
+    with pytest.raises(InputError) as refused:
+        EncoderConfig(model="trigram", pieces=10)
+    assert refused.value.option == "pieces"
