@@ -141,10 +141,18 @@ class PieceLookup(Lookup):
 
     def bags(self, table: TokenTable) -> Bags:
         """Look up the words of every sentence, in order."""
-        new = [rows_of_word(token, self.row_of) for token in self._new_tokens(table)]
+        new = self._new_tokens(table)
         if new:
-            self._rows = np.concatenate([self._rows, np.array(list(chain.from_iterable(new)), np.int32)])
-            lengths = np.fromiter(map(len, new), np.int64, len(new))
+            rows, lengths = (
+                np.array(list(map(self.row_of.get, new, repeat(-1))), np.int32),
+                np.ones(len(new), np.int64),
+            )
+            unknown = np.flatnonzero(rows < 0)
+            cut = [rows_of_word(new[index], self.row_of) for index in unknown.tolist()]
+            lengths[unknown] = list(map(len, cut))
+            rows = np.repeat(rows, lengths)
+            rows[rows < 0] = list(chain.from_iterable(cut))
+            self._rows = np.concatenate([self._rows, rows])
             self._bounds = np.concatenate([self._bounds, self._bounds[-1] + np.cumsum(lengths)])
         starts = self._bounds[table.ids]
         rows, bounds = expand(self._rows, starts, self._bounds[table.ids + 1] - starts)

@@ -82,14 +82,15 @@ def rows_of_word(word: str, row_of: Mapping[str, int]) -> list[int]:
     """
     if word in row_of or len(word) > LONGEST_CUT:
         return [row_of.get(word, 0)]
-    found, start = list[int](), 0
+    found, start, prefix = list[int](), 0, ""
     while start < len(word):
-        prefix = PIECE if start else ""
-        end = next((end for end in range(len(word), start, -1) if prefix + word[start:end] in row_of), None)
-        if end is None:
-            return [0]
-        found.append(row_of[prefix + word[start:end]])
-        start = end
+        end = len(word)
+        while (row := row_of.get(prefix + word[start:end])) is None:
+            end -= 1
+            if end == start:
+                return [0]
+        found.append(row)
+        start, prefix = end, PIECE
     return found
 
 
