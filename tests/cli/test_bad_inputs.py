@@ -200,7 +200,7 @@ CASES = {
     f"{STS} embed --data judged.tsv": "'embedded'",
     f"{TRAIN} --data pairs.parquet --model wordz --out out": "'word'",
     f"{TRAIN} --data pairs.parquet --model word,tri-gram --out out": "'trigram'",
-    f"{TRAIN} --data pairs.parquet --recipe words --teacher embedded --out out": "'word'",
+    f"{TRAIN} --data pairs.parquet --recipe word-bass --teacher embedded --out out": "'word-base'",
     f"{TRAIN} --data pairs.parquet --development samples --out out": "'sample'",
     f"{TRAIN} --data pairs.parquet --selection min-scores=1 --out out": "'min_score'",
     "tune pairs.parquet --grid words --development sample --out out": "'word'",
