@@ -1,14 +1,9 @@
-"""Encoders that read words in order: their modules, and how they run on padded sentences.
+"""Encoders that read words in order: their modules, and the features that these read.
 
 LSTM and BLSTM: ParaNMT-50M (Wieting & Gimpel 2018), sections 4 and 5, table 14.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,8 +14,6 @@ from transformers import PreTrainedTokenizerFast
 
 from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, MaxPooling
 from paranmt_hf.text.definitions import word_tokenizer
-
-GROUP = 32  # Sentences that an LSTM reads together: on a CPU larger steps are no faster, and spend more on padding
 
 
 def word_sequence(units: list[str], weight: torch.Tensor | np.ndarray) -> WordEmbeddings:
@@ -83,56 +76,6 @@ def directions_before(modules: list[nn.Module]) -> list[nn.Module]:
 def _halves(width: int) -> torch.Tensor:
     """Weights [width, 2 x width] that average dimension i of both directions."""
     return torch.eye(width).repeat(1, 2) / 2
-
-
-def run_padded(features: dict[str, Any], encoder: nn.LSTM) -> dict[str, Any]:
-    """Run the stock LSTM module, of one layer, without packing the sequences.
-
-    The states are the same; on a CPU the backward pass through packed sequences costs three times as much. Sentences
-    are sorted by length and split into groups, so that little is computed for padding. `token_embeddings` [sentence,
-    word, dimension] become the hidden states [sentence, word, width].
-    """
-    tokens, lengths = features["token_embeddings"], features["sentence_lengths"].clamp(min=1)
-    longest = tokens.shape[1]
-    order = torch.argsort(lengths)
-    states = []
-    # Sorted and split first: the backward pass of each group then fills zeros of its own size, not of the whole batch.
-    for group, words in zip(order.split(GROUP), tokens[order].split(GROUP), strict=True):
-        width = int(lengths[group].max())
-        own = words[:, :width]
-        both = [_run(encoder, own, "")]
-        if encoder.bidirectional:
-            # Reading backwards: turn each sentence around within its length, and turn the states back.
-            places = torch.arange(width)
-            turned = torch.where(places < lengths[group, None], lengths[group, None] - 1 - places, places)
-            back = turned[:, :, None]
-            backward = _run(encoder, own.gather(1, back.expand(own.shape)), "_reverse")
-            both.append(backward.gather(1, back.expand(backward.shape)))
-        hidden = torch.cat(both, dim=2)
-        states.append(nn.functional.pad(hidden, (0, 0, 0, longest - width)))
-    features["token_embeddings"] = torch.cat(states)[torch.argsort(order)]
-    return features
-
-
-def _run(encoder: nn.LSTM, tokens: torch.Tensor, suffix: str) -> torch.Tensor:
-    weights = [
-        getattr(encoder, name + suffix) for name in ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    ]
-    zero = tokens.new_zeros(1, len(tokens), encoder.hidden_size)
-    return torch._VF.lstm(tokens, (zero, zero), weights, True, 1, 0.0, encoder.training, False, True)[0]
-
-
-@contextmanager
-def unpacked_sequences(modules: Iterable[nn.Module]) -> Iterator[None]:
-    """Run stock LSTM modules without packing inside a `with` block."""
-    changed = [module for module in modules if isinstance(module, LSTM)]
-    for module in changed:
-        module.forward = partial(run_padded, encoder=module.encoder)
-    try:
-        yield
-    finally:
-        for module in changed:
-            del module.forward
 
 
 def sequence_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tensor]:

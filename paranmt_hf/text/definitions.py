@@ -98,10 +98,10 @@ def word_tokenizer(units: list[str]) -> Tokenizer:
     """Create the tokenizer of a word vocabulary by the definition above: the rows of `rows_of_word` for each word."""
     vocabulary = {unit: row for row, unit in enumerate(units)}
     if any(map(is_piece, units)):
-        model = models.WordPiece(vocabulary, unk_token=units[0], max_input_chars_per_word=LONGEST_CUT)
+        cut = models.WordPiece(vocabulary, unk_token=units[0], max_input_chars_per_word=LONGEST_CUT)
+        tokenizer = Tokenizer(cut)
     else:
-        model = models.WordLevel(vocabulary, unk_token=units[0])
-    tokenizer = Tokenizer(model)
+        tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=units[0]))
     tokenizer.normalizer = word_normalizer()
     tokenizer.pre_tokenizer = word_pre_tokenizer()
     return tokenizer

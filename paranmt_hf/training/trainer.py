@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer.modules import LSTM
 from torch import nn
 from torch.utils.data import DataLoader
 
 from paranmt_hf.encoders.composition import Part
+from paranmt_hf.encoders.prefixes import prefix_features, reads_prefixes
 from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
@@ -34,9 +36,7 @@ def bag_features(rows: np.ndarray, offsets: np.ndarray) -> dict[str, torch.Tenso
     return {"input_ids": torch.from_numpy(rows.astype(np.int64)), "offsets": torch.from_numpy(offsets[:-1])}
 
 
-def encoder_features(
-    parts: Sequence[Part], bags: Sequence[Bags], device: torch.device = CPU
-) -> dict[str, torch.Tensor]:
+def encoder_features(parts: Sequence[Part], bags: Sequence[Bags], device: torch.device = CPU) -> dict[str, Any]:
     """Create the features of some sentences from the rows of each part of an encoder.
 
     In a combination the names of features end with the index of their part.
@@ -44,10 +44,20 @@ def encoder_features(
     features = {}
     for index, (part, own) in enumerate(zip(parts, bags, strict=True)):
         suffix = f"_{index}" if len(parts) > 1 else ""
-        for name, value in (bag_features if part.is_bag else sequence_features)(own.rows, own.offsets).items():
-            # Lengths are read on the host, where sequences are packed.
-            features[name + suffix] = value if name == "sentence_lengths" else value.to(device)
+        for name, value in _features_of(part, own).items():
+            # Lengths are read on the host, where sequences are packed; prefixes are for the CPU alone.
+            stays = name in ("sentence_lengths", "prefixes")
+            features[name + suffix] = value if stays else value.to(device)
     return features
+
+
+def _features_of(part: Part, bags: Bags) -> dict[str, Any]:
+    if part.is_bag:
+        return bag_features(bags.rows, bags.offsets)
+    second = part.modules[1]
+    if isinstance(second, LSTM) and reads_prefixes(second):
+        return prefix_features(bags.rows, bags.offsets, bidirectional=second.bidirectional)
+    return sequence_features(bags.rows, bags.offsets)
 
 
 @dataclass

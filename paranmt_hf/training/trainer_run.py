@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraini
 from transformers import PrinterCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from paranmt_hf.encoders.composition import Part
-from paranmt_hf.encoders.sequences import unpacked_sequences
+from paranmt_hf.encoders.prefixes import by_prefix
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.checkpoint import (
     check_reporting,
@@ -155,7 +155,7 @@ def train_with_trainer(
     fixed = [part.table.weight for part in parts if config.freeze_words and part.family.units == "word"]
     for weight in fixed:
         weight.requires_grad_(False)
-    with unpacked_sequences(model.modules() if on_cpu else ()):
+    with by_prefix(model.modules() if on_cpu else ()):
         # On the CPU a step must not touch the whole table; a GPU does that faster than it sorts rows.
         for part in parts:
             part.table.sparse = on_cpu

@@ -5,10 +5,8 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
-from sentence_transformers.sentence_transformer.modules import LSTM
 from torch import nn
 
-from paranmt_hf.encoders import sequences
 from paranmt_hf.encoders.building import build_encoder
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
@@ -22,7 +20,6 @@ from paranmt_hf.encoders.sequences import (
     directions_behind,
     lstm_modules,
     sequence_features,
-    unpacked_sequences,
 )
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
@@ -212,35 +209,6 @@ def test_encoders_beside_each_other_have_widths_of_their_own():
     assert [part.table.weight.shape for part in encoder.composition.parts] == [(3, 4), (3, 3)]
     with pytest.raises(InputError, match="trigram_dimension must be from 1 to 100,000, was 0"):
         EncoderConfig(trigram_dimension=0)
-
-
-def batch(count):
-    """Sentences of 0 to 40 words, some of which are much longer."""
-    generator = np.random.default_rng(1)
-    lengths = generator.integers(0, 12, count)
-    lengths[:: count // 4] = 40
-    lengths[-1] = 0
-    return generator.integers(1, len(WORDS), lengths.sum()), np.concatenate([[0], np.cumsum(lengths)])
-
-
-@pytest.mark.parametrize("group", [7, 1000])
-@pytest.mark.parametrize("name", ["lstm", "lstm-max", "blstm", "blstm-average"])
-def test_groups_equal_the_stock_module(monkeypatch, name, group):
-    monkeypatch.setattr(sequences, "GROUP", group)
-    found = []
-    for modules in (False, True):
-        model = encoder(name).train()
-        with unpacked_sequences(model.modules() if modules else ()):
-            features = sequence_features(*batch(40))
-            vectors = model(features)["sentence_embedding"]
-            (vectors * torch.linspace(-1, 1, vectors.numel()).view_as(vectors)).sum().backward()
-        found.append((vectors.detach(), [weight.grad for weight in model.parameters()]))
-        assert not any("forward" in vars(module) for module in model.modules() if isinstance(module, LSTM))
-    rows = np.diff(batch(40)[1]) > 0
-    torch.testing.assert_close(found[0][0][rows], found[1][0][rows], atol=1e-6, rtol=0)
-    assert found[0][0][rows].abs().sum() > 1
-    for one, other in zip(found[0][1], found[1][1], strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
 def test_averaged_directions_are_saved_as_stock_modules_and_read_as_ours(tmp_path):

@@ -13,8 +13,8 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.prefixes import by_prefix
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.encoders.sequences import unpacked_sequences
 from paranmt_hf.encoders.units import UnitCounter, lookup
 from paranmt_hf.errors import DivergedError, InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
@@ -107,7 +107,7 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
     trained = sum(weights.numel() for weights in chain(source.tables, *source.dense, head.parameters()))
 
     try:
-        with unpacked_sequences(encoder.modules()):
+        with by_prefix(encoder.modules()):
             labels = task.parts["dev"].labels
             epochs = fit_head(
                 source,

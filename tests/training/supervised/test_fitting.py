@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import kl_div
 
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.sequences import unpacked_sequences
+from paranmt_hf.encoders.prefixes import by_prefix
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer_heads import target_distributions
 from paranmt_hf.training import checkpoint
@@ -90,7 +90,7 @@ def test_equal_to_whole_tables_and_autograd(tmp_path, model, way, optimizer):
     head, head2, items, config = head_of(**width(own)), head_of(**width(own)), items_of(), settings(way, optimizer)
     before = flat(own.parameters())
     source = source_of(own)
-    with unpacked_sequences(own.modules()):
+    with by_prefix(own.modules()):
         # A figure that rises keeps the last epoch.
         fit_head(source, head, items, items, config, rising(), tmp_path)
     source.put_back()
