@@ -32,6 +32,7 @@ from paranmt_hf.evaluation.word_weights import (
     word_weights,
 )
 from paranmt_hf.hub.client import is_id, split_revision
+from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_known, read_vectors, read_words
 from paranmt_hf.util.files import checksum
@@ -165,12 +166,12 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
             f"{name} is {composition.title}, which reads no words; expected an encoder with word vectors (WORD, "
             "Sent2Vec, LSTM, a combination with one of them) or a file of word vectors"
         )
-    # Row 0 is that of unknown words.
-    words = part.vocabulary.units[1:]
-    matrix = part.table.weight.detach().float().cpu().numpy()[1 : len(words) + 1]
+    # Row 0 is that of unknown words, and pieces are no words.
+    units = part.vocabulary.units
+    rows = [row for row, unit in enumerate(units) if row and not (part.vocabulary.has_pieces and is_piece(unit))]
     if wanted is not None:
-        rows = [row for row, word in enumerate(words) if word in wanted]
-        words, matrix = [words[row] for row in rows], matrix[rows]
+        rows = [row for row in rows if units[row] in wanted]
+    words, matrix = [units[row] for row in rows], part.table.weight.detach().float().cpu().numpy()[rows]
     if not words:
         raise InputError(f"{name} has no vector of any of the {len(wanted or ()):,} words that are asked for")
     if not (finite := np.isfinite(matrix).all(axis=1)).all():

@@ -15,6 +15,7 @@ from paranmt_hf.experiments.paragram_section5 import paragram_section5
 from paranmt_hf.experiments.paragram_section6 import paragram_section6
 from paranmt_hf.experiments.paragram_table8 import paragram_table8
 from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from tests.cli.commands import fails
 from tests.encoders.test_sent2vec import module as sent2vec
@@ -33,6 +34,7 @@ def models(tmp_path_factory):
         "trigram": {"model": "trigram"},
         "both": {"model": "trigram,word"},
         "lstm": {"model": "lstm", "word_dimension": 4},
+        "pieces": {"model": "word", "pieces": 64},
     }.items():
         save(encoder_of(sides, dimension=4, **settings), folder / name)
     return folder
@@ -57,6 +59,8 @@ def test_word_vectors_of_encoders(models, folder):
     assert some.matrix[0].tolist() == word.matrix[word.words.index("left3")].tolist()
     for name in ("both", "lstm"):
         assert sorted(word_vectors(models / name).words) == sorted(word.words)
+    pieces = word_vectors(models / "pieces").words
+    assert set(word.words) < set(pieces) and not any(map(is_piece, pieces))
     # Those of Sent2Vec's n-grams stand behind those of its words.
     save(SentenceEncoder(modules=[sent2vec()], device="cpu"), folder / "sent2vec")
     found = word_vectors(folder / "sent2vec")
