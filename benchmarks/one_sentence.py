@@ -71,7 +71,7 @@ def main() -> None:
                     continue
                 folders = {"WORD": str(exported if name == "model2vec" else word)}
                 if "paranmt_hf" in start:
-                    folders["WORD,TRIGRAM, the carried encoder"] = "embedded"
+                    folders["the carried encoder"] = "embedded"
                 for model, folder in folders.items():
                     program = start.format(folder=folder) + MEASURE.format(count=arguments.sentences)
                     tree = arguments.before.resolve() if before else HERE

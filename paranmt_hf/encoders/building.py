@@ -20,7 +20,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent, pieces_of
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.definitions import is_piece
+from paranmt_hf.text.definitions import LONGEST_CUT, is_piece
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors
 from paranmt_hf.util.machine import refuse_beyond_memory
 from paranmt_hf.util.wording import counted
@@ -47,9 +47,9 @@ def choose_vocabularies(
             others = [word for word in vectors.words if word not in seen and not is_piece(word)]
             chosen = Vocabulary("word", [*units, *others][: size + 1])
         if kind == "word" and config.pieces:
-            known = set(chosen.units)
-            pieces = pieces_of(counts[kind], config.pieces)
-            chosen = Vocabulary("word", [*chosen.units, *(piece for piece in pieces if piece not in known)])
+            # Longer words are unknown to tokenizers that cut words.
+            units = [unit for unit in chosen.units if len(unit) <= LONGEST_CUT]
+            chosen = Vocabulary("word", list(dict.fromkeys([*units, *pieces_of(counts[kind], config.pieces)])))
         found[kind] = chosen
     return found
 

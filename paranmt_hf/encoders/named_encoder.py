@@ -14,6 +14,7 @@ from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, perhaps_path, split_revision
 from paranmt_hf.hub.repository import CARRIED, EMBEDDED, Model, locate
+from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, knows_any, read_vectors
@@ -127,8 +128,8 @@ def word_table(vectors: WordVectors) -> AverageTable:
 
     Unknown words share the vector that the file has for them; without one they shorten averages and do not turn them.
     """
-    # Row 0 has this name, which a word of a file may have too.
-    known = [row for row, word in enumerate(vectors.words) if word != UNKNOWN]
+    # Row 0 has this name, which a word of a file may have too. What looks like a piece is no word of a text.
+    known = [row for row, word in enumerate(vectors.words) if word != UNKNOWN and not is_piece(word)]
     weight = np.zeros((len(known) + 1, vectors.matrix.shape[1]), np.float32)
     weight[1:] = vectors.matrix[known]
     if vectors.unknown is not None:

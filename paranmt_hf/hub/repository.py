@@ -44,6 +44,8 @@ class Model:
 def folder_of(name: str, kind: Kind) -> Path:
     """Return the expected folder of a model, which may be one that the package carries."""
     carried = CARRIED[kind].get(name)
+    if carried and name != EMBEDDED and Path(name).is_dir():
+        raise InputError(f"{name} is both a model of the package and a folder here; write ./{name} for the folder")
     return ASSETS / carried if carried else Path(name).expanduser()
 
 

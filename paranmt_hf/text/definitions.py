@@ -70,8 +70,8 @@ def cut_chunk(chunk: str) -> list[str]:
 
 
 def is_piece(unit: str) -> bool:
-    """Whether a unit of a word vocabulary goes on with a word, such as `##ing`."""
-    return len(unit) > len(PIECE) and unit.startswith(PIECE)
+    """Whether a unit of a word vocabulary goes on with a word, such as `##ing`; `#` is a word of its own."""
+    return len(unit) > len(PIECE) and unit.startswith(PIECE) and "#" not in unit[len(PIECE) :]
 
 
 def rows_of_word(word: str, row_of: Mapping[str, int]) -> list[int]:

@@ -29,7 +29,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
-from paranmt_hf.text.definitions import cut_chunk
+from paranmt_hf.text.definitions import cut_chunk, is_piece
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.card import encoder_card, encoder_values
 from paranmt_hf.util.files import shown_path
@@ -239,7 +239,9 @@ def _convert(
             for _ in rows.rest():
                 progress.advance_to(reader.position)
     hashes = np.arange(kept) if isinstance(kept, int) else kept
-    save_around_rows(weights, folder, found.units, order, buckets, hashes, config.cut, config.precision)
+    # With one more mark a word that looks like a piece is none, and no text has either.
+    units = [f"#{unit}" if stock and is_piece(unit) else unit for unit in found.units]
+    save_around_rows(weights, folder, units, order, buckets, hashes, config.cut, config.precision)
     record = ConversionRecord(
         settings=settings,
         source=reader.name,

@@ -22,6 +22,7 @@ from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
 from paranmt_hf.training.inputs import PairsAndText, sentences_of
@@ -202,7 +203,8 @@ def _choose(counts: Counter[str], vocabulary: str | Path | None, config: Distill
     if counts:
         words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
     if vocabulary is not None:
-        words |= dict.fromkeys(_read_words(Path(vocabulary), config.words))
+        # What looks like a piece is no word of a text.
+        words |= dict.fromkeys(word for word in _read_words(Path(vocabulary), config.words) if not is_piece(word))
     if config.contexts is not None:
         # The name of unknown words there.
         words.pop(UNKNOWN, None)

@@ -14,9 +14,10 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import locate
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.text.word_vectors import read_vectors
+from paranmt_hf.text.word_vectors import WordVectors, read_vectors
 from tests.encoders.toys import SENTENCES, encoder
 from tests.toys import LOCAL, RELEASE, rows_of
 
@@ -177,3 +178,17 @@ def test_a_scorer_truncates_as_its_model_says(tmp_path):
     np.testing.assert_array_equal(scorer.encode(SENTENCES), model.encode(SENTENCES))
     tokens = WordTokenizer().tables(SENTENCES)[0]
     np.testing.assert_array_equal(scorer.encode_tokens(tokens), model.encode(SENTENCES))
+
+
+def test_a_word_of_a_file_that_looks_like_a_piece_is_left_out():
+    table = word_table(WordVectors(["cat", "##s", "###"], np.eye(3, dtype=np.float32)))
+    assert table.vocabulary.units == ["[UNK]", "cat", "###"] and not table.vocabulary.has_pieces
+    assert not StaticEncoder([table]).encode("cats").any()
+
+
+def test_a_folder_with_the_name_of_a_carried_encoder_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save(encoder("word"), tmp_path / "base")
+    with pytest.raises(InputError, match=r"\./base"):
+        locate("base")
+    assert locate("./base").folder.resolve() == tmp_path / "base"

@@ -183,3 +183,9 @@ def test_pieces_are_of_words():
     with pytest.raises(InputError) as refused:
         EncoderConfig(model="trigram", pieces=10)
     assert refused.value.option == "pieces"
+
+
+def test_with_pieces_longer_words_have_no_row(train_on):
+    made = train_on(f"left25 1 0\n{'x' * 101} 0 1\n", words=60, pieces=20)
+    (part,) = take_apart(list(made.load())).parts
+    assert "left25" in part.vocabulary.units and max(map(len, part.vocabulary.units)) <= 100
