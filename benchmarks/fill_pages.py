@@ -87,7 +87,7 @@ def figure(name: str, table: str, row: str, measure: str) -> str:
 def models() -> str:
     """The encoders of `model_cards/`, beside the paper's."""
     titles = {
-        "word-base": "WORD, 384, of free text, rows of 4 bits: `paranmt_hf.load(\"base\")`",
+        "word-base": 'WORD, 384, of free text, rows of 4 bits: `paranmt_hf.load("base")`',
         "word-small": "WORD, 256, of free text, rows of 4 bits: `paranmt_hf.load()`",
         "word-trigram": "WORD,TRIGRAM, 384 + 216: `word-trigram`",
         "trigram": "TRIGRAM, 300: `trigram`",

@@ -173,5 +173,5 @@ def test_pieces_are_characters_and_frequent_endings():
     assert chosen[:7] == ["e", "n", "##e", "##n", "##g", "##ing", "##ng"]
     assert len(chosen) == len(set(chosen)) <= 32
     assert all(is_piece(piece) for piece in chosen[4:])
-    assert "##unning" in chosen and "##running" not in chosen, "a piece goes on with a word"
+    assert "##ing" in chosen and "##ring" not in chosen, "a piece goes on with a word"
     assert pieces_of(Counter(), 10) == []
