@@ -42,9 +42,8 @@ TABLE = Path(__file__).with_suffix(".yaml")
 FOLDERS = ("wordnet", "common-voice", "addresses", "factbook")
 # Files of repositories as large as this are passed over: the text was made of copies without them.
 LARGEST = 4 * 2**20
-# Synonyms named before a definition.
-SYNONYMS = 4
-# A sentence is left out if it is an evaluation sentence of so many words, or shares so many in a row with one.
+SYNONYMS = 4  # Synonyms named before a definition
+# A sentence is left out if it is an evaluation sentence of at least SHORTEST words, or shares RUN in a row with one.
 SHORTEST, RUN = 4, 8
 # A source of the table, or a part of one.
 Part = dict[str, Any]
@@ -165,7 +164,7 @@ def markdown(text: str, part: Part) -> Iterator[str]:
 def definitions(text: str, part: Part) -> Iterator[tuple[str, str]]:
     """Give "car, auto" and "a motor vehicle" of WordNet, for synonyms one of which is known, if words are."""
     for line in text.splitlines():
-        # The licence stands in front, on lines that begin with two blanks.
+        # The licence comes first, on lines that begin with two blanks.
         head, bar, gloss = line.partition("|")
         if line.startswith("  ") or not bar:
             continue
@@ -191,6 +190,7 @@ READERS: dict[str, Callable[[str, Part], Iterable[str | tuple[str, str]]]] = {
     "jsonl": lambda text, part: texts([json.loads(line) for line in text.split("\n") if line], part.get("keys")),
     "markdown": markdown,
     "glossary": lambda text, part: glossary(json.loads(text), part),
+    # The loader builds texts, lists and mappings alone.
     "yaml-glossary": lambda text, part: glossary(yaml.load(text, yaml.CBaseLoader), part),
     "definitions": definitions,
 }
@@ -319,7 +319,7 @@ def key_of(sentence: str, part: Part) -> str | None:
 
 
 def definition(word: str, meaning: str, part: Part, longest: int) -> str:
-    """Write "car, auto: a motor vehicle", cut to so many words."""
+    """Write "car, auto: a motor vehicle", cut to a number of words."""
     marks = "" if part["rule"] == "any" else " .,;:"
     return " ".join(f"{word}: {meaning.rstrip(marks)}".split()[:longest]).rstrip(marks)
 

@@ -128,7 +128,7 @@ def word_table(vectors: WordVectors) -> AverageTable:
 
     Unknown words share the vector that the file has for them; without one they shorten averages and do not turn them.
     """
-    # Row 0 has this name, which a word of a file may have too. What looks like a piece is no word of a text.
+    # Row 0 has this name, which a word of a file may have too; and a word such as `##ing` would be read as a piece.
     known = [row for row, word in enumerate(vectors.words) if word != UNKNOWN and not is_piece(word)]
     weight = np.zeros((len(known) + 1, vectors.matrix.shape[1]), np.float32)
     weight[1:] = vectors.matrix[known]

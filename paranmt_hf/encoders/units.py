@@ -140,13 +140,12 @@ class PieceLookup(Lookup):
         self._bounds = np.zeros(1, np.int64)
 
     def bags(self, table: TokenTable) -> Bags:
-        """Look up the words of every sentence, in order."""
+        """Look up the words or pieces of every sentence, in order."""
         new = self._new_tokens(table)
         if new:
-            rows, lengths = (
-                np.array(list(map(self.row_of.get, new, repeat(-1))), np.int32),
-                np.ones(len(new), np.int64),
-            )
+            # Each new word has one row, or, where that is -1, those of its pieces in its place.
+            rows = np.array(list(map(self.row_of.get, new, repeat(-1))), np.int32)
+            lengths = np.ones(len(new), np.int64)
             unknown = np.flatnonzero(rows < 0)
             cut = [rows_of_word(new[index], self.row_of) for index in unknown.tolist()]
             lengths[unknown] = list(map(len, cut))

@@ -68,8 +68,8 @@ def most_frequent(kind: Kind, counts: Counter[str], size: int, *, min_count: int
 def pieces_of(counts: Counter[str], size: int) -> list[str]:
     """Choose at most `size` pieces of words: the characters of a text, then the most frequent endings of its words.
 
-    Given how often each word occurs; an ending counts once for each different word. The characters get an eighth of
-    the rows, each as what begins a word and as what goes on with one, so that nearly every word is made of pieces.
+    `counts` has the frequency of each word; an ending counts once for each distinct word. Characters get an eighth of
+    the rows, each with and without the prefix, so that nearly every word can be read as pieces.
     """
     characters, endings = Counter[str](), Counter[str]()
     for word, count in counts.items():

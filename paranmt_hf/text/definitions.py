@@ -19,7 +19,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 CLITICS = r"n't(?!\w)|'(?:s|m|re|ve|ll|d)(?!\w)"
 PUNCTUATION = r"[^\w\s.,]|_|(?<!\d)[.,]|[.,](?!\d)"
-# What a piece begins with that goes on with a word, which no word token does; and the longest word that is cut.
+# Prefix of a piece that continues a word; no word token begins with it. And the longest word that is cut into pieces.
 PIECE, LONGEST_CUT = "##", 100
 # On plain characters Python's expressions mean what those of `tokenizers` mean.
 _PLAIN_CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
@@ -70,7 +70,7 @@ def cut_chunk(chunk: str) -> list[str]:
 
 
 def is_piece(unit: str) -> bool:
-    """Whether a unit of a word vocabulary goes on with a word, such as `##ing`; `#` is a word of its own."""
+    """Whether a unit of a word vocabulary continues a word, such as `##ing`; none holds `#`, a token of its own."""
     return len(unit) > len(PIECE) and unit.startswith(PIECE) and "#" not in unit[len(PIECE) :]
 
 

@@ -239,7 +239,7 @@ def _convert(
             for _ in rows.rest():
                 progress.advance_to(reader.position)
     hashes = np.arange(kept) if isinstance(kept, int) else kept
-    # With one more mark a word that looks like a piece is none, and no text has either.
+    # A word such as `##ing` would be read as a piece; renamed to `###ing` it has the same row and matches no text.
     units = [f"#{unit}" if stock and is_piece(unit) else unit for unit in found.units]
     save_around_rows(weights, folder, units, order, buckets, hashes, config.cut, config.precision)
     record = ConversionRecord(

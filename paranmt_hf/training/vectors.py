@@ -203,7 +203,7 @@ def _choose(counts: Counter[str], vocabulary: str | Path | None, config: Distill
     if counts:
         words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
     if vocabulary is not None:
-        # What looks like a piece is no word of a text.
+        # A word such as `##ing` would be read as a piece.
         words |= dict.fromkeys(word for word in _read_words(Path(vocabulary), config.words) if not is_piece(word))
     if config.contexts is not None:
         # The name of unknown words there.

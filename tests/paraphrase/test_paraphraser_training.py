@@ -2,6 +2,7 @@
 
 import shutil
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +12,7 @@ from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase import trainer
 from paranmt_hf.paraphrase.train import train_paraphraser
-from tests.paraphrase.paraphraser_toys import SENTENCES, stopped_training, write_bart
+from tests.paraphrase.paraphraser_toys import FINDS, NOUNS, SENTENCES, stopped_training, write_bart
 
 SMALL = ParaphraserConfig(pieces=330, embedding=8, hidden=8)
 TREES = ParaphraserConfig(model="controlled", pieces=330, embedding=8, hidden=8, tree_hidden=8, same_template=True)
@@ -164,3 +165,27 @@ def test_data_here_have_the_name_of_their_folder(pairs, tmp_path, monkeypatch):
     done = train_paraphraser(".", tmp_path / "out", config=SMALL, training=training(max_steps=1))
     assert done.record.inputs == {"data": "data"}
     assert "\nparanmt paraphrase train data --architecture pieces" in (done.folder / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_200_pairs_are_learned_by_heart(tmp_path):
+    """Overfitting: all targets come back, and the loss goes to zero."""
+    words, random = [*NOUNS, *FINDS, "the", "a", "some", "with", "red", "blue", "old", "new"], np.random.default_rng(1)
+    sides = [[" ".join(random.choice(words, random.integers(3, 7))) for _ in range(200)] for _ in range(2)]
+    path = tmp_path / "pairs.parquet"
+    pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path)
+    config = ParaphraserConfig(pieces=400, embedding=64, hidden=64, dropout=0.0)
+    settings = ParaphraserTraining(
+        epochs=100,
+        held_out=0,
+        label_smoothing=0.0,
+        batch_tokens=100,
+        learning_rate=5e-3,
+        warmup=50,
+        evaluations=2,
+        device="cpu",
+    )
+    done = train_paraphraser(path, tmp_path / "out", config=config, training=settings)
+    assert done.record.course.losses[-1][1] < 0.05
+    found = done.load()(sides[1])
+    assert np.mean([own[0].text == target for own, target in zip(found, sides[0], strict=True)]) > 0.98

@@ -31,7 +31,7 @@ from .paranmt_tables import (
     store,
     unequal,
 )
-from .paranmt_text import character_ngrams, is_piece, rows_of_word, vocabulary_of, word_tokenizer, words
+from .paranmt_text import character_ngrams, rows_of_word, vocabulary_of, word_tokenizer, words
 
 # Arguments of `load` that say where on the Hub a file is.
 HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
@@ -70,7 +70,6 @@ class AverageEmbedding(InputModule):
         self.precision = precision
         self.embedding = nn.EmbeddingBag.from_pretrained(torch.as_tensor(weight).float(), freeze=False, mode="mean")
         self._row_of = {unit: row for row, unit in enumerate(self.units)}
-        self._has_pieces = any(map(is_piece, self.units))
 
     def split(self, text: str) -> list[str]:
         """Split one text into units."""
@@ -82,10 +81,13 @@ class AverageEmbedding(InputModule):
         rows, bounds = self._look_up(texts)
         return {"input_ids": torch.from_numpy(rows).long(), "offsets": torch.from_numpy(bounds[:-1])}
 
+    def _rows(self, text: str) -> list[int]:
+        """Look up the rows of one text's units."""
+        return [self._row_of.get(unit, 0) for unit in self.split(text)]
+
     def _look_up(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Look up the row of each unit [unit]; returns the offsets of the texts too [text + 1]."""
-        get = self._row_of.get
-        rows = [[get(unit, 0) for unit in self.split(text)] for text in texts]
+        rows = list(map(self._rows, texts))
         return np.array([row for each in rows for row in each], np.int32), np.cumsum([0, *map(len, rows)])
 
     def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -144,12 +146,9 @@ class WordEmbedding(AverageEmbedding):
         """Split one text into word tokens."""
         return words(text)
 
-    def _look_up(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Look up the rows of each text's words and, of words without one, of their pieces [unit]; see the base."""
-        if not self._has_pieces:
-            return super()._look_up(texts)
-        rows = [[row for word in self.split(text) for row in rows_of_word(word, self._row_of)] for text in texts]
-        return np.array([row for each in rows for row in each], np.int32), np.cumsum([0, *map(len, rows)])
+    def _rows(self, text: str) -> list[int]:
+        """Look up the rows of one text's words and, of words without one, of their pieces."""
+        return [row for word in self.split(text) for row in rows_of_word(word, self._row_of)]
 
     def stock(self) -> StaticEmbedding:
         """Convert to the stock module with the same vectors, which loads without this package."""

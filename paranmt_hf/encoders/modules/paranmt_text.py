@@ -1,5 +1,5 @@
 """What words and character n-grams are. Released models have a copy of `text/definitions.py` under this name."""
 
-from paranmt_hf.text.definitions import character_ngrams, is_piece, rows_of_word, vocabulary_of, word_tokenizer, words
+from paranmt_hf.text.definitions import character_ngrams, rows_of_word, vocabulary_of, word_tokenizer, words
 
-__all__ = ["character_ngrams", "is_piece", "rows_of_word", "vocabulary_of", "word_tokenizer", "words"]
+__all__ = ["character_ngrams", "rows_of_word", "vocabulary_of", "word_tokenizer", "words"]
