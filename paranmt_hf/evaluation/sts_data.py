@@ -53,16 +53,21 @@ def read_sts(data: Path | str) -> list[StsSet]:
 
     These are a folder in SentEval's layout (`STS12-en-test` and the like), the STS benchmark's folder (dev, test and
     the development set, not train), those of SICK and of Twitter (PIT 2015), a folder that holds such folders, a TSV
-    file, a folder with a dataset (Parquet, JSON lines), or a Hub id such as `mteb/sts12-sts`.
+    file, a folder with a dataset (Parquet, JSON lines), a Hub id such as `mteb/sts12-sts`, or `sample`, forty pairs
+    that the package carries.
     """
     path = Path(data).expanduser()
+    if _is_sample(data):
+        return [_sample()]
     check_regular(path)
     if path.is_file():
         return [read_tsv(path)]
     if not path.is_dir():
         if re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", str(data)):
             return [read_hub(str(data))]
-        raise InputError(f"there is no file or folder {data}; expected STS data or a Hub id like 'mteb/sts12-sts'")
+        raise InputError(
+            f"there is no file or folder {data}; expected STS data, a Hub id like 'mteb/sts12-sts' or {SAMPLE!r}"
+        )
     sets = _read_folder(path)
     if not sets:
         folders = sorted(folder for folder in path.iterdir() if folder.is_dir())
@@ -73,6 +78,14 @@ def read_sts(data: Path | str) -> list[StsSet]:
         raise InputError(f"{path} holds no STS data: expected {_LAYOUTS}")
     _check_twice(sets, path)
     return sets
+
+
+def _is_sample(data: Path | str) -> bool:
+    return str(data) == SAMPLE and not Path(data).exists()
+
+
+def _sample() -> StsSet:
+    return read_tsv(ASSETS / "sample" / "similarity.tsv", name=SAMPLE)
 
 
 def _read_folder(folder: Path) -> list[StsSet]:
@@ -300,8 +313,8 @@ def read_scored_pairs(data: str | Path) -> StsSet:
     score last.
     """
     path = Path(data).expanduser()
-    if str(data) == SAMPLE and not path.exists():
-        return read_tsv(ASSETS / "sample" / "similarity.tsv", name=SAMPLE)
+    if _is_sample(data):
+        return _sample()
     if path.is_file():
         pairs = _read_parquet([path], path.stem) if path.suffix == ".parquet" else _read_tsv(path)
     elif any((folder / "sts-dev.csv").exists() for folder in (path, path / "STSBenchmark")):

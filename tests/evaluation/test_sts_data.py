@@ -312,3 +312,8 @@ def test_bad_tables(tmp_path):
         read_scored_pairs(path)
     with pytest.raises(InputError, match="there is no development set .*none: expected 'sample', a TSV or Parquet"):
         read_scored_pairs(tmp_path / "none")
+
+
+def test_the_sample_is_data_for_evaluation():
+    (pairs,) = read_sts("sample")
+    assert (pairs.name, len(pairs)) == ("sample", 40) and pairs.checksum == read_scored_pairs("sample").checksum
