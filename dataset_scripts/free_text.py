@@ -5,8 +5,8 @@
 """English text under free licences, one sentence a line, on which encoders learn a teacher's similarities.
 
 `free_text.yaml` lists the sources and their licences: repositories, read at a commit (nothing of them is run), and
-Debian packages. Each source becomes a file. In the folder of `--mirror` a repository is OWNER+NAME: a clone, a bare git
-directory, or its files alone.
+Debian packages. Each source becomes a file. A repository is a folder OWNER+NAME in that of `--mirror`: a clone, a bare
+git directory, or its files alone.
 
     git clone --bare https://github.com/clinc/oos-eval mirror/clinc+oos-eval
     python dataset_scripts/free_text.py --mirror mirror --only clinc_oos foldoc --exclude sts --out free
