@@ -2,12 +2,11 @@
 # requires-python = ">=3.11"
 # dependencies = []
 # ///
-"""Everyday sentences of our own: scenes, headlines, questions and remarks put together from lists of words.
+"""Everyday sentences put together at random from lists of words: scenes, headlines, questions and remarks.
 
-Text that anybody may use holds definitions and old speeches, and hardly a man who slices a carrot. A teacher's cosines
-need no sense in a sentence, only sentences near each other: "a boy kicks a ball", "two girls are kicking a ball".
-Every sentence is drawn with a seed, and none is drawn twice. The lists, `everyday_sentences.txt`,
-were written for this project (MIT).
+Text under free licences has few such sentences. To learn a teacher's similarities, sentences need not make sense, but
+there must be similar ones: "a boy kicks a ball", "two girls are kicking a ball". The seed decides the sentences, and
+none is written twice. The lists, `everyday_sentences.txt`, were written for this project (MIT).
 
     python dataset_scripts/everyday_sentences.py --count 40000 --out everyday.txt
 """

@@ -2,18 +2,18 @@
 # requires-python = ">=3.11"
 # dependencies = ["pyyaml>=6.0.1"]
 # ///
-"""English text that anybody may use, one sentence a line, for a teacher to tell which sentences are alike.
+"""English text under free licences, one sentence a line, on which encoders learn a teacher's similarities.
 
-The table `free_text.yaml` has the sources and their licences: repositories, read at a commit, nothing of which is run,
-and Debian packages. Each source becomes a file of its own. A repository is a folder OWNER+NAME: a clone, a bare git
-directory, or its files alone.
+`free_text.yaml` lists the sources and their licences: repositories, read at a commit (nothing of them is run), and
+Debian packages. Each source becomes a file. A repository is a folder OWNER+NAME in that of `--mirror`: a clone, a bare
+git directory, or its files alone.
 
     git clone --bare https://github.com/clinc/oos-eval mirror/clinc+oos-eval
     python dataset_scripts/free_text.py --mirror mirror --only clinc_oos foldoc --exclude sts --out free
 
-Without a mirror, sources are made whose folders are given: WordNet's data files, for `definitions.txt`, which has the
-words of a set of synonyms before what they mean, so that words that are rare in running text have a sentence, and
-`examples.txt`; sentences of Common Voice; addresses of presidents of the United States; The World Factbook in JSON.
+Without a mirror, only sources whose folders are given are made: WordNet's data files (`definitions.txt`, synonyms and
+their meaning, for words that are rare in running text, and `examples.txt`), sentences of Common Voice, addresses of
+presidents of the United States, and The World Factbook in JSON.
 
     python dataset_scripts/free_text.py --wordnet /usr/share/wordnet --common-voice en --out free
 """

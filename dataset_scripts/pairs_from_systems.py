@@ -5,10 +5,10 @@
 #     "pyarrow>=22",
 # ]
 # ///
-"""Training pairs out of the outputs of many translation systems and of independent captions.
+"""Training pairs from the outputs of many translation systems and from independent captions of images.
 
-The systems' Parquet file has the columns `reference` and `translation`, and a reference stands in many rows; the
-captions' file has five columns, `caption_1` to `caption_5`, of one image each. Written are
+The Parquet file of the systems has the columns `reference` and `translation`, several rows for each reference; that of
+the captions has a row for each image, with the columns `caption_1` to `caption_5`. The program writes
 
 - `every.parquet`: every pair of a reference and a translation that differ, shuffled, so that its first N are a sample;
 - `varied.parquet`: one drawn translation of each reference, and caption 1 beside caption 2 of each image;

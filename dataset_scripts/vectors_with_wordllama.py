@@ -9,9 +9,9 @@
 # ///
 """Word vectors joined with WordLlama's token vectors and reduced together.
 
-The words are those of a file of vectors. A word gets beside its own vector the sum of WordLlama's vectors of its
-pieces, for in a sentence each piece would count; both kinds are given lengths of 1 (root mean square), centred, put
-beside each other and reduced by principal components. Needs `pip install wordllama==0.4.0.post1`.
+The words are those of a file of vectors. The second vector of a word is the sum of WordLlama's vectors of its pieces.
+Both kinds are scaled to lengths of 1 (root mean square), centred, concatenated and reduced by principal components.
+Needs `pip install wordllama==0.4.0.post1`.
 
     python dataset_scripts/vectors_with_wordllama.py minilm.384d.txt.gz --dimension 400 --out joined.400d.txt.gz
 """
