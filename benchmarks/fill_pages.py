@@ -7,7 +7,8 @@ follows a block that later ones need. The record of a page is `benchmarks/record
     python benchmarks/fill_pages.py --measure docs/analysis.md --data ../shared/data
 
 `<!-- output A:B -->` keeps these paragraphs of the output, as a slice of Python does. Tables of the encoders in
-`model_cards/` come from their records: `<!-- models -->`, `<!-- speed -->`, `<!-- mteb -->`.
+`model_cards/` come from their records: `<!-- models -->`, `<!-- speed -->`, `<!-- mteb -->`;
+`<!-- peers -->` is the head of the first table of `docs/peers.md`.
 """
 
 from __future__ import annotations
@@ -114,7 +115,17 @@ def mteb() -> str:
     return ", ".join(figure("word-small", "Year", year, "all_spearman") for year in YEARS)
 
 
-TABLES: dict[str, Callable[[], str]] = {"models": models, "speed": speed, "mteb": mteb}
+def peers() -> str:
+    """The head of the first table of `docs/peers.md`."""
+    (printed,) = read_record(ROOT / "docs" / "peers.md")["outputs"].values()
+    heading, line, *rows = printed.split("\n\n")[0].split("\n")
+    named = ("`load", "WordLlama", "model2vec", "all-MiniLM", "word-trigram", "potion-base-32M", "static-similarity")
+    return "\n".join(
+        ["", heading, line, *(row for row in rows if row.startswith(tuple(f"| {name}" for name in named))), ""]
+    )
+
+
+TABLES: dict[str, Callable[[], str]] = {"models": models, "speed": speed, "mteb": mteb, "peers": peers}
 
 
 def read_record(page: Path) -> dict[str, Any]:
@@ -137,6 +148,8 @@ def filled(page: Path) -> str:
     tables = TABLES | ({"made": lambda: str(record["made"])} if record["outputs"] else {})
     for name, table in tables.items():
         opening, closing = f"<!-- {name} -->", f"<!-- /{name} -->"
+        if opening not in text:
+            continue
         shown = f"{opening}{table()}{closing}".replace("\\", "\\\\")
         text = re.sub(rf"{opening}[\s\S]*?{closing}", shown, text)
     return text

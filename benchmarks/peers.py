@@ -1,25 +1,105 @@
-"""Static encoders of other projects under our evaluation, beside ours, in one run.
+"""Encoders of this project next to those of others: size, agreement with people on STS, speed and start.
 
-WordLlama's token vectors (pip install wordllama) as a stock StaticEmbedding, and what model2vec distils from a teacher
-with our number of words (pip install 'model2vec[distill]'); needs neither for the other:
+Each is measured in one run, in turn: WordLlama (pip install wordllama), what model2vec distils from a teacher (pip
+install model2vec skeletoken), the average of GloVe, teachers, and ours. Figures of models that were not run are
+quoted, and marked.
 
-    python benchmarks/static_peers.py --sts STS --teacher all-MiniLM-L6-v2 --words glove.txt.gz --ours models/word
+    python benchmarks/peers.py --sts sts --teachers all-MiniLM-L6-v2 all-mpnet-base-v2 --words glove.100d.100k.txt.gz
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from commands import heading
+import numpy as np
+from commands import PROJECT
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from words import static_embedding, word_tokenizer
 
-from paranmt_hf import evaluate
+from paranmt_hf import evaluate, load
+from paranmt_hf.evaluation.results import Results
+
+YEARS = ("STS12", "STS13", "STS14")
+# MTEB's repository of results (embeddings-benchmark/results), main_score of STS12, STS13, STS14 and STSBenchmark.
+QUOTED = (
+    ("potion-base-32M", 129, 512, "MIT", (62.7, 77.6, 72.9, 76.8)),
+    ("potion-base-8M", 30, 256, "MIT", (62.3, 77.3, 71.9, None)),
+    ("potion-base-2M", 8, 64, "MIT", (62.1, 75.7, 69.3, None)),
+    ("static-similarity-mrl-multilingual-v1", 434, 1024, "Apache-2.0", (71.6, 74.3, 72.8, 79.9)),
+    ("static-retrieval-mrl-en-v1", 125, 1024, "Apache-2.0", (60.4, 72.6, 69.6, 74.0)),
+)
+START = {
+    "paranmt_hf": "import paranmt_hf; paranmt_hf.StaticEncoder.from_pretrained({folder!r}).encode('A man sings.')",
+    "model2vec": "from model2vec import StaticModel; StaticModel.from_pretrained({folder!r}).encode('A man sings.')",
+    "sentence_transformers": "from sentence_transformers import SentenceTransformer; "
+    "SentenceTransformer({folder!r}, device='cpu').encode('A man sings.')",
+}
+
+
+@dataclass
+class Peer:
+    """An encoder to measure.
+
+    Attributes:
+        folder: Its folder, or the name of one that the package carries.
+        license: Its licence.
+        library: What loads it, a key of `START`.
+        sentences: How many sentences its speed is measured on.
+        seconds: CPU seconds of each pass over them, on one core.
+        starts: Seconds from the start of a process to the first vector, of each run.
+    """
+
+    folder: str
+    license: str
+    library: str = "sentence_transformers"
+    sentences: int = 20_000
+    seconds: list[float] = field(default_factory=list)
+    starts: list[float] = field(default_factory=list)
+
+    def megabytes(self) -> float:
+        """The size of its weights."""
+        folder = Path(load(self.folder).source.folder if self.library == "paranmt_hf" else self.folder)
+        return sum(path.stat().st_size for path in folder.rglob("*.safetensors")) / 1e6
+
+    def encode_once(self, sentences: list[str]) -> float:
+        """CPU seconds of a new process for these sentences, without its start."""
+        name = "paranmt_hf.load({folder!r})" if self.library == "paranmt_hf" else START[self.library].split("; ")[1]
+        model = name.removesuffix(".encode('A man sings.')").format(folder=self.folder)
+        program = (
+            f"import json, sys, time, {self.library}; from {self.library} import *; sentences = json.load(sys.stdin)\n"
+            f"model = {model}; model.encode(sentences[:1000])\n"
+            "started = time.process_time(); model.encode(sentences[1000:]); print(time.process_time() - started)"
+        )
+        return float(_run(program, json.dumps(sentences[: self.sentences + 1000])).split()[-1])
+
+    def start_once(self) -> float:
+        """Wall seconds of a new process until it has the vector of one sentence."""
+        started = time.perf_counter()
+        _run(START[self.library].format(folder=self.folder))
+        return time.perf_counter() - started
+
+
+def _run(program: str, given: str = "") -> str:
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=given, env=environment, capture_output=True, text=True, cwd=PROJECT
+    )
+    if done.returncode:
+        raise SystemExit(f"failed: {program}\n{done.stderr[-2000:]}")
+    return done.stdout
 
 
 def wordllama(folder: Path) -> Path:
@@ -35,55 +115,114 @@ def wordllama(folder: Path) -> Path:
     tokenizer = Tokenizer.from_file(str(package / "tokenizers" / "l2_supercat_tokenizer_config.json"))
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    embedding = StaticEmbedding(tokenizer, embedding_weights=table.float().numpy())
+    embedding = StaticEmbedding(tokenizer, embedding_weights=table.half().numpy())
     SentenceTransformer(modules=[embedding], device="cpu").save(str(folder / "wordllama-256"))
     return folder / "wordllama-256"
 
 
-def model2vec(folder: Path, teacher: str, words: list[str] | None, dimension: int) -> Path:
-    """Distil a teacher with model2vec: its own tokens, and some words."""
+def model2vec(folder: Path, teacher: str) -> Path:
+    """Distil a teacher with model2vec."""
     from model2vec.distill import distill
 
-    out = folder / f"model2vec-{Path(teacher).name}-{dimension}-{len(words) if words else 'tokens'}"
-    if out.exists():
-        return out
-    model = distill(teacher, vocabulary=words, pca_dims=dimension, device="cpu")
-    model.save_pretrained(str(out))
+    out = folder / f"model2vec-{Path(teacher).name}"
+    if not out.exists():
+        distill(teacher, pca_dims=256, device="cpu").save_pretrained(str(out))
     return out
 
 
-def first_words(path: Path, count: int) -> Iterator[str]:
-    """Words in front of the lines of a file."""
+def average(folder: Path, vectors: Path) -> Path:
+    """Save the average of word vectors as a SentenceTransformer."""
+    units, rows = ["[UNK]"], [""]
+    for line in _lines(vectors):
+        word, _, numbers = line.partition(" ")
+        units.append(word)
+        rows.append(numbers)
+    weight = np.array([np.fromstring(row, sep=" ", dtype=np.float32) for row in rows[1:]])
+    weight = np.concatenate([np.zeros_like(weight[:1]), weight])
+    model = static_embedding(word_tokenizer(), units, weight)
+    model.save_pretrained(str(folder / "average"), create_model_card=False)
+    return folder / "average"
+
+
+def _lines(path: Path) -> Iterator[str]:
     with gzip.open(path, "rt", encoding="utf8") if path.suffix == ".gz" else path.open(encoding="utf8") as lines:
-        for _, line in zip(range(count), lines, strict=False):
-            if word := line.split(" ", 1)[0]:
-                yield word
+        yield from lines
+
+
+def row(name: str, values: list[object]) -> str:
+    """A line of a Markdown table."""
+    return f"| {name} | {' | '.join('' if value is None else str(value) for value in values)} |"
+
+
+def card(name: str) -> tuple[list[object], Results]:
+    """Size, dimensions, licence and results of an encoder that is not carried, from the record of its card."""
+    record = json.loads((PROJECT / "model_cards" / f"{name}.json").read_text(encoding="utf8"))
+    size = record["precisions"]["float32"]["bytes"] / 1e6
+    return [f"{size:.0f}", 600, record["license"]], Results.from_json(record["results"], name)
+
+
+def figures(found: Results, measure: str) -> list[str]:
+    """A measure of the years, times 100."""
+    return [f"{100 * found.value(year, measure):.1f}" for year in YEARS]
+
+
+def print_tables(peers: dict[str, Peer], results: dict[str, Results]) -> None:
+    """Print the figures that MTEB reports, with size, speed and start, then those that the papers report."""
+    print("| | MB | dimensions | licence | STS12 | STS13 | STS14 | STS-B | sentences/s | start, s |")
+    print("|---|---:|---:|---|---:|---:|---:|---:|---:|---:|")
+    known, by_card = card("word-trigram")
+    for name, peer in peers.items():
+        megabytes, dimension = peer.megabytes(), load(peer.folder).get_embedding_dimension()
+        rate, start = peer.sentences / statistics.median(peer.seconds), statistics.median(peer.starts)
+        size = f"{megabytes:.0f}" if megabytes >= 10 else f"{megabytes:.1f}"
+        sts_b = f"{100 * results[name].value('STSB-test', 'spearman'):.1f}"
+        scores = [*figures(results[name], "all_spearman"), sts_b]
+        print(row(name, [size, dimension, peer.license, *scores, f"{float(f'{rate:.2g}'):,.0f}", f"{start:.1f}"]))
+    sts_b = f"{100 * by_card.value('STSB-test', 'spearman'):.1f}"
+    print(row("word-trigram (its card)", [*known, *figures(by_card, "all_spearman"), sts_b, None, None]))
+    for name, *values, scores in QUOTED:
+        print(row(f"{name} (quoted)", [*values, *scores, None, None]))
+    print("\n| Pearson x 100, mean of each year's sets | STS12 | STS13 | STS14 | mean | STS-B test |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for name, found in (results | {"word-trigram (its card)": by_card}).items():
+        mean, sts_b = found.value("Mean", "mean"), found.value("STSB-test", "pearson")
+        print(row(name, [*figures(found, "mean"), f"{100 * mean:.1f}", f"{100 * sts_b:.1f}"]))
 
 
 def main() -> None:
-    """Parse the command line, make the peers, print a Markdown table."""
+    """Parse the command line, make the peers, measure all, print Markdown tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sts", type=Path, required=True, help="folder with the STS sets")
-    parser.add_argument("--ours", nargs="+", default=["embedded"])
-    parser.add_argument("--teacher", help="folder or id of a SentenceTransformer that model2vec distils")
-    parser.add_argument("--words", type=Path, help="file whose lines begin with words, most frequent first")
-    parser.add_argument("--count", type=int, default=100_000, help="so many of them (default: %(default)s)")
-    parser.add_argument("--dimension", type=int, default=256, help="of model2vec (default: %(default)s, its own)")
-    parser.add_argument("--keep", type=Path, help="folder for the peers, used again by the next run")
+    parser.add_argument(
+        "--text", type=Path, required=True, help="text file of at least 21,000 sentences, for the speed"
+    )
+    parser.add_argument(
+        "--teachers", nargs="+", required=True, help="folders of SentenceTransformers; the first distilled"
+    )
+    parser.add_argument("--words", type=Path, required=True, help="word vectors to average")
+    parser.add_argument("--keep", type=Path, help="folder for what is made of others, used again by the next run")
+    parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
-    print(f"{heading('torch', 'sentence-transformers', 'model2vec', 'wordllama')}\n")
+    sentences = arguments.text.read_text(encoding="utf8").splitlines()
     with tempfile.TemporaryDirectory() as name:
-        folder = arguments.keep or Path(name)
-        models: dict[str, str | Path] = {model: model for model in arguments.ours}
-        if find_spec("wordllama"):
-            models["WordLlama, 256"] = wordllama(folder)
-        if arguments.teacher:
-            found = [model2vec(folder, arguments.teacher, None, arguments.dimension)]
-            if arguments.words:
-                words = list(dict.fromkeys(first_words(arguments.words, arguments.count)))
-                found.append(model2vec(folder, arguments.teacher, words, arguments.dimension))
-            models |= {path.name: path for path in found} | {"the teacher": arguments.teacher}
-        print(evaluate(models, data=arguments.sts, bootstrap=0).summary())
+        folder, teacher = arguments.keep or Path(name), str(Path(arguments.teachers[0]).resolve())
+        peers = {
+            "`load()`": Peer("embedded", "MIT", "paranmt_hf"),
+            '`load("base")`': Peer("base", "MIT", "paranmt_hf"),
+            "WordLlama, 256": Peer(str(wordllama(folder)), "MIT"),
+            "model2vec of the first teacher": Peer(str(model2vec(folder, teacher)), "Apache-2.0", "model2vec"),
+            "average of GloVe": Peer(str(average(folder, arguments.words)), "PDDL"),
+            **{
+                Path(each).name: Peer(str(Path(each).resolve()), "Apache-2.0", sentences=1000)
+                for each in arguments.teachers
+            },
+        }
+        for _ in range(arguments.repeats):
+            for peer in peers.values():
+                peer.seconds.append(peer.encode_once(sentences))
+                peer.starts.append(peer.start_once())
+        found = evaluate({name: peer.folder for name, peer in peers.items()}, data=arguments.sts, bootstrap=0)
+        print_tables(peers, dict(zip(peers, found, strict=True)))
 
 
 if __name__ == "__main__":

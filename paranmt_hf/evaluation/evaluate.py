@@ -109,8 +109,8 @@ def evaluate(
     Args:
         models: Folders or Hub ids of encoders; `embedded` is the one that the package carries. In Python also
             encoders, objects with `similarities(left, right)`, and a mapping of names to models.
-        data: Folders with STS sets (SentEval's layout), with SICK or PIT 2015, TSV files, Hub ids, or `sample` (40 pairs
-            of the package).
+        data: Folders with STS sets (SentEval's layout), with SICK or PIT 2015, TSV files, Hub ids, or `sample` (40
+            pairs of the package).
         baselines: Measures of the papers that are evaluated too.
         vectors: Files of word vectors whose averages are evaluated too.
         averages: How the words of these averages are weighted.

@@ -130,13 +130,9 @@ def python_blocks(name):
 
 
 @pytest.mark.slow
-def test_readme_examples_run(folder, demo):
-    """The Python blocks of the README and of guides, word for word, in one folder after the quickstart."""
+def test_examples_of_guides_run(folder, demo):
+    """The Python blocks of guides, word for word, in one folder after the quickstart."""
     shutil.copytree(demo, "demo")
-    blocks = python_blocks("README.md")
-    assert len(blocks) >= 3
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {})
     for name in ("docs/corpus.md", "docs/training.md", "docs/search.md"):
         namespace: dict[str, object] = {}
         for block in python_blocks(name):
