@@ -78,7 +78,7 @@ def test_every_option_of_every_command_is_listed():
 
 def test_fields_have_meaning_type_and_default():
     griffe = pytest.importorskip("griffe")
-    extensions = griffe.load_extensions(loaded("fields").SettingsFields())
+    extensions = griffe.load_extensions("dataclasses", loaded("fields").SettingsFields())
     package = griffe.load("paranmt_hf", search_paths=[ROOT], extensions=extensions)
     sections = {part.kind.value: part.value for part in package["training.config.TrainConfig"].docstring.parsed}
     margin = next(row for row in sections["parameters"] if row.name == "margin")
@@ -97,7 +97,7 @@ def test_links_lead_to_pages_of_the_site(tmp_path):
     from mkdocs.structure.files import File, Files
 
     config = MkDocsConfig()
-    config.load_dict({"site_name": "x", "docs_dir": str(DOCS)})
+    config.load_dict({"site_name": "x", "docs_dir": str(DOCS), "nav": [{"R": [{"Errors": "reference/errors.md"}]}]})
     module = loaded("pages")
     names = ["guide.md", "reference/errors.md", *module.OUTSIDE]
     files = Files([File(name, str(tmp_path), str(tmp_path), True) for name in names])
@@ -106,6 +106,7 @@ def test_links_lead_to_pages_of_the_site(tmp_path):
         return module._linked(text, files.get_file_from_path(name), config, files)
 
     assert linked("[a](../benchmarks/README.md#x)") == "[a](benchmarks/README.md#x)"
+    assert linked("[errors.md](reference/errors.md#x)") == "[Errors](reference/errors.md#x)"
     assert linked("[a](../guide.md)", "reference/errors.md") == "[a](../guide.md)"
     assert linked("[a](../../CHANGELOG.md)", "reference/errors.md") == "[a](../CHANGELOG.md)"
     assert linked("[`train`](../paranmt_hf/training/train.py)") == "`train`"

@@ -59,6 +59,8 @@ def _document_fields(settings: griffe.Class) -> None:
     kept = [
         part for part in settings.docstring.parse("google") if part.kind is not griffe.DocstringSectionKind.attributes
     ]
+    # The signature that griffe makes of the fields says less than their table.
+    settings.members.pop("__init__", None)
     settings.docstring.parsed = [*kept, griffe.DocstringSectionParameters(rows, "Fields:")]
 
 

@@ -6,6 +6,7 @@ import json
 import posixpath
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -74,6 +75,8 @@ def _linked(text: str, file: File, config: MkDocsConfig, files: Files) -> str:
     """Links of a page from the places of its file in the repository to those on the site."""
     folder = posixpath.dirname(file.src_uri if file.src_uri in OUTSIDE else f"docs/{file.src_uri}")
 
+    titles = dict(_titles(config.nav))
+
     def link(match: re.Match[str]) -> str:
         image, shown, target, anchor = match.groups(default="")
         place = posixpath.normpath(posixpath.join(folder, target))
@@ -83,6 +86,8 @@ def _linked(text: str, file: File, config: MkDocsConfig, files: Files) -> str:
         found = files.get_file_from_path(place_on_site)
         if found is not None:
             there = posixpath.relpath(found.src_uri, posixpath.dirname(file.src_uri) or ".")
+            # Guides name each other by their files; on the site a page has a title.
+            shown = titles.get(found.src_uri, shown) if shown.endswith(".md") else shown
             return f"{image}[{shown}]({there}{anchor})"
         if config.repo_url and (ROOT / place).exists():
             return f"{image}[{shown}]({config.repo_url.rstrip('/')}/blob/main/{place}{anchor})"
@@ -90,6 +95,13 @@ def _linked(text: str, file: File, config: MkDocsConfig, files: Files) -> str:
         return shown if (ROOT / place).exists() else match[0]
 
     return LINK.sub(link, text)
+
+
+def _titles(entries: object) -> Iterator[tuple[str, str]]:
+    """Path and title of each page of the navigation in `mkdocs.yml`."""
+    for entry in entries if isinstance(entries, list) else []:
+        for title, below in entry.items():
+            yield from [(below, title)] if isinstance(below, str) else _titles(below)
 
 
 def on_page_context(context: dict[str, object], page: Page, config: MkDocsConfig, nav: Navigation) -> None:

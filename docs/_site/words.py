@@ -32,11 +32,16 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
+def _with_flags(text: str, command: Command) -> str:
+    """Parameters in backquotes as they are typed, still in backquotes."""
+    return with_flags(text, {name: f"`{flag}`" for name, flag in command.flags.items()})
+
+
 def _row(option: Option, command: Command) -> str:
     default = "required" if option.default is MISSING else default_of(option.default)
     typed = f"`{option.flag}`" if option.group is None else f"`{option.field}`"
     shown = f"`{default}`" if default not in ("", "required") else default
-    meaning = with_flags(option.help, command.flags)
+    meaning = _with_flags(option.help, command)
     return f"| {typed} | {_cell(meaning)} | {_cell(type_of(option.expected))} | {_cell(shown)} |\n"
 
 
@@ -63,7 +68,7 @@ def described(command: Command) -> str:
     """A command: what it does, an example, its options."""
     text = documentation_of(command.function)
     parts = [text.short_description or command.summary, text.long_description or ""]
-    explained = with_flags("\n\n".join(filter(None, parts)), command.flags)
+    explained = _with_flags("\n\n".join(filter(None, parts)), command)
     tables = "".join(_options(command))
     return f"### paranmt {command.name}\n\n{explained}\n\n```\n{command.example}\n```\n\n{tables}"
 
