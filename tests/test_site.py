@@ -1,6 +1,5 @@
 """The documentation site: every page is in the navigation, every public name and option in the reference."""
 
-import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -13,17 +12,10 @@ from paranmt_hf.cli.table import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS / "_site"))
+import site_words  # noqa: E402 - programs of the site, beside the package
+
 GROUPS = ("Corpus", "Encoders", "Paraphrases", "Experiments")
-
-
-def loaded(name):
-    """A file of `docs/_site/`, which is in no package."""
-    if str(ROOT) not in sys.path:
-        sys.path.insert(0, str(ROOT))
-    spec = importlib.util.spec_from_file_location(f"site_{name}", DOCS / "_site" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def navigation():
@@ -65,7 +57,7 @@ def test_every_public_name_is_in_the_reference_once():
 
 
 def test_every_option_of_every_command_is_listed():
-    text = loaded("words").all_commands()
+    text = site_words.all_commands()
     parts = re.split(r"^### paranmt (.+)$", text, flags=re.MULTILINE)
     described = dict(zip(parts[1::2], parts[2::2], strict=True))
     assert list(described) == list(COMMANDS)
@@ -78,7 +70,9 @@ def test_every_option_of_every_command_is_listed():
 
 def test_fields_have_meaning_type_and_default():
     griffe = pytest.importorskip("griffe")
-    extensions = griffe.load_extensions("dataclasses", loaded("fields").SettingsFields())
+    from site_fields import SettingsFields
+
+    extensions = griffe.load_extensions("dataclasses", SettingsFields())
     package = griffe.load("paranmt_hf", search_paths=[ROOT], extensions=extensions)
     sections = {part.kind.value: part.value for part in package["training.config.TrainConfig"].docstring.parsed}
     margin = next(row for row in sections["parameters"] if row.name == "margin")
@@ -93,17 +87,17 @@ def test_fields_have_meaning_type_and_default():
 
 def test_links_lead_to_pages_of_the_site(tmp_path):
     pytest.importorskip("mkdocs")
+    import site_pages
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import File, Files
 
     config = MkDocsConfig()
     config.load_dict({"site_name": "x", "docs_dir": str(DOCS), "nav": [{"R": [{"Errors": "reference/errors.md"}]}]})
-    module = loaded("pages")
-    names = ["guide.md", "reference/errors.md", *module.OUTSIDE]
+    names = ["guide.md", "reference/errors.md", *site_pages.OUTSIDE]
     files = Files([File(name, str(tmp_path), str(tmp_path), True) for name in names])
 
     def linked(text, name="guide.md"):
-        return module._linked(text, files.get_file_from_path(name), config, files)
+        return site_pages._linked(text, files.get_file_from_path(name), config, files)
 
     assert linked("[a](../benchmarks/README.md#x)") == "[a](benchmarks/README.md#x)"
     assert linked("[errors.md](reference/errors.md#x)") == "[Errors](reference/errors.md#x)"
@@ -117,12 +111,13 @@ def test_links_lead_to_pages_of_the_site(tmp_path):
 
 def test_programs_and_notebooks_become_pages(tmp_path):
     pytest.importorskip("mkdocs")
-    module = loaded("pages")
+    import site_pages
+
     program, notebook = tmp_path / "a.py", tmp_path / "b.ipynb"
     program.write_text("x = 1\n")
-    assert module.program_page(program) == "# a.py\n\n```python\nx = 1\n```\n"
+    assert site_pages.program_page(program) == "# a.py\n\n```python\nx = 1\n```\n"
     notebook.write_text(
         '{"cells": [{"cell_type": "markdown", "source": ["# T\\n"]},'
         ' {"cell_type": "code", "source": ["1\\n", "2"], "outputs": [{"data": {"text/plain": ["2"]}}]}]}'
     )
-    assert module.notebook_page(notebook) == "# T\n\n```python\n1\n2\n```\n\n```text\n2\n```\n"
+    assert site_pages.notebook_page(notebook) == "# T\n\n```python\n1\n2\n```\n\n```text\n2\n```\n"

@@ -15,8 +15,8 @@ from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
-# The package of this checkout is documented, whatever is installed; `docs._site` is found there too.
-sys.path.insert(0, str(ROOT))
+# The package of this checkout is documented, whatever is installed; the other files of this folder import each other.
+sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_site")]
 # Pages of other folders, which the site has under their paths from the top.
 OUTSIDE = [
     "CHANGELOG.md",
@@ -64,7 +64,7 @@ SHOWN = {".py": program_page, ".ipynb": notebook_page}
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Append the commands to their page, and let links lead to pages of the site."""
     if page.file.src_uri == "reference/commands.md":
-        from docs._site.words import all_commands
+        from site_words import all_commands
 
         markdown = f"{markdown}\n{all_commands()}"
     parts = FENCED.split(markdown)
@@ -116,9 +116,7 @@ def listed(config: MkDocsConfig, nav: Navigation, start: Page) -> str:
     parts = [f"# {config.site_name}\n\n> {config.site_description}\n"]
     for section in nav.items:
         pages = _pages(section) if isinstance(section, Section) else []
-        entries = [
-            f"- [{page.title}]({(config.site_url or '') + page.url or './'}): {_line(page, lines)}\n" for page in pages
-        ]
+        entries = [f"- [{page.title}]({_address(page, config)}){_line(page, lines)}\n" for page in pages]
         parts.append(f"## {section.title}\n\n{''.join(entries)}")
     return "\n".join(parts)
 
@@ -130,11 +128,16 @@ def _pages(section: Section) -> list[Page]:
     return found
 
 
+def _address(page: Page, config: MkDocsConfig) -> str:
+    return (config.site_url or "") + page.url or "./"
+
+
 def _line(page: Page, lines: dict[str, str]) -> str:
-    """What the start page says of a page, or the page's first sentence."""
+    """What the start page says of a page, or the page's first sentence, after a colon; empty without both."""
     if page.file.src_uri in lines:
-        return lines[page.file.src_uri]
+        return f": {lines[page.file.src_uri]}"
     text = re.sub(r"<!--[\s\S]*?-->|^#.*$", "", page.markdown or "", flags=re.MULTILINE)
     first = next((part for part in re.split(r"\n\s*\n", text) if re.match(r"\s*[\w`](?!``)", part)), "")
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(first.split()))
-    return re.split(r"(?<=[.:])\s", plain)[0].rstrip(":")
+    line = re.split(r"(?<=[.:])\s", plain)[0].rstrip(":")
+    return f": {line}" if line else ""

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 import griffe
+from site_words import type_of
 
-from docs._site.words import type_of
 from paranmt_hf.cli.command import default_value, explained_parameters
 from paranmt_hf.util.settings import Settings, expected_fields
 
