@@ -15,8 +15,11 @@ from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
-# The package of this checkout is documented, whatever is installed; the other files of this folder import each other.
-sys.path[:0] = [str(ROOT), str(ROOT / "docs" / "_site")]
+# The package of this checkout is documented, whatever is installed. MkDocs restores the path after the import of this
+# file, and what is imported by then is all that the extension of griffe finds.
+sys.path.insert(0, str(ROOT))
+from site_words import all_commands  # noqa: E402
+
 # Pages of other folders, which the site has under their paths from the top.
 OUTSIDE = [
     "CHANGELOG.md",
@@ -24,7 +27,7 @@ OUTSIDE = [
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "model_cards").rglob("*.md")),
 ]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
-ENTRY = re.compile(r"^[-|] *\[[^\]]*\]\(([^)]+)\)(?::| \|) *(.+?)(?: *\|)?$", re.MULTILINE)
+ENTRY = re.compile(r"^- \[[^\]]*\]\(([^)]+)\): (.+)$", re.MULTILINE)
 FENCED = re.compile(r"(^```[\s\S]*?^```$)", re.MULTILINE)
 
 
@@ -64,8 +67,6 @@ SHOWN = {".py": program_page, ".ipynb": notebook_page}
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Append the commands to their page, and let links lead to pages of the site."""
     if page.file.src_uri == "reference/commands.md":
-        from site_words import all_commands
-
         markdown = f"{markdown}\n{all_commands()}"
     parts = FENCED.split(markdown)
     return "".join(part if part.startswith("```") else _linked(part, page.file, config, files) for part in parts)
