@@ -104,7 +104,7 @@ class Command:
     def options(self) -> list[Option]:
         """All options, positional arguments first."""
         found: list[Option] = []
-        explained = _explained(self.function)
+        explained = explained_parameters(self.function)
         for name, expected, parameter in self._parameters:
             if is_dataclass(expected.kind):
                 found += self._of_settings(name, expected)
@@ -123,7 +123,7 @@ class Command:
 
     def _of_settings(self, parameter: str, group: Expected) -> Iterator[Option]:
         """One option for each field of a settings class."""
-        explained = _explained(group.kind)
+        explained = explained_parameters(group.kind)
         for entry in fields(group.kind):
             name = entry.name
             if Prefixed in group.markers:
@@ -135,7 +135,7 @@ class Command:
                 continue
             if Advanced in group.markers:
                 expected = Expected(**{**vars(expected), "markers": (*expected.markers, Advanced)})
-            default = _default(entry)
+            default = default_value(entry)
             if default is MISSING and group.optional:
                 default = None
             text = explained.get(entry.name) or entry.metadata.get("help", "")
@@ -219,7 +219,7 @@ class Command:
                 continue
             own = [option for option in self.options if option.parameter == name]
             given = {option.field: values[option.name] for option in own}
-            required = {entry.name for entry in fields(expected.kind) if _default(entry) is MISSING}
+            required = {entry.name for entry in fields(expected.kind) if default_value(entry) is MISSING}
             missing = [option.flag for option in own if option.field in required and given[option.field] is None]
             changed = [option.flag for option in own if values[option.name] != option.default]
             if missing and changed:
@@ -267,7 +267,8 @@ def with_flags(text: str, flags: Mapping[str, str]) -> str:
     return re.sub(r"`(\w+)`", lambda found: flags.get(found[1], found[0]), text)
 
 
-def _default(entry: Field[Any]) -> Any:  # noqa: ANN401
+def default_value(entry: Field[Any]) -> Any:  # noqa: ANN401
+    """Default of a field; `MISSING` if there is none."""
     return entry.default_factory() if entry.default_factory is not MISSING else entry.default
 
 
@@ -296,7 +297,7 @@ def documentation_of(documented: Any) -> Any:  # noqa: ANN401
     return parse(inspect.getdoc(documented) or "", style=DocstringStyle.GOOGLE)
 
 
-def _explained(documented: Any) -> dict[str, str]:  # noqa: ANN401
+def explained_parameters(documented: Any) -> dict[str, str]:  # noqa: ANN401
     """Description of each parameter or field in the docstring, on one line."""
     kinds = reversed(documented.__mro__[:-1]) if isinstance(documented, type) else [documented]
     found: dict[str, str] = {}

@@ -33,7 +33,7 @@ class EncoderConfig(Settings):
         trigrams: Maximum number of character trigrams, the most frequent ones.
         min_count: Leave out words and trigrams that occur less often.
         unknown: Unknown units: zeros; one trained vector for all of them; or, for words, the vector that `vectors` has
-            for them (UUUNKKK, <unk>), shared by all words without their own.
+            for them (UUUNKKK, `<unk>`), shared by all words without their own.
         directions: How a BLSTM joins its directions (section 4: average; the 4096-d models of table 14: concatenate).
         pooling: LSTM: mean or maximum over the words.
         layers: DAN: layers over the average (arXiv:1511.08198, section 4.2).

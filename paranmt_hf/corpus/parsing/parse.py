@@ -126,7 +126,7 @@ def parse_pairs(
         data: Releases, Parquet files with the columns reference and translation, or datasets on the Hub.
         out: Folder of the result: Parquet files of the pairs with all their columns and the trees, null for a sentence
             without one; templates of the references with their counts; and a record.
-        parser: What gives the trees: link-grammar, stanza, or a file with lines SENTENCE<tab>TREE.
+        parser: What gives the trees: link-grammar, stanza, or a file with lines `SENTENCE<tab>TREE`.
         selection: Which pairs.
         seed: Seed of the sample of `max_pairs`.
         engine: The engine for the work.
