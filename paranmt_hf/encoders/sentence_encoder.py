@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import torch
@@ -18,10 +18,12 @@ from paranmt_hf.encoders.composition import Composition, composition_of
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_tables import PRECISIONS
+from paranmt_hf.encoders.pushing import push_encoder
 from paranmt_hf.encoders.saving import add_code, saved_modules
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.push import CardOptions, PushOptions, with_datasets
 from paranmt_hf.hub.repository import Model
 
 # Options of `encode` that the fast path takes, and those that it takes with this value only.
@@ -127,6 +129,66 @@ class SentenceEncoder(SentenceTransformer):
         with saved_modules(self):
             super().save(path, *args, **kwargs)
         add_code(Path(path))
+
+    def push_to_hub(
+        self,
+        repo_id: str,
+        token: str | bool | None = None,
+        private: bool | None = None,
+        safe_serialization: bool = True,
+        commit_message: str | None = None,
+        local_model_path: str | None = None,
+        exist_ok: bool = False,
+        replace_model_card: bool = False,
+        train_datasets: list[str] | None = None,
+        revision: str | None = None,
+        create_pr: bool = False,
+        **options: Unpack[CardOptions],
+    ) -> str:
+        """Publish the encoder with a full card, as `paranmt publish` does.
+
+        The card is that of the folder which the encoder was loaded from. If that has no record, or the encoder was
+        changed since, the card says what is known. An encoder that is not of this package is pushed by
+        sentence-transformers.
+
+        Args:
+            repo_id: Where to: ORGANISATION/NAME or USER/NAME.
+            token: Token that may write; that of the login or of HF_TOKEN if left out.
+            private: Make a new repository private.
+            safe_serialization: Must be true: weights are safetensors only.
+            commit_message: Message of the commit.
+            local_model_path: Not supported; `paranmt_hf.publish` publishes a folder.
+            exist_ok: Makes no difference: a repository that exists gets a new version, and keeps those before.
+            replace_model_card: Makes no difference: the card is always that of this encoder.
+            train_datasets: Ids of datasets on the Hub that it was trained on; the card names them.
+            revision: Branch that gets the files.
+            create_pr: Not supported; `revision` names a branch instead.
+            options: `license`, `about`, `results` and `tag`, as for `paranmt_hf.publish`. A licence is needed, unless
+                the record states one.
+
+        Returns:
+            The address of the commit on the Hub.
+        """
+        general: PushOptions = {"token": token, "private": private, "commit_message": commit_message}
+        general |= {"revision": revision, "create_pr": create_pr}
+        composition = self.composition
+        if composition is None:
+            if options:
+                raise InputError(f"this encoder is not of this package, so it has no `{next(iter(options))}`")
+            chosen = {"safe_serialization": safe_serialization, "local_model_path": local_model_path}
+            chosen |= {"exist_ok": exist_ok, "replace_model_card": replace_model_card}
+            return str(super().push_to_hub(repo_id, train_datasets=train_datasets, **chosen, **general))
+        if not safe_serialization:
+            raise InputError("weights are published as safetensors only", option="safe_serialization")
+        if local_model_path is not None:
+            raise InputError(
+                "`local_model_path` is not supported; paranmt_hf.publish(folder, name) publishes a folder",
+                option="local_model_path",
+            )
+        if train_datasets:
+            options["about"] = with_datasets(options.get("about"), train_datasets)
+        general |= options
+        return push_encoder(self, composition, self.source, repo_id, **general)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in ("_average", "_layers")}

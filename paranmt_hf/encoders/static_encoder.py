@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 
 if TYPE_CHECKING:
+    from paranmt_hf.hub.push import PushOptions
     from paranmt_hf.text.tokens import TokenTable
 
 SAVED_SUFFIXES = (".json", ".safetensors", ".txt", ".md")  # Endings of the files that `save_pretrained` copies
@@ -156,6 +157,22 @@ class StaticEncoder:
         if any(entry["type"].startswith(PREFIX) for entry in module_list(source, self.source.name)):
             for name, code in code_files().items():
                 (folder / name).write_text(code, encoding="utf8")
+
+    def push_to_hub(self, repo_id: str, **options: Unpack[PushOptions]) -> str:
+        """Publish the encoder with its card, as `SentenceEncoder.push_to_hub` does; this needs torch.
+
+        Args:
+            repo_id: Where to: ORGANISATION/NAME or USER/NAME.
+            options: Those of `PushOptions`.
+
+        Returns:
+            The address of the commit on the Hub.
+        """
+        from paranmt_hf.encoders.loading import load
+
+        if self.source is None:
+            raise InputError("this encoder was not read from a folder, so there are no files to publish")
+        return load(self.source, device="cpu").push_to_hub(repo_id, **options)
 
     def __getstate__(self) -> dict[str, Any]:
         # What is remembered is made again in another process.

@@ -70,12 +70,30 @@ def fetching(name: str, kind: str, revision: str | None = None) -> Iterator[None
         raise InputError(missing + reason) from error
 
 
-def explain(error: BaseException, name: str, kind: str, revision: str | None = None, *, writing: bool = False) -> str:
+def explain(
+    error: BaseException,
+    name: str,
+    kind: str,
+    revision: str | None = None,
+    *,
+    writing: bool = False,
+    token: str | None = None,
+) -> str:
     """Explain what the client raised in one sentence: what happened, and what to do; a token is never part of it.
 
     `name` and `revision` are those of the repository, and `kind` is `model` or `dataset`; when `writing`, something
-    was to be changed.
+    was to be changed. `token` is the one that the caller gave, if it was not that of the login.
     """
+    if token is not None:
+        refusal = "the Hub does not accept the `token` that was given; create another one in your settings there"
+        answers = [getattr(getattr(cause, "response", None), "status_code", None) for cause in _causes(error)]
+        if 401 in answers:
+            return refusal
+        return _explained(error, name, kind, revision, writing).replace(token, "(token)")
+    return _explained(error, name, kind, revision, writing)
+
+
+def _explained(error: BaseException, name: str, kind: str, revision: str | None, writing: bool) -> str:
     from huggingface_hub import constants, errors
 
     chain = list(_causes(error))

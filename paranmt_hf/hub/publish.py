@@ -29,6 +29,7 @@ KINDS = {
     "conversion.json": "paranmt_hf.training.publish:CONVERTED",
     "sent2vec.json": "paranmt_hf.training.publish:SENT2VEC",
     "training.json": "paranmt_hf.training.publish:ENCODER",
+    "made.json": "paranmt_hf.training.publish:MADE",
 }
 
 
@@ -104,6 +105,9 @@ class Kind:
     takes_results: bool = False  # Whether its card shows results of an evaluation
     # Paths of code files that are this package's own; any other code is rejected
     code: Callable[[], Collection[str]] = tuple
+    # Loads the model of a folder and saves it into another, so that one in memory can be compared with it; None where
+    # nothing in memory changes
+    copy: Callable[[Path, Path], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -119,9 +123,13 @@ class Publication:
     loader: str  # Name of the function that loads it
     sent: Published | None = None  # What is on the Hub now; None if nothing was sent
 
-    def send(self) -> Publication:
-        """Upload the version; called again it uploads what is missing, if anything."""
-        return replace(self, sent=upload(self.parcel, self.target))
+    def send(self, token: str | bool | None = None) -> Publication:
+        """Upload the version; called again it uploads what is missing, if anything.
+
+        Args:
+            token: Token that may write; that of the login or of HF_TOKEN if left out.
+        """
+        return replace(self, sent=upload(self.parcel, self.target, token))
 
     def summary(self) -> str:
         """List the files and what is missing, and show the card if nothing was uploaded."""

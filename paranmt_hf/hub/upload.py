@@ -102,17 +102,25 @@ class Published:
     # Paths that this call added, changed or removed; none if all was there already
     changed: list[str] = field(default_factory=list)
 
+    @property
+    def url(self) -> str:
+        """Address of the commit."""
+        from huggingface_hub import constants
 
-def upload(parcel: Parcel, target: Target) -> Published:
+        place = "datasets/" if self.target.kind == "dataset" else ""
+        return f"{constants.ENDPOINT}/{place}{self.target.name}/commit/{self.commit}"
+
+
+def upload(parcel: Parcel, target: Target, token: str | bool | None = None) -> Published:
     """Upload files; after an interruption, only those that are missing.
 
-    The token of the login or of HF_TOKEN is used by the client only.
+    The `token`, or else that of the login or of HF_TOKEN, is used by the client only.
     """
     from huggingface_hub import HfApi, get_token
 
-    if not get_token():
+    if token is False or not (isinstance(token, str) or get_token()):
         raise InputError("publishing needs a login: run `hf auth login`, or set HF_TOKEN to a token that may write")
-    client = HfApi(library_name="paranmt-hf")
+    client = HfApi(library_name="paranmt-hf", token=token)
     try:
         with _quiet_without_terminal():
             return _interruptible(lambda: _upload(client, parcel, target))
@@ -120,7 +128,9 @@ def upload(parcel: Parcel, target: Target) -> Published:
         raise
     # The client passes on errors of several libraries.
     except Exception as error:
-        raise InputError(explain(error, target.name, target.kind, target.revision, writing=True)) from error
+        given = token if isinstance(token, str) else None
+        reason = explain(error, target.name, target.kind, target.revision, writing=True, token=given)
+        raise InputError(reason) from error
 
 
 def _interruptible(work: Callable[[], Published]) -> Published:

@@ -16,6 +16,7 @@ from paranmt_hf.corpus.translation.transformers import MemoryGuard, token_batche
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import EMBEDDED, Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder, read_models, torch_dtype
@@ -66,7 +67,7 @@ class Paraphrased:
     note: str | None
 
 
-class Paraphraser:
+class Paraphraser(PushedFromFolder):
     """Generates paraphrases with an encoder-decoder, or with a syntactically controlled network.
 
     With a controlled network, the parse generator gives the most probable trees for each sentence and template, and
@@ -96,7 +97,7 @@ class Paraphraser:
         templates: Sequence[str] | int = 1,
     ) -> None:
         self.config = config or ParaphraseConfig()
-        self.files = locate(model, revision)
+        self.files: Model = locate(model, revision)
         check_control(self.files, templates=syntax is not None)
         self.device = resolve_device(self.config.device)
         self._models, self._syntax = read_models(self.files, torch_dtype(self.config, self.device)), syntax

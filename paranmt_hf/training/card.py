@@ -14,7 +14,8 @@ import yaml
 from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.families import title_of
+from paranmt_hf.encoders.families import FAMILIES, title_of
+from paranmt_hf.encoders.pushing import MadeRecord
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
 from paranmt_hf.hub.cards import render
@@ -28,7 +29,7 @@ from paranmt_hf.util.settings import option_words
 # The Hub's datasets of the same pairs, and the names of their tasks.
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
 HALVES = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
-Made = Literal["trained", "sent2vec", "converted"]
+Made = Literal["trained", "sent2vec", "converted", "made"]
 
 
 def encoder_values(
@@ -180,6 +181,27 @@ def trained_values(
         sources=sources(training),
         limits=family.limits,
         trigrams="trigram" in config.kinds,
+    )
+
+
+def made_values(
+    name: str, folder: Path, made: MadeRecord, about: About | None = None, results: Sequence[Results] = ()
+) -> dict[str, Any]:
+    """Collect the values of the card of an encoder that was made in Python; see `encoder_values`."""
+    families = [FAMILIES[name] for name in made.families]
+    return encoder_values(
+        "made",
+        name,
+        folder,
+        made.to_json(),
+        about,
+        results,
+        commands=[],
+        languages=[],
+        title=title_of(made.families, made.mode),
+        papers=list(dict.fromkeys(family.paper for family in families)),
+        limits=next((family for family in families if family.ordered), families[0]).limits,
+        bibliography="sent2vec.bib" if "sent2vec" in made.families else "paranmt.bib",
     )
 
 

@@ -14,12 +14,13 @@ import numpy as np
 
 from paranmt_hf.encoders.families import FILES, FURTHER_FILES
 from paranmt_hf.encoders.model_folder import PREFIX, code_files
+from paranmt_hf.encoders.pushing import LOADER, MadeRecord
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results, all_results
 from paranmt_hf.hub.publish import About, Draft, Kind, files_of, kind_of
 from paranmt_hf.hub.repository import Model, weights_checksum
 from paranmt_hf.hub.upload import Content
-from paranmt_hf.training.card import encoder_card, eval_results, trained_values
+from paranmt_hf.training.card import encoder_card, eval_results, made_values, trained_values
 from paranmt_hf.training.convert import ConversionRecord, converted_values
 from paranmt_hf.training.record import TRAINING_FILE, TRAINING_PICTURE, TrainingRecord
 from paranmt_hf.training.sent2vec.config import Sent2VecRecord, sent2vec_values
@@ -28,7 +29,7 @@ from paranmt_hf.training.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIG
 RESULTS_FILE = ".eval_results/sts.yaml"
 # What a model for a task has next to its encoder.
 TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOLDER}/{WEIGHTS_FILE}")
-RECORDS = (TRAINING_FILE, Sent2VecRecord.FILE, ConversionRecord.FILE)
+RECORDS = (TRAINING_FILE, Sent2VecRecord.FILE, ConversionRecord.FILE, MadeRecord.FILE)
 # Files of an encoder: these names, in its folder and in those of its modules.
 _OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
 _OF_MODELS = {"modules.json", "config_sentence_transformers.json", TRAINING_PICTURE, *RECORDS}
@@ -147,18 +148,27 @@ def other_kind(folder: Path) -> str | None:
     return None if kind is None or kind is ENCODER else kind.title
 
 
+def _copy(folder: Path, other: Path) -> None:
+    from paranmt_hf.encoders.loading import load
+    from paranmt_hf.encoders.saving import save
+
+    save(load(folder, device="cpu"), other)
+
+
 def _encoder(title: str, origin: _Origin) -> Kind:
     return Kind(
         title,
         "model",
-        "paranmt_hf.load",
+        LOADER,
         owns=belongs_to_an_encoder,
         draft=partial(_draft, origin=origin),
         takes_results=True,
         code=code_files,
+        copy=_copy,
     )
 
 
 ENCODER = _encoder("an encoder", _Origin(TrainingRecord.read, trained_values))
 SENT2VEC = _encoder("an encoder trained on sentences", _Origin(Sent2VecRecord.read, sent2vec_values))
 CONVERTED = _encoder("a converted encoder", _Origin(ConversionRecord.read, converted_values, ("data",)))
+MADE = _encoder("an encoder made in Python", _Origin(MadeRecord.read, made_values, ("data", "license_text")))

@@ -179,7 +179,7 @@ def test_results_from_python(model, results):
 def test_publishing_is_planning_and_sending(release, model, monkeypatch):
     sent = []
 
-    def upload(parcel, target):
+    def upload(parcel, target, token):
         sent.append((parcel, target))
         return Published(target, "0123456789abcdef", "t", ["README.md"])
 

@@ -22,6 +22,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.training.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE
 from paranmt_hf.util.files import share_weights
@@ -163,7 +164,7 @@ def new_head(config: HeadConfig, seed: int) -> Head:
         return Head(config)
 
 
-class SupervisedModel:
+class SupervisedModel(PushedFromFolder):
     """A sentence encoder and a head, which predict scores or classes of sentences or of pairs of sentences."""
 
     def __init__(self, encoder: SentenceEncoder, head: Head) -> None:
@@ -232,4 +233,6 @@ class SupervisedModel:
         model = locate(name, revision)
         # First, because any encoder has a folder that loads, but not any has a head.
         head = Head.load(model.folder)
-        return cls(load(model, device="cpu"), head)
+        found = cls(load(model, device="cpu"), head)
+        found.files = model
+        return found

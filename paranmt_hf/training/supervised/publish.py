@@ -83,4 +83,5 @@ SUPERVISED = Kind(
     owns=belongs_to_an_encoder,
     draft=_draft,
     code=code_files,
+    copy=lambda folder, other: SupervisedModel.from_pretrained(folder).save_pretrained(other),
 )

@@ -1,0 +1,140 @@
+"""`push_to_hub` of models in memory: the pipeline of `paranmt publish` over the folder that they came from."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.publish import kind_of, publish
+from paranmt_hf.hub.repository import Model
+from paranmt_hf.util.files import checksum
+from paranmt_hf.util.yaml_files import read_yaml
+
+
+class CardOptions(TypedDict, total=False):
+    """Options of `push_to_hub` about the card and the version.
+
+    Attributes:
+        license: Licence id of the Hub, or a name with a link; that of the record if left out, if it states one.
+        about: Your own words for the card, as for `publish`.
+        results: Results for the card, as for `publish`.
+        tag: Name of this version; the next of v1, v2, ... on the main branch if left out.
+    """
+
+    license: str | None
+    about: Mapping[str, Any] | str | Path | None
+    results: str | Path | Sequence[Any]
+    tag: str | None
+
+
+class PushOptions(CardOptions, total=False):
+    """Options of `push_to_hub`.
+
+    Attributes:
+        token: Token that may write; that of the login or of HF_TOKEN if left out.
+        private: Make a new repository private.
+        commit_message: Message of the commit.
+        revision: Branch that gets the files.
+        create_pr: Not supported; `revision` names a branch instead.
+    """
+
+    token: str | bool | None
+    private: bool | None
+    commit_message: str | None
+    revision: str | None
+    create_pr: bool
+
+
+class PushedFromFolder:
+    """Gives `push_to_hub` to a model that is read from a folder.
+
+    Attributes:
+        files: Where it was read from; None if it was made otherwise.
+    """
+
+    files: Model | None = None
+
+    def push_to_hub(self, repo_id: str, **options: Unpack[PushOptions]) -> str:
+        """Publish the model as `paranmt publish` does; see `PushOptions`.
+
+        Args:
+            repo_id: Where to: ORGANISATION/NAME or USER/NAME.
+            options: Those of `PushOptions`.
+
+        Returns:
+            The address of the commit on the Hub.
+        """
+        if self.files is None:
+            raise InputError(
+                f"this {type(self).__name__} was not read from a folder, so there is no record to make its card of; "
+                "save it and upload the folder with `hf upload`"
+            )
+        kind = kind_of(self.files.folder)
+        if kind is not None and kind.copy is not None:
+            with tempfile.TemporaryDirectory() as saved:
+                self.save_pretrained(saved)  # type: ignore[attr-defined]
+                if not is_copy(Path(saved), self.files.folder, kind.loader):
+                    raise InputError(
+                        f"this {type(self).__name__} is no longer the one that was read from {self.files.folder}, "
+                        "whose record and figures its card would show; save it and upload the folder with `hf upload`"
+                    )
+        return push_folder(self.files.folder, repo_id, **options)
+
+
+def push_folder(folder: Path, repo_id: str, **options: Unpack[PushOptions]) -> str:
+    """Publish the folder of a model under the options of `push_to_hub`; returns the address of the commit."""
+    if options.get("create_pr"):
+        raise InputError(
+            "`create_pr` is not supported, because what was sent is checked and gets a version; give a `revision`, "
+            "which names a branch, and open the pull request on the Hub",
+            option="create_pr",
+        )
+    plan = publish(
+        folder,
+        repo_id,
+        license=options.get("license"),
+        about=options.get("about"),
+        results=options.get("results", ()),
+        private=bool(options.get("private")),
+        revision=options.get("revision") or "main",
+        tag=options.get("tag"),
+        dry_run=True,
+    )
+    if message := options.get("commit_message"):
+        plan = replace(plan, parcel=replace(plan.parcel, message=message))
+    sent = plan.send(options.get("token")).sent
+    assert sent is not None
+    return sent.url
+
+
+def with_datasets(about: Mapping[str, Any] | str | Path | None, datasets: Sequence[str]) -> dict[str, Any]:
+    """Add ids of datasets on the Hub to your own words for a card."""
+    values = dict(read_yaml(Path(about), "words for a card") if isinstance(about, str | Path) else about or {})
+    return {**values, "datasets": [*values.get("datasets", ()), *datasets]}
+
+
+def is_copy(saved: Path, folder: Path, loader: str) -> bool:
+    """Whether a model that was saved a moment ago is still the one of a folder with a record.
+
+    The folder is loaded and saved too, so that both have the file formats of this version.
+
+    Args:
+        saved: Where the model was saved.
+        folder: Where it came from.
+        loader: What loads models of its class, such as `paranmt_hf.load`; a folder of others is none.
+    """
+    kind = kind_of(folder)
+    if kind is None or kind.copy is None or kind.loader != loader:
+        return False
+    with tempfile.TemporaryDirectory() as again:
+        kind.copy(folder, Path(again))
+        return _contents(saved) == _contents(Path(again))
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    """Checksum of each file of a folder."""
+    return {path.relative_to(folder).as_posix(): checksum(path) for path in folder.rglob("*") if path.is_file()}

@@ -1,0 +1,227 @@
+"""`push_to_hub` of models in memory sends what `paranmt publish` sends: the full card, or one of what is known."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+import torch
+import yaml
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from tokenizers import Tokenizer, models
+
+import paranmt_hf
+from paranmt_hf import InputError, StaticEncoder, SupervisedModel
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.pushing import MadeRecord
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.evaluation.evaluate import evaluate
+from paranmt_hf.hub.publish import kind_of, publish
+from paranmt_hf.hub.push import PushedFromFolder
+from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.hub.upload import Published
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.supervised.config import HEAD_FOLDER
+from paranmt_hf.training.supervised.model import KIND, HeadConfig, new_head
+from paranmt_hf.training.train import train
+
+NAME, SIMILARITY = "org/word", ASSETS / "sample" / "similarity.tsv"
+
+
+@pytest.fixture(scope="module")
+def trained(made, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models") / "word"
+    train(made, folder, encoder=EncoderConfig(model="word", dimension=4), config=TrainConfig(epochs=1))
+    return folder
+
+
+@pytest.fixture
+def model(trained, tmp_path):
+    return shutil.copytree(trained, tmp_path / "word")
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """What is uploaded, and where to; nothing is sent."""
+    found = []
+
+    def upload(parcel, target, token):
+        # The files may be in a temporary folder.
+        files = {
+            path: content if isinstance(content, bytes) else content.read_bytes()
+            for path, content in parcel.files.items()
+        }
+        found.append((replace(parcel, files=files), target, token))
+        return Published(target, "0123456789abcdef", "v1", ["README.md"])
+
+    monkeypatch.setattr("paranmt_hf.hub.publish.upload", upload)
+    return found
+
+
+def card_of(parcel):
+    return parcel.files["README.md"].decode()
+
+
+def header(card):
+    return yaml.safe_load(card.split("---\n")[1])
+
+
+def test_loaded_encoder_is_what_publish_sends(model, sent):
+    results = evaluate(model, data=SIMILARITY)
+    address = paranmt_hf.load(model).push_to_hub(
+        NAME, "secret", True, revision="trial", commit_message="Mine", license="mit", results=results, tag="t"
+    )
+    assert address.endswith("/org/word/commit/0123456789abcdef")
+    ((parcel, target, token),) = sent
+    plan = publish(model, NAME, license="mit", results=results, dry_run=True)
+    assert card_of(parcel) == plan.card and set(parcel.files) == set(plan.parcel.files)
+    assert "training.json" in parcel.files and "model-index" in header(card_of(parcel))
+    assert (target.private, target.revision, target.tag, token) == (True, "trial", "t", "secret")
+    assert parcel.message == "Mine"
+
+
+def test_options_of_sentence_transformers(model, sent, tmp_path):
+    encoder = paranmt_hf.load(model)
+    encoder.push_to_hub(NAME, train_datasets=["org/corpus"], exist_ok=True, replace_model_card=True, license="mit")
+    (tmp_path / "about.yaml").write_text("datasets: [org/first]\nsummary: Ours.\n")
+    encoder.push_to_hub(NAME, train_datasets=["org/corpus"], about=tmp_path / "about.yaml", license="mit")
+    datasets = [header(card_of(parcel))["datasets"] for parcel, _, _ in sent]
+    assert datasets == [["org/corpus"], ["org/corpus", "org/first"]] and "Ours." in card_of(sent[1][0])
+    for option, value in (("create_pr", True), ("safe_serialization", False), ("local_model_path", str(model))):
+        with pytest.raises(InputError) as error:
+            encoder.push_to_hub(NAME, license="mit", **{option: value})
+        assert error.value.option == option
+    with pytest.raises(InputError) as error:
+        encoder.push_to_hub(NAME)
+    assert error.value.option == "license" and len(sent) == 2
+
+
+def test_changed_encoder_does_not_get_the_card_of_another(model, sent, tmp_path):
+    encoder = paranmt_hf.load(model)
+    results = evaluate(model, data=SIMILARITY)
+    with torch.no_grad():
+        encoder[0].embedding.weight.mul_(2)
+    with pytest.raises(InputError) as error:
+        encoder.push_to_hub(NAME, license="mit", results=results)
+    assert error.value.option == "results" and "FOLDER" in str(error.value) and not sent
+    encoder.push_to_hub(NAME, license="mit")
+    parcel = sent[0][0]
+    assert "training.json" not in parcel.files
+    record = json.loads(parcel.files[MadeRecord.FILE])
+    assert record["settings"]["origin"] == {"name": "word", "revision": encoder.source.revision}
+    card = card_of(parcel)
+    assert "the encoder `word`" in card and "paranmt train" not in card and "WORD sentence encoder of 4" in card
+    # What others load from the Hub keeps this card.
+    for path, content in parcel.files.items():
+        (tmp_path / "fetched" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "fetched" / path).write_bytes(content)
+    assert kind_of(tmp_path / "fetched").loader == "paranmt_hf.load"
+    shutil.rmtree(model)
+    fetched = StaticEncoder.from_pretrained(tmp_path / "fetched")
+    (tmp_path / "fetched" / "paranmt_averages.py").unlink(missing_ok=True)
+    fetched.push_to_hub(NAME, license="mit")
+    assert card_of(sent[1][0]) == card and sent[1][0].files == parcel.files
+
+
+def test_encoder_made_by_hand(model, sent, tmp_path):
+    made = SentenceEncoder(modules=list(paranmt_hf.load(model)), device="cpu")
+    assert made.source is None
+    made.push_to_hub(NAME, license="mit", about={"summary": "By hand."})
+    card = card_of(sent[0][0])
+    assert "How it was made is not recorded." in card and "By hand." in card and "language" not in header(card)
+    # Saved and measured, it is pushed with its results.
+    made.save_pretrained(str(tmp_path / "saved"), create_model_card=False)
+    results = evaluate(tmp_path / "saved", data=SIMILARITY)
+    paranmt_hf.load(tmp_path / "saved").push_to_hub(NAME, license="mit", results=results)
+    assert "model-index" in header(card_of(sent[1][0]))
+
+
+def test_settings_count_as_changes(model, sent):
+    encoder = paranmt_hf.load(model)
+    encoder.truncate_dim = 2
+    encoder.push_to_hub(NAME, license="mit")
+    assert json.loads(sent[0][0].files[MadeRecord.FILE])["dimension"] == 2
+
+
+def test_encoders_of_others_are_pushed_by_their_library(sent, monkeypatch):
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "dog": 1}, unk_token="[UNK]"))
+    other = SentenceEncoder(modules=[StaticEmbedding(tokenizer, embedding_dim=2)], device="cpu")
+    assert other.composition is None
+    given = []
+    monkeypatch.setattr(
+        "sentence_transformers.SentenceTransformer.push_to_hub", lambda self, *args, **kwargs: given.append(kwargs)
+    )
+    other.push_to_hub(NAME, create_pr=True)
+    assert given[0]["create_pr"] and not sent
+    with pytest.raises(InputError):
+        other.push_to_hub(NAME, license="mit")
+
+
+def test_models_without_a_folder(model):
+    tables = StaticEncoder.from_pretrained(model)._average.tables
+    with pytest.raises(InputError):
+        StaticEncoder(tables).push_to_hub(NAME, license="mit")
+    with pytest.raises(InputError):
+        PushedFromFolder().push_to_hub(NAME, license="mit")
+
+
+def test_model_for_a_task(model, monkeypatch):
+    head = HeadConfig("SST", ["0", "1"], None, 1, 4, None, 2, KIND)
+    SupervisedModel(paranmt_hf.load(model), new_head(head, seed=1)).head.save(model)
+    # Its record is of no consequence here.
+    (model / "supervised.json").write_text("{}")
+    pushed = []
+    monkeypatch.setattr(
+        "paranmt_hf.hub.push.push_folder", lambda folder, name, **options: pushed.append((folder, name, options))
+    )
+    loaded = SupervisedModel.from_pretrained(model)
+    loaded.push_to_hub(NAME, license="mit")
+    assert pushed == [(model, NAME, {"license": "mit"})] and loaded.files == loaded.encoder.source
+    with torch.no_grad():
+        loaded.head.output.bias.add_(1)
+    with pytest.raises(InputError):
+        loaded.push_to_hub(NAME, license="mit")
+    by_hand = SupervisedModel(loaded.encoder, loaded.head)
+    with pytest.raises(InputError):
+        by_hand.push_to_hub(NAME, license="mit")
+    assert len(pushed) == 1 and (model / HEAD_FOLDER).is_dir()
+
+
+PUSH = """
+import sys
+import paranmt_hf
+
+folder, name, changed, token = sys.argv[1:]
+encoder = paranmt_hf.load(folder)
+if changed == "yes":
+    encoder.truncate_dim = 2
+print(encoder.push_to_hub(name, token or None, private=True, license="mit"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changed", ["no", "yes"])
+def test_push_and_load(hub, model, changed):
+    name = hub.name("pushed")
+    # By a token that is given alone.
+    pushed = hub.python(PUSH, model, name, changed, hub.token, token=None)
+    assert pushed.returncode == 0, pushed.stderr
+    address = pushed.stdout.splitlines()[-1]
+    assert address.startswith(f"{hub.endpoint}/{name}/commit/")
+    program = "import sys, paranmt_hf; print(paranmt_hf.load(sys.argv[1], revision='v1').encode('dogs').shape)"
+    loaded = hub.python(program, name)
+    assert loaded.returncode == 0, loaded.stderr
+    assert loaded.stdout.splitlines()[-1] == ("(2,)" if changed == "yes" else "(4,)")
+    from huggingface_hub import HfApi
+
+    client = HfApi(hub.endpoint, token=hub.token)
+    assert client.repo_info(name).private and client.repo_info(name).sha == address.rpartition("/")[2]
+    again = hub.python(PUSH, model, name, changed, "")
+    assert again.stdout.splitlines()[-1] == address, "nothing has changed, so there is no commit"
+    if changed == "no":
+        assert (
+            f"version v1, commit {address.rpartition('/')[2][:12]}"
+            in hub.paranmt("publish", model, name, "--license", "mit").stdout
+        )
+        refused = hub.python(PUSH, model, name, changed, "hf_wrong", token=None)
+        assert refused.returncode == 1 and "hf_wrong" not in refused.stderr
