@@ -14,6 +14,7 @@ from tests.cli.commands import flags, kept_options
 ROOT = Path(__file__).parents[2]
 GUIDES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 GUIDES += sorted((ROOT / "model_cards").rglob("*.md"))
+GUIDES += [ROOT / "skills" / "paranmt" / "SKILL.md"]
 BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 PRINTED = re.compile(r"^```text\n.*?^```", re.DOTALL | re.MULTILINE)
 
