@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from paranmt_hf.evaluation.evaluator import StsEvaluator as StsEvaluator
     from paranmt_hf.evaluation.transfer import evaluate_transfer as evaluate_transfer
     from paranmt_hf.hub.publish import publish as publish
+    from paranmt_hf.hub.repository import SAMPLE as SAMPLE
     from paranmt_hf.lexicon.lexicon import Lexicon as Lexicon
     from paranmt_hf.paraphrase.config import ParaphraseConfig as ParaphraseConfig
     from paranmt_hf.paraphrase.config import ParaphraserConfig as ParaphraserConfig
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 # The module of each public name, which is imported when the name is first used: importing the package stays cheap.
 _MODULES = {
+    "SAMPLE": "paranmt_hf.hub.repository",
     "DistillConfig": "paranmt_hf.encoders.distillation",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
