@@ -1,9 +1,8 @@
 """Give labelled sentences paraphrases with the same label.
 
 Run:   python docs/examples/augment_labelled_data.py [LABELLED.csv MODEL]
-Needs: this package. LABELLED.csv has the columns `text` and `label`; MODEL is a paraphraser, or any encoder-decoder of
-       transformers that paraphrases. Without them a tiny paraphraser learns some captions of the sample by heart,
-       in less than a minute, and paraphrases them. Writes examples/augmented.csv.
+Needs: this package. LABELLED.csv has the columns `text` and `label`; MODEL is a paraphraser, or any encoder-decoder.
+       Without them a tiny paraphraser learns some captions of the sample by heart, and paraphrases these.
 """
 
 import sys
@@ -15,14 +14,14 @@ from paranmt_hf import SAMPLE, PairSelection, ParaphraserConfig, ParaphraserTrai
 
 
 def tiny_paraphraser() -> str:
-    """Train a paraphraser on the translations of the sample."""
+    """Train a paraphraser on translations of the sample."""
     bitext = TextInput(source=SAMPLE / "sample.cs", reference=SAMPLE / "sample.en")
     terms = ReleaseConfig(license="cc-by-nc-sa-4.0")
     corpus = paranmt_hf.build(bitext, "examples/paraphrases", translator="embedded", release=terms)
-    few, size = PairSelection(first_pairs=60), ParaphraserConfig(pieces=500, embedding=64, hidden=128, dropout=0.0)
+    size = ParaphraserConfig(pieces=500, embedding=64, hidden=128, dropout=0.0)
     how = ParaphraserTraining("to-translation", epochs=60, held_out=0, batch_tokens=1000, learning_rate=0.005)
-    trained = paranmt_hf.train_paraphraser(corpus.folder, "examples/tiny", config=size, training=how, selection=few)
-    return str(trained.folder)
+    settings = {"config": size, "training": how, "selection": PairSelection(first_pairs=60)}
+    return str(paranmt_hf.train_paraphraser(corpus.folder, "examples/tiny", **settings).folder)
 
 
 if __name__ == "__main__":  # worker processes of `build` import this file
@@ -32,7 +31,7 @@ if __name__ == "__main__":  # worker processes of `build` import this file
         texts, model = (SAMPLE / "sample.en").read_text(encoding="utf8").splitlines()[:20], tiny_paraphraser()
         labelled = [{"text": text, "label": "dog" if "dog" in text else "other"} for text in texts]
     # Below this score a paraphrase has often lost what the label stands for; read the rows before you train on them.
-    paraphraser = paranmt_hf.Paraphraser.from_pretrained(model, n=2, beams=6, min_score=0.6)
+    paraphraser = paranmt_hf.Paraphraser.from_pretrained(model, n=2, beams=6, min_score=0.8)
     rows = []
     for row, found in zip(labelled, paraphraser([row["text"] for row in labelled]), strict=True):
         rows += [row | {"score": 1.0}, *(row | {"text": each.text, "score": each.score} for each in found)]

@@ -23,8 +23,8 @@ def main() -> None:
     lexicon = Lexicon.build(corpus, "examples/lexicon")
     print(lexicon.summary())
     print(f"{'word':<10}  {'paraphrase':<12}  {'PMI':>5}  {'count':>5}")
-    for word in words or ["large", "children", "standing", "shop", "boat"]:
-        for found in lexicon.nearest(word, top=3, min_count=2):
+    for word in words or ["large", "small", "running", "sitting", "lying", "elderly"]:
+        for found in lexicon.nearest(word, top=2, min_count=3):
             print(f"{word:<10}  {found.word:<12}  {found.adjusted_pmi:5.2f}  {found.count:5}")
 
 

@@ -1,0 +1,93 @@
+"""The programs of docs/examples and the notebooks of docs/notebooks run as a user runs them, without arguments."""
+
+import ast
+import importlib.util
+import os
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+PROGRAMS = sorted((DOCS / "examples").glob("*.py"))
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
+PAGE = (DOCS / "examples" / "README.md").read_text(encoding="utf8")
+# Programs that train or translate.
+SLOW = ["augment_labelled_data", "corpus_from_bitext", "hard_negatives", "lexicon", "train_on_pairs"]
+SLOW += ["train_with_teacher"]
+# A result that each program prints, as a pattern of numbers and sentences of the sample.
+PRINTED = {
+    "augment_labelled_data": r"0\.\d\d  dog .*\bdog\b",
+    "classifier": r"0\.\d\d  delivery +My package",
+    "corpus_from_bitext": r"\b[34]\d\d of 475 pairs",
+    "deduplicate": r"A man plays the guitar\..*A man is playing a guitar\.",
+    "distil_domain": r"dog: .*\bdogs\b",
+    "encode_and_search": r"0\.\d\d  Two small children are playing with a ball",
+    "hard_negatives": r"negative_3 +\w",
+    "langchain_store": r"0\.\d\d  Two small children are playing with a ball",
+    "lexicon": r"large +big +[1-9]",
+    "near_duplicates": r"0\.9\d  \d+: A man is playing a guitar\..*\d+: A man plays the guitar\.",
+    "train_on_pairs": r"after: [89]\d\.\d%",
+    "train_with_teacher": r"taught: 1\.00 .* 0\.[6-9]\d  Someone plays the guitar\.",
+}
+
+
+def marked(path, slow):
+    return pytest.param(path, marks=[pytest.mark.slow] if slow else [], id=path.stem)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """One for all, in which the corpus of the sample is built once."""
+    return tmp_path_factory.mktemp("examples")
+
+
+def absent(tree):
+    """The first package that a program imports and that is not installed; None if all are."""
+    names = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    names += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    packages = {name.partition(".")[0] for name in names}
+    return next((name for name in sorted(packages) if importlib.util.find_spec(name) is None), None)
+
+
+@pytest.mark.parametrize("path", [marked(path, path.stem in SLOW) for path in PROGRAMS])
+def test_program(path, folder, monkeypatch, capsys):
+    tree = ast.parse(path.read_text(encoding="utf8"))
+    if package := absent(tree):
+        pytest.skip(f"needs {package}, which is no part of this package")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    runpy.run_path(str(path), run_name="__main__")
+    assert re.search(PRINTED[path.stem], capsys.readouterr().out)
+
+
+def test_programs_are_short_and_named():
+    assert {path.stem for path in PROGRAMS} == PRINTED.keys()
+    for path in PROGRAMS:
+        text = path.read_text(encoding="utf8")
+        assert len(text.splitlines()) <= 40, path.name
+        described = ast.get_docstring(ast.parse(text))
+        assert f"Run:   python docs/examples/{path.name}" in described
+        assert "Needs: " in described
+        assert f"[{path.name}]({path.name})" in PAGE
+    for path in NOTEBOOKS:
+        assert f"[{path.name}](../notebooks/{path.name})" in PAGE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [marked(path, True) for path in NOTEBOOKS])
+def test_notebook(path, folder, monkeypatch):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("ipykernel")
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    notebook = nbformat.read(path, as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells)
+    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    assert sum("image/png" in output.get("data", {}) for output in outputs) >= 2
+    if kept := os.environ.get("PARANMT_TEST_NOTEBOOKS"):
+        nbformat.write(notebook, Path(kept) / path.name)
