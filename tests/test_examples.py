@@ -2,7 +2,6 @@
 
 import ast
 import importlib.util
-import os
 import re
 import runpy
 import sys
@@ -77,7 +76,6 @@ def test_programs_are_short_and_named():
         assert f"[{path.name}](../notebooks/{path.name})" in PAGE
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", [marked(path, True) for path in NOTEBOOKS])
 def test_notebook(path, folder, monkeypatch):
     pytest.importorskip("matplotlib")
@@ -89,5 +87,3 @@ def test_notebook(path, folder, monkeypatch):
     nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert sum("image/png" in output.get("data", {}) for output in outputs) >= 2
-    if kept := os.environ.get("PARANMT_TEST_NOTEBOOKS"):
-        nbformat.write(notebook, Path(kept) / path.name)
