@@ -16,8 +16,8 @@ from paranmt_hf.hub.client import absent_here, check_download, fetching, is_id, 
 from paranmt_hf.util.files import check_regular, checksum, link
 
 ASSETS = Path(__file__).parents[1] / "assets"
-# Sentences for trials: `sample.cs` and `sample.en`, a bitext, and `similarity.tsv`, judged pairs.
 SAMPLE = ASSETS / "sample"
+"""Folder of the package's own sentences: `sample.cs` and `sample.en`, a bitext, and `similarity.tsv`, judged pairs."""
 Kind = Literal["encoder", "translator"]
 # The models that the package carries, by kind and name; `embedded` is the one that is used where none is named.
 EMBEDDED = "embedded"
