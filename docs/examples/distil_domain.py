@@ -7,6 +7,7 @@ Needs: this package. TEXT.txt is text of the domain, a sentence on each line; MO
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -16,6 +17,7 @@ text = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
 model = sys.argv[2] if len(sys.argv) > 2 else "embedded"
 words = sys.argv[3:] or ["dog", "street", "playing", "soup"]
 
+Path("examples").mkdir(exist_ok=True)
 # Only words of the domain get a vector, so the file is small: the most frequent 20,000 at most.
 config = DistillConfig(words=20_000, dimension=100)
 distilled = distill_vectors(model, "examples/domain.txt.gz", text=[text], config=config)
