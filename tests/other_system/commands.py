@@ -32,12 +32,12 @@ QUICK = [
     "--help",
     "import pairs.tsv --out corpus --made-by machine --license cc-by-4.0 --engine workers=1",
     "import pairs.tsv --out corpus --made-by machine --license cc-by-4.0 --engine workers=1",
-    "select corpus --max-length 9 --drop-identical --out selected",
-    "search index text.txt --out index",
-    "search query index kůň --top 2",
 ]
 ALL = [
     *QUICK,
+    "select corpus --max-length 9 --drop-identical --out selected",
+    "search index text.txt --out index",
+    "search query index kůň --top 2",
     "score corpus --add number_mismatch",
     "stats corpus selected",
     "lexicon build corpus --out lexicon --min-count 1",

@@ -1,5 +1,6 @@
 """The common commands on a system that has nothing of POSIX; see `sitecustomize.py`."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -39,15 +40,25 @@ def test_the_system_is_another(tmp_path):
     assert b"Invalid argument" in run(tmp_path, "-c", "open('a:b', 'w')").stderr
 
 
-def test_import_select_and_search(tmp_path):
-    out = check(tmp_path, "quick").decode("utf8")
-    assert "žluťoučký" in out
-    assert (tmp_path / "selected" / "build.json").is_file()
+def test_import(tmp_path):
+    check(tmp_path, "quick")
+    assert (tmp_path / "corpus" / "build.json").is_file()
+
+
+def test_text_is_in_the_same_bytes_everywhere():
+    """Files are written in UTF-8 with line ends of one character, whatever the system's are."""
+    calls = [
+        (path.name, node)
+        for path in (HERE.parents[1] / "paranmt_hf").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "write_text"
+    ]
+    assert len(calls) > 10
+    for name, call in calls:
+        assert {keyword.arg for keyword in call.keywords} == {"encoding", "newline"}, (name, call.lineno)
 
 
 @pytest.mark.slow
 def test_common_commands(tmp_path):
-    check(tmp_path, "all")
+    assert "žluťoučký" in check(tmp_path, "all").decode("utf8")
     assert (tmp_path / "results.json").is_file() and (tmp_path / "encoder" / "modules.json").is_file()
-    for file in tmp_path.rglob("*.json"):
-        assert b"\r\n" not in file.read_bytes() and b"\\\\" not in file.read_bytes()
