@@ -17,6 +17,9 @@ from paranmt_hf.hub.repository import ASSETS
 os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH")])
 )
+if os.name != "posix":
+    # They kill groups of forks.
+    collect_ignore = ["interruption"]
 if "PYTEST_XDIST_WORKER" in os.environ:
     # There is a worker for each processor; more threads would only wait for each other.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -1,6 +1,5 @@
 """Whose a work folder is, what a refused input leaves, and what becomes of damaged shards."""
 
-import resource
 import shutil
 
 import numpy as np
@@ -132,6 +131,7 @@ def test_damaged_shards_are_made_again(tmp_path, bitext, vectors, monkeypatch, c
 @pytest.mark.parametrize("what", ["_write", "write_card"])
 def test_no_room_for_the_release(tmp_path, bitext, vectors, monkeypatch, what):
     make(bitext, tmp_path / "whole" / "out", vectors)
+    resource = pytest.importorskip("resource")
     original, before = getattr(release_run, what), resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def full(*arguments):

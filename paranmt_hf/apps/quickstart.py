@@ -14,23 +14,25 @@ from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import CARRIED_TERMS
-from paranmt_hf.hub.repository import ASSETS, EMBEDDED
+from paranmt_hf.hub.repository import ASSETS, EMBEDDED, check_name
 from paranmt_hf.text.protocols import Encoder
 
 EPOCHS = 5  # After five epochs over the sample the loss is near zero; more would overfit
 
 
-def quickstart(out: str | Path) -> Iterator[str]:
+def quickstart(out: str | Path, *, translator: str = EMBEDDED) -> Iterator[str]:
     """Build a small corpus and train an encoder offline, with the sample and the translator of the package.
 
     The corpus is `<out>/paranmt50m`, the encoder `<out>/word`.
 
     Args:
         out: Folder for everything that is made.
+        translator: Czech-English translation model: a folder, an id on the Hub, or `embedded`, that of the package.
     """
     folder = Path(out).expanduser() / "paranmt50m"
     _check_free(Path(out))
-    yield from _build(folder)
+    check_name(translator, kind="translator")
+    yield from _build(folder, translator)
     yield from _train(folder, Path(out))
 
 
@@ -43,7 +45,7 @@ def _check_free(out: Path) -> None:
             raise InputError(f"{out} is a release or an encoder: it holds {record}; choose another `out`")
 
 
-def _build(folder: Path) -> Iterator[str]:
+def _build(folder: Path, translator: str) -> Iterator[str]:
     sample = ASSETS / "sample"
     count = len((sample / "sample.cs").read_bytes().splitlines())
     yield f"translating the {count} sentences of the sample with beam 12"
@@ -51,8 +53,9 @@ def _build(folder: Path) -> Iterator[str]:
         LineFiles({"source": sample / "sample.cs", "reference": sample / "sample.en"}),
         folder,
         # The engine that every install has, so that an extra installed later does not make this another corpus.
-        translator=TranslatorConfig(name="embedded", backend="transformers"),
-        release=ReleaseConfig(license=CARRIED_TERMS, keep_source=True),
+        translator=TranslatorConfig(name=translator, backend="transformers"),
+        # The terms of what another model writes are its own.
+        release=ReleaseConfig(license=CARRIED_TERMS if translator == EMBEDDED else "unknown", keep_source=True),
         engine=EngineConfig(shard_rows=250),
     )
     assert isinstance(built, Built)

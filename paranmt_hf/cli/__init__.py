@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -276,12 +277,21 @@ def is_rank_0() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+def show_any_text() -> None:
+    """Make the standard streams take all characters; Windows writes to files and pipes in an encoding of few."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            encoding = "utf8" if sys.platform == "win32" and not stream.isatty() else None
+            stream.reconfigure(encoding=encoding, errors="backslashreplace")
+
+
 def console_main() -> None:
     """Entry point of the console script.
 
     The process exits without finalising the interpreter, because Arrow's reading threads, if they are still there,
     abort it now and then, and a command that succeeded would seem to have failed.
     """
+    show_any_text()
     try:
         code = main()
     except SystemExit as end:

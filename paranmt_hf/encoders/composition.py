@@ -18,7 +18,7 @@ from paranmt_hf.encoders.modules.paranmt_averages import (
     WordEmbedding,
 )
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
-from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections, IdentityRNN, LastStateRNN, PeepholeLSTM
+from paranmt_hf.encoders.modules.paranmt_recurrent import AverageDirections
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import vocabulary_of
@@ -155,8 +155,9 @@ def _average_name(layers: Sequence[nn.Module]) -> str | None:
 
 
 def _sequence_name(modules: Sequence[nn.Module]) -> str | None:
-    if len(modules) == 1:
-        return {LastStateRNN: "rnn", IdentityRNN: "irnn", PeepholeLSTM: "plstm"}.get(type(modules[0]))
+    classes = tuple(type(module).__name__ for module in modules)
+    if found := [family.name for family in FAMILIES.values() if classes and family.modules == classes]:
+        return found[0]
     if not 2 <= len(modules) <= 3:
         return None
     lstm, *directions, pooling = modules

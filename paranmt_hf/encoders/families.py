@@ -68,6 +68,8 @@ class Family:
     limits: str = BAG  # Text about its limits for the card
     paper: str = PARANMT  # Citation of its paper
     trained_by: str = "train"  # The command that trains it
+    # Classes of the modules that read its words in order, where these alone tell it from all others
+    modules: tuple[str, ...] = ()
     not_exported: str = ""  # Why no other library can hold it; empty if one can
 
 
@@ -81,10 +83,18 @@ _RECORDS = (
     _ordered("blstm", "BLSTM", gates=8),
     _layered("projection", "projection"),
     _layered("dan", "DAN"),
-    _ordered("rnn", "RNN", gates=1, paper=PARAGRAM),
+    _ordered("rnn", "RNN", gates=1, paper=PARAGRAM, modules=("LastStateRNN",)),
     # Its state is as wide as its words.
-    _ordered("irnn", "iRNN", gates=1, table_dimension="dimension", centre="initial", paper=PARAGRAM),
-    _ordered("plstm", "peephole LSTM", gates=4, paper=PARAGRAM),
+    _ordered(
+        "irnn",
+        "iRNN",
+        gates=1,
+        table_dimension="dimension",
+        centre="initial",
+        paper=PARAGRAM,
+        modules=("IdentityRNN",),
+    ),
+    _ordered("plstm", "peephole LSTM", gates=4, paper=PARAGRAM, modules=("PeepholeLSTM",)),
     Family(
         "sent2vec",
         "Sent2Vec",

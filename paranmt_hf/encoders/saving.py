@@ -74,7 +74,7 @@ def add_code(folder: Path) -> None:
     own = [entry for entry in entries if entry["type"].startswith(f"{MODULES}.")]
     for entry in own:
         entry["type"] = entry["type"].removeprefix(f"{MODULES}.")
-    path.write_text(json.dumps(entries, indent=2), encoding="utf8")
+    path.write_text(json.dumps(entries, indent=2), encoding="utf8", newline="\n")
     if own:
         for name, code in code_files().items():
-            (folder / name).write_text(code, encoding="utf8")
+            (folder / name).write_text(code, encoding="utf8", newline="\n")

@@ -156,7 +156,7 @@ class StaticEncoder:
                     shutil.copyfile(path, folder / inner)
         if any(entry["type"].startswith(PREFIX) for entry in module_list(source, self.source.name)):
             for name, code in code_files().items():
-                (folder / name).write_text(code, encoding="utf8")
+                (folder / name).write_text(code, encoding="utf8", newline="\n")
 
     def push_to_hub(self, repo_id: str, **options: Unpack[PushOptions]) -> str:
         """Publish the encoder with its card, as `SentenceEncoder.push_to_hub` does; this needs torch.

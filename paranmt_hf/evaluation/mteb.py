@@ -206,7 +206,7 @@ def _evaluate(given: str, model: Model, tasks: Sequence[AbsTask], out: Path) -> 
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             with replacing(folder / "model_meta.json") as aside:
-                aside.write_text(json.dumps(meta.to_dict(), default=str, indent=4), encoding="utf8")
+                aside.write_text(json.dumps(meta.to_dict(), default=str, indent=4), encoding="utf8", newline="\n")
             with replacing(folder / f"{found.task_name}.json") as aside, quiet_mteb():
                 found.to_disk(aside)
             # With the digits that mteb keeps.

@@ -306,7 +306,7 @@ def compare_samples(
                 done.append(sample)
                 progress.advance_to(len(done), f"{sample.group} {sample.name}: {percent(sample.mean)}".strip())
         record = ComparisonRecord(settings=as_json(identity), samples=done, **made_with("torch"))
-        (folder / TABLE).write_text("\n\n".join(write(record)) + "\n", encoding="utf8")
+        (folder / TABLE).write_text("\n\n".join(write(record)) + "\n", encoding="utf8", newline="\n")
         if lines is not None and available("matplotlib"):
             draw_lines(lines(record), folder / FIGURE, **axes)
         return record

@@ -26,6 +26,12 @@ CARRIED: dict[Kind, dict[str, str]] = {
     "translator": {EMBEDDED: "captions-cs-en"},
 }
 
+# What to give where a packager left a model out.
+INSTEAD: dict[Kind, str] = {
+    "encoder": "encoder, a folder or an id on the Hub such as sentence-transformers/all-MiniLM-L6-v2",
+    "translator": "`translator`, a folder or an id on the Hub such as Helsinki-NLP/opus-mt-cs-en",
+}
+
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
 # Endings of the files that make up a model: what its checksum is over, and what its loaders get to see.
@@ -65,6 +71,7 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
     name = str(model)
     folder = folder_of(name, kind)
     check_regular(folder)
+    _check_carried(name, folder, kind)
     if not folder.is_dir() and revision is None:
         name, revision = split_revision(name)
     if folder.is_dir():
@@ -89,9 +96,20 @@ def check_name(model: str, *, kind: Kind = "encoder") -> None:
     check_regular(folder)
     if folder.is_dir():
         return
+    _check_carried(model, folder, kind)
     _check_id(split_revision(model)[0])
     if absent_here(model) is not None:
         locate(model, kind=kind)
+
+
+def _check_carried(name: str, folder: Path, kind: Kind) -> None:
+    """Reject the name of a model of the package that this installation was made without."""
+    if name in CARRIED[kind] and not folder.is_dir():
+        raise InputError(
+            f"this installation of paranmt-hf has no {kind} {name!r}: it was made without {folder.name}; give another "
+            f"{INSTEAD[kind]}",
+            path=folder,
+        )
 
 
 def _check_id(name: str) -> None:

@@ -37,7 +37,9 @@ def write_paraphraser_card(
     folder: Path, name: str, record: ParaphraserRecord, templates: KnownTemplates | None = None
 ) -> None:
     """Write the card into the folder of a paraphraser."""
-    (folder / "README.md").write_text(paraphraser_card(card_values(name, record, templates)), encoding="utf8")
+    (folder / "README.md").write_text(
+        paraphraser_card(card_values(name, record, templates)), encoding="utf8", newline="\n"
+    )
 
 
 def card_values(

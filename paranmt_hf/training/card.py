@@ -207,7 +207,7 @@ def made_values(
 
 def write_model_card(folder: Path, name: str, training: TrainingRecord) -> None:
     """Write the card of an encoder into its folder, before evaluation and publication."""
-    (folder / "README.md").write_text(folder_card(folder, name, training), encoding="utf8")
+    (folder / "README.md").write_text(folder_card(folder, name, training), encoding="utf8", newline="\n")
 
 
 def write_derived_card(folder: Path, name: str, values: Mapping[str, Any]) -> None:

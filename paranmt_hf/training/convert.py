@@ -257,7 +257,7 @@ def _convert(
         **made_with("numpy", "torch", "sentence-transformers"),
     )
     card = encoder_card(converted_values(name, folder, record))
-    (folder / "README.md").write_text(card, encoding="utf8")
+    (folder / "README.md").write_text(card, encoding="utf8", newline="\n")
     return record
 
 

@@ -21,6 +21,7 @@ from filelock import FileLock
 from safetensors import SafetensorError
 
 from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.util.machine import is_running
 
 # Messages of torch that replace the system's reason when it cannot write.
 TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
@@ -46,7 +47,8 @@ def replacing(path: Path, *, doing: str = "save", advice: str = AGAIN, sweep: bo
     try:
         yield aside
         # Else a power cut could leave the new name with nothing behind it.
-        with aside.open("rb") as file:
+        # Windows flushes only files that are open for writing.
+        with aside.open("r+b") as file:
             os.fsync(file.fileno())
         aside.replace(path)
     except BaseException as error:
@@ -102,24 +104,12 @@ def sweep_killed(path: Path) -> None:
     with suppress(OSError):
         for aside in path.parent.glob(f".{glob.escape(path.name)}.*-*.tmp"):
             process = aside.name.removeprefix(f".{path.name}.").split("-")[0]
-            if aside.name not in _OPEN and process.isdecimal() and not _is_another(int(process)):
+            own = process == str(os.getpid())
+            if aside.name not in _OPEN and process.isdecimal() and (own or not is_running(int(process))):
                 if aside.is_dir():
                     shutil.rmtree(aside, ignore_errors=True)
                 else:
                     aside.unlink()
-
-
-def _is_another(process: int) -> bool:
-    """Whether another process with this id is running."""
-    if process == os.getpid():
-        return False
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
 
 
 @contextmanager
@@ -337,11 +327,11 @@ def write_result(path: Path, text: str) -> None:
     if path.exists() and not path.is_file():
         # Next to a terminal or a pipe, such as /dev/stdout, nothing can be written.
         with writing(path):
-            path.write_text(text, encoding="utf8")
+            path.write_text(text, encoding="utf8", newline="\n")
     else:
         # The target of a link is replaced, not the link.
         with replacing(resolved(path)) as aside:
-            aside.write_text(text, encoding="utf8")
+            aside.write_text(text, encoding="utf8", newline="\n")
 
 
 def link(source: Path, target: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -42,8 +43,9 @@ def listen(port: int) -> socket.socket:
     if not 0 <= port <= 65535:
         raise InputError(f"port must be from 0 to 65535, was {port}; 0 is any that is free", option="port")
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    # A port of a server that ended a moment ago is free.
-    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # A port of a server that ended a moment ago is free; on Windows one that is in use would be, too.
+    if os.name == "posix":
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((HOST, port))
         taken.listen(128)

@@ -34,8 +34,29 @@ def total_memory() -> float:
     """Bytes of memory of this machine; infinity if unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
+    except (ValueError, OSError):
         return inf
+    except AttributeError:
+        # Windows has no `sysconf`.
+        import psutil
+
+        return float(psutil.virtual_memory().total)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process with this id is running."""
+    if sys.platform == "win32":
+        # There the signal 0 is Ctrl-C.
+        import psutil
+
+        return bool(psutil.pid_exists(process))
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def refuse_beyond_memory(needed: float, what: str, advice: str) -> None:

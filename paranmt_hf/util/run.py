@@ -8,6 +8,7 @@ has a record; the settings of the record are its identity: JSON values with chec
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -36,6 +37,9 @@ from paranmt_hf.util.records import FileRecord, Identity, Record, as_json, descr
 Holds = Callable[[Path], bool]
 LOCK, STATE, RESULT, OLD = "lock", "run.json", "result", "old"
 ADVICE = "choose another path or delete it"
+CLEARED = {"identity": {"cleared": True}}  # Of a work folder that is being emptied
+# Windows renames no folder with an open file in it, such as the lock.
+RENAMES_OPEN = os.name == "posix"
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -282,11 +286,17 @@ def locked(work: Path, command: str, identity: Identity, holds: Holds | None) ->
 
 @contextmanager
 def _lock(work: Path) -> Iterator[None]:
+    lock = FileLock(work / LOCK, blocking=False)
     try:
-        with FileLock(work / LOCK, blocking=False):
-            yield
+        lock.acquire()
     except Timeout:
         raise InputError(f"another process is working in {work}; wait for it, or stop it first", path=work) from None
+    try:
+        yield
+    finally:
+        lock.release()
+        if not RENAMES_OPEN and _is_unused(work):
+            shutil.rmtree(work, ignore_errors=True)
 
 
 @contextmanager
@@ -328,7 +338,7 @@ def _begin(work: Path, known: dict[str, Any] | None, state: dict[str, Any]) -> N
     """Write the owner and purpose of a locked folder, and remove the remains of other work."""
     if known is not None:
         # So that a kill in the middle of the next line does not leave half of what these settings determine.
-        _write_state(work, {**state, "identity": {"cleared": True}})
+        _write_state(work, {**state, **CLEARED})
         clear(work)
     _write_state(work, state)
 
@@ -357,11 +367,19 @@ def clear(work: Path) -> None:
 
 
 def remove(work: Path) -> None:
-    """Remove a work folder; it is renamed first, so that a kill leaves nothing that looks like work."""
+    """Remove a locked work folder; it is renamed first, so that a kill leaves nothing that looks like work."""
     _sweep_removed(work)
-    gone = _gone(work)
-    work.rename(gone)
-    shutil.rmtree(gone, ignore_errors=True)
+    if RENAMES_OPEN:
+        gone = _gone(work)
+        work.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+    else:
+        # The folder itself goes when its lock is released. A kill, or a file that is still open, leaves a folder that
+        # the next run clears.
+        with suppress(OSError, WriteError):
+            _write_state(work, {**(_state(work) or {"command": ""}), **CLEARED, "resumable": False})
+            clear(work)
+            (work / STATE).unlink()
 
 
 def _gone(work: Path) -> Path:

@@ -9,10 +9,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import paranmt_hf
 from paranmt_hf.apps import quickstart
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.translation.engines import load_translator
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub import repository
 from paranmt_hf.hub.repository import ASSETS, CARRIED, locate, usual_score
 
 ROOT = Path(__file__).parents[2]
@@ -67,6 +70,54 @@ def test_embedded_model_translates():
     result = translator.translate(["Muž hraje na kytaru.", "Dva psi běží po trávě."])
     assert result.texts == ["A man is playing a guitar.", "Two dogs run on the grass."]
     assert all(-0.6 < score < 0 for score in result.scores)
+
+
+@pytest.fixture
+def without_translator(tmp_path, monkeypatch):
+    """An installation whose packager left the translator out."""
+    assets = tmp_path / "site" / "assets"
+    shutil.copytree(ASSETS, assets, ignore=lambda folder, names: {"captions-cs-en", "word-base"} & set(names))
+    monkeypatch.setattr(repository, "ASSETS", assets)
+
+
+def test_without_the_translator(folder, without_translator, capsys):
+    for kind, name in (("translator", "embedded"), ("encoder", "base")):
+        for find in (locate, repository.check_name):
+            with pytest.raises(InputError) as found:
+                find(name, kind=kind)
+            assert found.value.path.name == CARRIED[kind][name]
+    (folder / "cs").write_text("Pes.\n", encoding="utf8")
+    build = [
+        "build",
+        "--source",
+        "cs",
+        "--reference",
+        "cs",
+        "--translator",
+        "embedded",
+        "--license",
+        "cc-by-nc-sa-4.0",
+    ]
+    for command in (["quickstart"], build):
+        assert main([*command, "--out", "made"]) == 1
+        out, error = capsys.readouterr()
+        assert not out and error.count("\n") == 1 and "captions-cs-en" in error and "--translator" in error
+    assert sorted(path.name for path in folder.iterdir()) == ["cs", "site"]
+    assert paranmt_hf.StaticEncoder.from_pretrained().encode(["A dog."]).shape == (1, 256)
+    assert usual_score("embedded") is None
+
+
+@pytest.mark.slow
+def test_quickstart_with_another_translator(folder, without_translator, monkeypatch):
+    other = shutil.copytree(ASSETS / "captions-cs-en", folder / "other")
+    (folder / "assets" / "sample").mkdir(parents=True)
+    for language in ("cs", "en"):
+        lines = (ASSETS / "sample" / f"sample.{language}").read_bytes().splitlines(keepends=True)
+        (folder / "assets" / "sample" / f"sample.{language}").write_bytes(b"".join(lines[:10]))
+    monkeypatch.setattr(quickstart, "ASSETS", folder / "assets")
+    assert main(["quickstart", "--out", "demo", "--translator", str(other)]) == 0
+    record = json.loads((folder / "demo" / "paranmt50m" / "build.json").read_bytes())
+    assert record["license"] == "unknown" and record["statistics"]["rows"] == 10
 
 
 def test_quickstart_in_small(demo):

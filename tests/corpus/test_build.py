@@ -327,14 +327,15 @@ def stopped(out, signal_number, environment) -> bool:
         if process.returncode == 0:
             return False
         assert "Traceback" not in error
-        assert process.returncode == (-9 if signal_number == signal.SIGKILL else 130), error
+        assert process.returncode == (130 if signal_number == signal.SIGINT else -9), error
         assert 0 < done(out) < 12
         time.sleep(1)
     return True
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+@pytest.mark.parametrize("signal_number", [9, signal.SIGINT])
 def test_killed_build_ends_with_the_same_bytes(tmp_path, signal_number):
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     whole = tmp_path / "whole" / "corpus"

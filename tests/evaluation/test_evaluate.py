@@ -1,6 +1,5 @@
 """What `paranmt evaluate` does, from Python."""
 
-import resource
 import subprocess
 import sys
 
@@ -162,6 +161,7 @@ def test_a_full_disk_leaves_the_old_results(model, tmp_path):
     records = evaluate(model, data=SIMILARITY, bootstrap=0).results * 20
     path = tmp_path / "r.json"
     path.write_text("old")
+    resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
     try:

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import resource
 import tempfile
 from pathlib import Path
 
@@ -181,6 +180,7 @@ def test_written_file_is_read_again(tmp_path, name):
 def test_file_that_cannot_be_written_leaves_the_one_before(tmp_path):
     (tmp_path / "v.txt").write_text("a 1\n")
     vectors = WordVectors(["a"] * 1000, np.ones((1000, 50), np.float32))
+    resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:

@@ -1,6 +1,5 @@
 """Small corpora, encoders and stores of pairs that tests of training share."""
 
-import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 import torch
 
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies
@@ -87,6 +87,7 @@ def write_data(path: Path, sides: tuple[Sentences, Sentences], **options: object
 @contextmanager
 def full_disk(room: int) -> Iterator[None]:
     """Let no file get longer than some bytes; not longer than needed, because pytest itself may write into a file."""
+    resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
     try:

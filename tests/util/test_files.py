@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -132,6 +131,7 @@ def test_a_full_disk_is_told(tmp_path, error):
 def test_bytes_and_a_limit_of_the_system(tmp_path):
     path = tmp_path / "file"
     write_bytes(path, b"x" * 400)
+    resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
     try:

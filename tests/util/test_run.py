@@ -1,6 +1,7 @@
 """The frame of long work: found, refused, locked, resumed, put into place."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -93,6 +94,24 @@ def test_a_result_is_made_once(tmp_path):
     with pytest.raises(InputError, match=f"^{out} was made with other settings: toy.size: was 1, now 2; ") as found:
         run_toy(out, toy(2))
     assert found.value.option == "out" and found.value.path == out and names(out.parent) == ["out"]
+
+
+def test_where_a_locked_folder_keeps_its_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "RENAMES_OPEN", False)
+    out = tmp_path / "out"
+    assert run_toy(out).fresh and names(tmp_path) == ["out"]
+    with pytest.raises(InputError, match="^mine$"):
+        run_toy(tmp_path / "refused", make=make_toy(toy(), InputError("mine")), holds=lambda work: False)
+    assert names(tmp_path) == ["out"]
+    # A file that is still open keeps the folder, which is nobody's unfinished work.
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "clear", lambda work: (work / "step0").unlink() or Path("missing").unlink())
+        assert run_toy(tmp_path / "other").fresh
+    assert names(tmp_path) == ["other", "other.work", "out"]
+    shutil.copytree(tmp_path / "other.work", tmp_path / "third.work")
+    assert not run_toy(tmp_path / "other").fresh
+    assert run_toy(tmp_path / "third", toy(2)).record.steps == 3
+    assert names(tmp_path) == ["other", "out", "third"]
 
 
 def test_what_is_there_stays(tmp_path):

@@ -156,10 +156,11 @@ class AnswerStore:
             ordered = {name: {str(item): own[item] for item in sorted(own)} for name, own in sorted(found.items())}
             content = as_json(_AnswersFile(self._sample, ordered))
             write_bytes(self.path, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())
-            # So that the new name survives a power cut.
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            os.fsync(folder)
-            os.close(folder)
+            # So that the new name survives a power cut; Windows opens no folders.
+            if os.name == "posix":
+                folder = os.open(self.path.parent, os.O_RDONLY)
+                os.fsync(folder)
+                os.close(folder)
         return stored
 
 

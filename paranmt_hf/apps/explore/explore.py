@@ -226,7 +226,7 @@ def write_report(
         found["neighbours"] = _report_neighbours([row["reference"] for row in sample], encoder)
         found["summary"]["neighbours"] = "The nearest of the references that this report carries."
     with replacing(out) as aside:
-        aside.write_text(_page(found), encoding="utf8")
+        aside.write_text(_page(found), encoding="utf8", newline="\n")
     return WrittenReport(out, len(sample))
 
 

@@ -77,7 +77,7 @@ class Pool:
         # A fresh interpreter: forking a process that has threads or a GPU context breaks both.
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(self.stage, theirs, os.getpid()), daemon=True)
+        process = context.Process(target=_serve, args=(self.stage, theirs), daemon=True)
         with _environment(_worker_environment(index, self.config)):
             process.start()
         theirs.close()
@@ -151,11 +151,11 @@ def _environment(changes: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _serve(stage: Stage, connection: Connection, parent: int) -> None:
+def _serve(stage: Stage, connection: Connection) -> None:
     """Body of a worker process: process shards from the pipe until it closes."""
     # Ctrl-C reaches the whole group; the parent decides what follows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_die_with_parent, daemon=True).start()
     last = 0.0
 
     def report(count: int) -> None:
@@ -186,11 +186,11 @@ def _send(connection: Connection, message: tuple[str, Any]) -> None:
         os._exit(1)
 
 
-def _die_with(parent: int) -> None:
+def _die_with_parent() -> None:
     """End this process when its parent ends, for whatever reason."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
 
 
 RAY_RETRIES = 10  # Counted for each shard; the loss of a node counts as well as a worker that dies of the shard

@@ -7,6 +7,7 @@ import queue
 import re
 import shutil
 import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Sequence
@@ -35,6 +36,8 @@ class LinkGrammar:
     """
 
     def __init__(self, *, seconds: int = SENTENCE_SECONDS, processes: int = 1) -> None:
+        if not hasattr(os, "openpty"):
+            raise InputError(f"link-grammar runs on Linux and macOS, not on {sys.platform}; take trees from a file")
         program = shutil.which(PROGRAM)
         if program is None:
             raise InputError(

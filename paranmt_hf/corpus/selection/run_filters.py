@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -66,29 +67,27 @@ class Verdicts:
     def __init__(self, folder: Path, rows: int) -> None:
         self.rows = rows
         with writing(folder):
-            self._codes, self._numbers = (
-                os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o666) for name in ("codes", "numbers")
-            )
-            os.truncate(self._codes, rows)
-            os.truncate(self._numbers, 8 * rows)
+            self._codes, self._numbers = (_updated(folder / name) for name in ("codes", "numbers"))
+            self._codes.truncate(rows)
+            self._numbers.truncate(8 * rows)
         self._folder = folder
 
     def close(self) -> None:
-        os.close(self._codes)
-        os.close(self._numbers)
+        self._codes.close()
+        self._numbers.close()
 
     def codes(self, place: int, count: int) -> np.ndarray:
         """Number of the filter, from 1, that dropped each of some rows [row], uint8; 0 if it is kept."""
-        return np.frombuffer(os.pread(self._codes, count, place), np.uint8)
+        return np.frombuffer(_read(self._codes, count, place), np.uint8)
 
     def numbers(self, place: int, count: int) -> np.ndarray:
         """Value that decided about each of some rows [row], float64; NaN or 0 if there is none."""
-        return np.frombuffer(os.pread(self._numbers, 8 * count, 8 * place), np.float64)
+        return np.frombuffer(_read(self._numbers, 8 * count, 8 * place), np.float64)
 
     def write(self, place: int, codes: np.ndarray, numbers: np.ndarray) -> None:
         with writing(self._folder):
-            os.pwrite(self._codes, codes.tobytes(), place)
-            os.pwrite(self._numbers, numbers.tobytes(), 8 * place)
+            _write(self._codes, codes.tobytes(), place)
+            _write(self._numbers, numbers.tobytes(), 8 * place)
 
     def forget(self, code: int, place: int = 0) -> None:
         """Restore the rows, from a position on, that filters after the one with this code dropped."""
@@ -96,13 +95,13 @@ class Verdicts:
             codes = self.codes(start, min(BLOCK_ROWS, self.rows - start))
             if (codes > code).any():
                 with writing(self._folder):
-                    os.pwrite(self._codes, np.where(codes > code, 0, codes).astype(np.uint8).tobytes(), start)
+                    _write(self._codes, np.where(codes > code, 0, codes).astype(np.uint8).tobytes(), start)
 
     def sync(self) -> None:
         """Flush the files to disk, so that they survive a power cut."""
         with writing(self._folder):
-            os.fsync(self._codes)
-            os.fsync(self._numbers)
+            os.fsync(self._codes.fileno())
+            os.fsync(self._numbers.fileno())
 
     def counts(self, filters: int) -> list[int]:
         total = np.zeros(filters + 1, np.int64)
@@ -110,6 +109,22 @@ class Verdicts:
             codes = self.codes(start, min(BLOCK_ROWS, self.rows - start))
             total += np.bincount(codes, minlength=filters + 1)[: filters + 1]
         return total[1:].tolist()
+
+
+def _updated(path: Path) -> FileIO:
+    """Open a file that is read and written at any place; what it holds stays."""
+    path.touch()
+    return FileIO(path, "r+")
+
+
+def _read(file: FileIO, count: int, place: int) -> bytes:
+    file.seek(place)
+    return file.read(count)
+
+
+def _write(file: FileIO, content: bytes, place: int) -> None:
+    file.seek(place)
+    file.write(content)
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def _export(source: Model, format: Format, settings: ExportSettings, folder: Pat
     composition = _check(encoder, format, source.name)
     format.write(encoder, folder)
     titles = [part.family.title for part in composition.parts]
-    (folder / "README.md").write_text(card(name, format, titles, source), encoding="utf8")
+    (folder / "README.md").write_text(card(name, format, titles, source), encoding="utf8", newline="\n")
     share_weights(folder)
     return ExportRecord(
         settings=settings,

@@ -117,7 +117,7 @@ def tokenizer_and_table(encoder: SentenceEncoder) -> tuple[Tokenizer, torch.Tens
 def write_modules(folder: Path, path: str) -> None:
     """Write a `modules.json` that names the stock module in a folder."""
     entry = {"idx": 0, "name": "0", "path": path, "type": STATIC_CLASS}
-    (folder / "modules.json").write_text(json.dumps([entry], indent=2), encoding="utf8")
+    (folder / "modules.json").write_text(json.dumps([entry], indent=2), encoding="utf8", newline="\n")
 
 
 def _write_stock(encoder: SentenceEncoder, folder: Path) -> None:
@@ -147,7 +147,7 @@ def _write_model2vec(encoder: SentenceEncoder, folder: Path) -> None:
     save_file({"embeddings": weight.numpy()}, folder / "model.safetensors")
     tokenizer.save(str(folder / "tokenizer.json"), pretty=False)
     config = {"normalize": False, "max_length": None, "embedding_dtype": "float32"}
-    (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf8")
+    (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf8", newline="\n")
     write_modules(folder, ".")
 
 
@@ -203,7 +203,7 @@ def _write_js(encoder: SentenceEncoder, folder: Path) -> None:
     config = {"model_type": f"paranmt_{kind}", "hidden_size": composition.dimension, "transformers.js_config": own}
     files = {"tokenizer_config.json": {**settings, "model_max_length": 10**9}, "config.json": config}
     for name, values in files.items():
-        (folder / name).write_text(f"{json.dumps(values, indent=2)}\n", encoding="utf8")
+        (folder / name).write_text(f"{json.dumps(values, indent=2)}\n", encoding="utf8", newline="\n")
 
 
 def _read_graph(folder: Path, graph: str) -> Encode | None:

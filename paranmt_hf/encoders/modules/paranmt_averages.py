@@ -112,7 +112,7 @@ class AverageEmbedding(InputModule):
         """Write configuration, vocabulary and weights (always safetensors)."""
         self.save_config(output_path)
         vocabulary = json.dumps(self.units, ensure_ascii=False)
-        (Path(output_path) / VOCABULARY_FILE).write_text(vocabulary, encoding="utf8")
+        (Path(output_path) / VOCABULARY_FILE).write_text(vocabulary, encoding="utf8", newline="\n")
         save_file(self._tensors(), Path(output_path) / WEIGHTS_FILE)
 
     def _tensors(self) -> dict[str, np.ndarray]:

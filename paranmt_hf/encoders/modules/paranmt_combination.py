@@ -100,7 +100,7 @@ class Combination(InputModule):
                 module.save(str(folder), safe_serialization=True)
                 folders.append({"folder": folder.name, "type": name})
             listed.append(folders)
-        (Path(output_path) / PARTS_FILE).write_text(json.dumps(listed, indent=2), encoding="utf8")
+        (Path(output_path) / PARTS_FILE).write_text(json.dumps(listed, indent=2), encoding="utf8", newline="\n")
 
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Combination:

@@ -213,7 +213,7 @@ def sent2vec_values(
 def write_sent2vec_card(folder: Path, name: str, training: Sent2VecRecord) -> None:
     """Write the card of an encoder into its folder, before evaluation and publication."""
     card = encoder_card(sent2vec_values(name, folder, training))
-    (folder / "README.md").write_text(card, encoding="utf8")
+    (folder / "README.md").write_text(card, encoding="utf8", newline="\n")
 
 
 def _command(training: Sent2VecRecord) -> str:

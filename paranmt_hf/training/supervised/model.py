@@ -112,7 +112,9 @@ class Head(nn.Module):
         """Write the configuration as JSON and the weights as safetensors, into `head` of a model's folder."""
         inner = folder / HEAD_FOLDER
         inner.mkdir()
-        (inner / CONFIG_FILE).write_text(f"{json.dumps(asdict(self.config), indent=2)}\n", encoding="utf8")
+        (inner / CONFIG_FILE).write_text(
+            f"{json.dumps(asdict(self.config), indent=2)}\n", encoding="utf8", newline="\n"
+        )
         save_file({name: weight.contiguous() for name, weight in self.state_dict().items()}, inner / WEIGHTS_FILE)
         share_weights(inner)
 

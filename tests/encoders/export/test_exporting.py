@@ -2,7 +2,6 @@
 
 import json
 import re
-import resource
 from dataclasses import replace
 
 import numpy as np
@@ -290,6 +289,7 @@ def test_weights_that_are_not_finite(tmp_path):
 
 @pytest.mark.parametrize("format", HERE)
 def test_a_full_disk_is_told_with_the_folder(sources, tmp_path, format):
+    resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
