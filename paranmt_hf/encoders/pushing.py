@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
-from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.push import PushOptions, is_copy, push_folder
 from paranmt_hf.util.records import Record, made_with
@@ -67,6 +66,9 @@ def push_encoder(
         repo_id: Where to.
         options: Those of `PushOptions`.
     """
+    # The command line reads the record of this module without torch.
+    from paranmt_hf.encoders.saving import save
+
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / Path(repo_id).name
         save(encoder, folder)
