@@ -153,6 +153,9 @@ lexicon nearest = lexicon.word_similarity:nearest_words
 lexicon evaluate = lexicon.word_similarity:evaluate_lexicon
   evaluate a lexicon on word similarity
   lexicon --simlex SimLex-999.txt --ppdb ppdb-2.0-xl-lexical.gz
+serve = apps.serve.serve:serve_encoder
+  serve the vectors of an encoder over HTTP, as OpenAI does
+  models/word --port 8000
 """,
     "more": """
 publish = hub.publish:publish

@@ -38,25 +38,29 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-def listen(port: int) -> socket.socket:
-    """Open a port on loopback; 0 is any free port."""
+def listen(port: int, host: str = HOST) -> socket.socket:
+    """Open a port, by default on loopback; 0 is any free port."""
     if not 0 <= port <= 65535:
         raise InputError(f"port must be from 0 to 65535, was {port}; 0 is any that is free", option="port")
-    taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except (OSError, UnicodeError):
+        raise InputError(f"host {host!r} is no address", option="host") from None
+    # asyncio sends small answers at once, without waiting for the last one's receipt, if it knows that this is TCP.
+    taken = socket.socket(family, kind, protocol)
     # A port of a server that ended a moment ago is free; on Windows one that is in use would be, too.
     if os.name == "posix":
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        taken.bind((HOST, port))
+        taken.bind(place)
         taken.listen(128)
     except OSError as error:
         taken.close()
-        reason = (
-            "is taken by another program" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
-        )
-        raise InputError(
-            f"port {port} {reason}; choose another one, or leave it out for any that is free", option="port"
-        ) from None
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise InputError(f"host {host!r} is no address of this computer", option="host") from None
+        taken_by = "is taken by another program" if error.errno == errno.EADDRINUSE else None
+        reason = taken_by or f"cannot be used: {error.strerror}"
+        raise InputError(f"port {port} {reason}; choose another one, or 0 for a free one", option="port") from None
     return taken
 
 

@@ -1,0 +1,1 @@
+"""`paranmt serve`: an encoder behind HTTP."""

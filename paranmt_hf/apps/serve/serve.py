@@ -1,0 +1,80 @@
+"""`paranmt serve`: the vectors of an encoder over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import plain_name
+from paranmt_hf.util.local_page import HOST, listen
+from paranmt_hf.util.optional import check_installed, require
+from paranmt_hf.util.settings import Group
+
+logger = logging.getLogger(__name__)
+TOKEN_VARIABLE = "PARANMT_SERVE_TOKEN"
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+SECONDS_TO_END = 5  # How long requests may take that are being answered at Ctrl-C
+
+
+def serve_encoder(
+    encoder: str,
+    *,
+    host: str = HOST,
+    port: int = 8000,
+    name: str | None = None,
+    token_file: Path | None = None,
+    limits: Annotated[ServeLimits | None, Group()] = None,
+    opened: Callable[[str], None] = logger.info,
+) -> None:
+    """Serve the vectors of an encoder over HTTP until Ctrl-C: the routes of OpenAI and of text-embeddings-inference.
+
+    An average (WORD, TRIGRAM, their combinations, Sent2Vec) needs no torch and is there at once; any other encoder is
+    loaded with torch. If the environment variable PARANMT_SERVE_TOKEN or `token_file` has a token, requests must bring
+    it.
+
+    Args:
+        encoder: Folder or Hub id; `embedded` is the small encoder of the package, `base` the larger one.
+        host: Address to listen on; the default is reached from this computer only, 0.0.0.0 from others too.
+        port: Port; 0 for any that is free.
+        name: Name of the model for clients; by default that of its folder, or its Hub id.
+        token_file: File with a token that requests must bring, as `Authorization: Bearer TOKEN`.
+        limits: Largest sizes of a request.
+        opened: Gets the address when the server listens.
+    """
+    for package in ("orjson", "starlette"):
+        check_installed(package, "serve")
+    uvicorn = require("uvicorn", "serve")
+    from paranmt_hf.apps.serve.routes import ServeApp
+
+    token = _token(token_file)
+    with listen(port, host) as listening:
+        vectors, name = SentenceVectors.load(encoder), name or plain_name(encoder)
+        app = ServeApp(vectors, name, limits=limits, token=token)
+        shown = f"[{host}]" if ":" in host else host
+        opened(f"{name} ({vectors.dimension} dimensions) at http://{shown}:{listening.getsockname()[1]}")
+        if token is None and host not in LOOPBACK:
+            opened("everyone who reaches this address can use it; --token-file makes it ask for a token")
+        opened("Ctrl-C ends it")
+        quiet = {"log_level": "warning", "access_log": False, "lifespan": "off", "ws": "none"}
+        config = uvicorn.Config(app, timeout_graceful_shutdown=SECONDS_TO_END, **quiet)
+        # Ctrl-C is the intended way to end it.
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+def _token(file: Path | None) -> str | None:
+    """The token from a file or the environment, None if neither is given; errors do not show it."""
+    found, where = os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE
+    if file is not None:
+        found, where = file.expanduser().read_text("ascii", errors="replace"), str(file)
+    if found is not None and not re.fullmatch("[!-~]+", found := found.strip()):
+        option = None if file is None else "token_file"
+        raise InputError(f"{where} must hold one token of ASCII characters without blanks", option=option, path=file)
+    return found
