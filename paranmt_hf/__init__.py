@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.config import ParaphraserTraining as ParaphraserTraining
     from paranmt_hf.paraphrase.paraphraser import Paraphraser as Paraphraser
     from paranmt_hf.paraphrase.train import train_paraphraser as train_paraphraser
-    from paranmt_hf.search.hard_negatives import HardNegativesConfig as HardNegativesConfig
     from paranmt_hf.search.hard_negatives import hard_negatives as hard_negatives
     from paranmt_hf.search.index import SentenceIndex as SentenceIndex
     from paranmt_hf.search.mine import MineConfig as MineConfig
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
+    from paranmt_hf.search.ranked_negatives import HardNegativesConfig as HardNegativesConfig
     from paranmt_hf.training.config import TrainConfig as TrainConfig
     from paranmt_hf.training.listwise import ListwiseLoss as ListwiseLoss
     from paranmt_hf.training.mega_batch_miner import MarginLoss as MarginLoss
@@ -63,7 +63,7 @@ _MODULES = {
     "DistillConfig": "paranmt_hf.encoders.distillation",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
-    "HardNegativesConfig": "paranmt_hf.search.hard_negatives",
+    "HardNegativesConfig": "paranmt_hf.search.ranked_negatives",
     "InputError": "paranmt_hf.errors",
     "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "Lexicon": "paranmt_hf.lexicon.lexicon",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,79 +16,24 @@ from paranmt_hf.corpus.release_card import size_category
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.cards import render
-from paranmt_hf.search.indexed_vectors import (
-    COUNTED,
-    SEARCH,
-    IndexConfig,
-    IndexedVectors,
-    holds_vectors,
-    index_sentences,
-    write_counted,
-)
-from paranmt_hf.search.storage import ITEMS, Counted, Precision, StoredSentences, spans, write_sentences
+from paranmt_hf.search.indexed_vectors import COUNTED, IndexedVectors, holds_vectors, index_sentences, write_counted
+from paranmt_hf.search.ranked_negatives import NOBODY, FoundNegatives, HardNegativesConfig, find_negatives
+from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
 from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.training.inputs import sentences_of
 from paranmt_hf.util.files import checksum, replacing, source_name, sweep, write_bytes
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import Identity, Record, as_json, made_with
+from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Cosine, Count, Group, Range, Seed, Share
+from paranmt_hf.util.settings import Group, Prefixed
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-PAIRS = "pairs.npy"
+MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each anchor is compared with all
 WRITE_ROWS = 20_000
-Rank = Annotated[int, Range(at_least=1, at_most=1000)]
-
-
-@dataclass(frozen=True)
-class HardNegativesConfig(IndexConfig):
-    """Which sentences become negatives, and how they are searched.
-
-    Attributes:
-        number: Negatives of each pair; pairs with fewer are left out.
-        first_rank: First rank of a negative among the sentences that are most similar to the anchor, false negatives
-            not counted.
-        last_rank: Last rank of a negative.
-        max_score: Largest cosine of a negative and the anchor.
-        min_score: Smallest cosine of a negative and the anchor.
-        margin: A negative's cosine is at least this much below the positive's.
-        relative_margin: A negative's cosine is at least this share of the positive's below it.
-        sampling: Negatives of a pair: those of the first ranks (top), or random ones of the ranks that are left.
-        scores: Add the column `scores`: the cosines of the anchor with the positive and with each negative.
-        seed: Decides random negatives, and the sample of `max_pairs`.
-        precision: Number format of the stored vectors; float16 takes half the space.
-        probes: Number of lists that are searched for each anchor, if there are lists.
-    """
-
-    number: Annotated[int, Range(at_least=1, at_most=100)] = 3
-    first_rank: Rank = 1
-    last_rank: Rank = 50
-    max_score: Cosine | None = None
-    min_score: Cosine | None = None
-    margin: Annotated[float, Range(at_least=0, at_most=2)] = 0.0
-    relative_margin: Share = 0.05
-    sampling: Literal["top", "random"] = "top"
-    scores: bool = False
-    seed: Seed = 1
-    precision: Annotated[Precision, SEARCH] = "float16"
-    probes: Annotated[Count, SEARCH] = 16
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.last_rank - self.first_rank + 1 < self.number:
-            raise InputError(
-                f"the ranks from {self.first_rank} to {self.last_rank} hold fewer than {self.number} negatives; raise "
-                "`last_rank`",
-                option="last_rank",
-            )
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of text, with the names of sentence-transformers."""
-        return ["anchor", "positive", *(f"negative_{place}" for place in range(1, self.number + 1))]
+PAIRS = "pairs.npy"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +80,7 @@ def hard_negatives(
     *,
     encoder: str | Path | None = None,
     config: HardNegativesConfig | None = None,
-    selection: Annotated[PairSelection | None, Group()] = None,
+    selection: Annotated[PairSelection | None, Group(), Prefixed] = None,
     exclude: str | Path | None = None,
 ) -> HardNegatives:
     """Find hard negatives for pairs: sentences that are similar to the reference, and no paraphrases of it.
@@ -159,53 +104,35 @@ def hard_negatives(
     unwanted = sentences_of(exclude) if exclude is not None else set()
     pairs = Pairs(sources, selection or PairSelection(), unwanted, seed=config.seed)
     identity = as_json({"data": pairs.identity, "encoder": named.identity, "negatives": asdict(config)})
-    source = ", ".join(map(source_name, sources))
 
     def make(work: Path, folder: Path) -> NegativesRecord:
-        return _make(pairs, named, config, work, folder, identity, source)
+        store = work / "sentences"
+        _store_sentences(pairs, store)
+        stored = index_sentences(store, named, config, max_exact=MAX_EXACT_SENTENCES)
+        found = find_negatives(stored, np.load(store / PAIRS), config, work)
+        kept = np.flatnonzero(found.items[:, 0] != NOBODY)
+        if not len(kept):
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in (found.left_out | found.rejected).items())
+            raise InputError(f"no pair has negatives: {reasons}; lower the margins, or give more pairs")
+        columns = ["anchor", "positive", *(f"negative_{place}" for place in range(1, config.number + 1))]
+        files = _write(kept, columns, found, stored, folder, scores=config.scores)
+        means = found.cosines[kept].mean(axis=0, dtype=np.float64).tolist()
+        record = NegativesRecord(
+            settings=identity,
+            source=", ".join(map(source_name, sources)),
+            encoder=str(named.identity["name"]),
+            rows=len(kept),
+            sentences=len(stored.sentences),
+            cosines=dict(zip(columns[1:], means, strict=True)),
+            left_out={name: count for name, count in (stored.counted.dropped | found.left_out).items() if count},
+            rejected={name: count for name, count in found.rejected.items() if count},
+            files={path.relative_to(folder).as_posix(): checksum(path) for path in files},
+            **made_with("numpy", "pyarrow", "torch"),
+        )
+        write_bytes(folder / "README.md", _card(record).encode())
+        return record
 
     return run(out, identity, NegativesRecord, make, result=HardNegatives, command="negatives", holds=holds_vectors)
-
-
-def _make(
-    pairs: Pairs,
-    encoder: NamedEncoder,
-    config: HardNegativesConfig,
-    work: Path,
-    folder: Path,
-    identity: Identity,
-    source: str,
-) -> NegativesRecord:
-    # Imports torch, which the help of the command does not need.
-    from paranmt_hf.search.ranked_negatives import MAX_EXACT_SENTENCES, find_negatives
-
-    store = work / "sentences"
-    _store_sentences(pairs, store)
-    stored = index_sentences(store, encoder, config, max_exact=MAX_EXACT_SENTENCES)
-    found = find_negatives(stored, np.load(store / PAIRS, mmap_mode="r"), config, work)
-    kept = np.flatnonzero(found.items[:, 0] >= 0)
-    if not len(kept):
-        raise InputError(
-            f"no pair has {counted(config.number, 'negative')}: "
-            + ", ".join(f"{count:,} {reason}" for reason, count in (found.left_out | found.rejected).items())
-            + "; lower the margins, raise `last_rank`, or give more pairs"
-        )
-    files = _write(kept, found.items, found.cosines, stored, config, folder)
-    means = found.cosines[kept].mean(axis=0, dtype=np.float64).tolist()
-    record = NegativesRecord(
-        settings=identity,
-        source=source,
-        encoder=str(encoder.identity["name"]),
-        rows=len(kept),
-        sentences=len(stored.sentences),
-        cosines=dict(zip(config.columns[1:], means, strict=True)),
-        left_out=stored.counted.dropped | found.left_out,
-        rejected=found.rejected,
-        files={path.relative_to(folder).as_posix(): checksum(path) for path in files},
-        **made_with("numpy", "pyarrow", "torch"),
-    )
-    write_bytes(folder / "README.md", _card(record, config).encode())
-    return record
 
 
 def _store_sentences(pairs: Pairs, folder: Path) -> None:
@@ -246,38 +173,30 @@ def _rows(pairs: Pairs, keys: list[np.ndarray]) -> Iterator[pa.RecordBatch]:
 
 
 def _write(
-    kept: np.ndarray,
-    items: np.ndarray,
-    cosines: np.ndarray,
-    stored: IndexedVectors,
-    config: HardNegativesConfig,
-    folder: Path,
+    kept: np.ndarray, columns: list[str], found: FoundNegatives, stored: IndexedVectors, folder: Path, *, scores: bool
 ) -> list[Path]:
-    fields = [pa.field(name, pa.string(), nullable=False) for name in config.columns]
-    fields += [pa.field("scores", pa.list_(pa.float32()), nullable=False)] if config.scores else []
-    writer = RollingWriter(folder / "data", pa.schema(fields), MAX_SHARD_BYTES)
-    sentences: StoredSentences = stored.sentences
+    fields = [pa.field(name, pa.string(), nullable=False) for name in columns]
+    fields += [pa.field("scores", pa.list_(pa.float32()), nullable=False)] if scores else []
+    writer, sentences = RollingWriter(folder / "data", pa.schema(fields), MAX_SHARD_BYTES), stored.sentences
     with Progress("write", len(kept), unit="pairs") as progress:
         for start, stop in spans(len(kept), WRITE_ROWS):
             pairs = kept[start:stop]
-            columns = [sentences.rows(2 * pairs), sentences.rows(2 * pairs + 1)]
-            columns += [sentences.take(items[pairs, place]) for place in range(config.number)]
-            columns = [column.cast(pa.string()) for column in columns]
-            if config.scores:
-                bounds = np.arange(len(pairs) + 1, dtype=np.int32) * cosines.shape[1]
-                columns.append(pa.ListArray.from_arrays(bounds, cosines[pairs].ravel()))
-            writer.write(pa.table(columns, schema=writer.schema))
+            texts = [sentences.rows(2 * pairs), sentences.rows(2 * pairs + 1)]
+            texts += [sentences.take(items) for items in found.items[pairs].T]
+            arrays: list[pa.Array] = [text.cast(pa.string()) for text in texts]
+            if scores:
+                cosines = found.cosines[pairs]
+                arrays.append(pa.array(list(cosines), pa.list_(pa.float32())))
+            writer.write(pa.table(arrays, schema=writer.schema))
             progress.advance_to(stop)
     return writer.close()
 
 
-def _card(record: NegativesRecord, config: HardNegativesConfig) -> str:
+def _card(record: NegativesRecord) -> str:
     header = {
         "task_categories": ["sentence-similarity"],
         "size_categories": [size_category(record.rows)],
         "tags": ["sentence-transformers", "hard-negatives", "paranmt"],
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}],
     }
-    return render(
-        "negatives", header, {**vars(record), "chosen": record.identity["negatives"], "scores": config.scores}
-    )
+    return render("negatives", header, {**vars(record), "chosen": record.identity["negatives"]})

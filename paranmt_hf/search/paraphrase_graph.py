@@ -1,7 +1,6 @@
-"""Which sentences of a whole corpus mean the same, as far as its pairs show: the exclusions of mega-batches.
+"""Which sentences of a corpus may not be negatives of each other, as `training/mega_batch.py` lists for a mega-batch.
 
-`training/mega_batch.py` lists all of a mega-batch, which would be too many for a corpus. Here the pairs are kept, and
-candidates are looked up.
+The lists of a corpus would be too long: here the pairs are kept, and candidates are looked up.
 """
 
 from __future__ import annotations
@@ -18,29 +17,24 @@ class ParaphraseGraph:
 
     def __init__(self, pairs: np.ndarray, count: int) -> None:
         both = np.concatenate([pairs, pairs[:, ::-1]]).astype(np.int64)
-        self._count = max(count, 1)
+        self._count = count
         # The pairs in both directions, each once, sorted by the first sentence.
-        self._codes = np.unique(both[:, 0] * self._count + both[:, 1])
-        left, self._ends = np.divmod(self._codes, self._count)
+        self._codes = np.unique(both[:, 0] * count + both[:, 1])
+        left, self._ends = np.divmod(self._codes, count)
         self._degrees = np.bincount(left, minlength=count)
         self._starts = np.cumsum(self._degrees) - self._degrees
-        # Of each sentence, at most so many mean the same: its partners, and theirs, among which it is itself.
+        # The most sentences that are related to each: its partners, and theirs.
         theirs = np.bincount(left, weights=self._degrees[self._ends], minlength=count).astype(np.int64)
         self.most_related = self._degrees + theirs
 
     def related(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """Whether two sentences [question] are paired, or are both paired with a third one [question], bool.
-
-        A sentence is related to itself.
-        """
+        """Whether two sentences are paired, paired with the same sentence, or equal [question], bool."""
+        found = self._paired(first, second)
         # The partners of the one with fewer are looked up among those of the other.
         swap = self._degrees[first] > self._degrees[second]
         fewer, other = np.where(swap, second, first), np.where(swap, first, second)
-        found = self._paired(first, second)
-        ends = np.cumsum(self._degrees[fewer])
-        total = int(ends[-1]) if len(ends) else 0
-        cuts = np.searchsorted(ends, np.arange(AT_ONCE, total, AT_ONCE)) + 1
-        for part in np.split(np.arange(len(first)), np.unique(cuts)):
+        numbers = np.cumsum(self._degrees[fewer]) // AT_ONCE
+        for part in np.split(np.arange(len(first)), np.flatnonzero(np.diff(numbers)) + 1):
             counts = self._degrees[fewer[part]]
             partners, _ = expand(self._ends, self._starts[fewer[part]], counts)
             owners = np.repeat(part, counts)

@@ -1,4 +1,4 @@
-"""A teacher's similarities as lists, for your own `SentenceTransformerTrainer`, with any model. See docs/negatives.md."""
+"""A teacher's similarities in your own `SentenceTransformerTrainer`, with any model. See docs/negatives.md."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from paranmt_hf.training.losses import listwise_loss
 
 
 class ListwiseLoss(nn.Module):
-    """The loss of `listwise_loss` over all sentences of a mini-batch: `paranmt train --teaching teacher_loss=listwise`.
+    """The loss of `listwise_loss` over all sentences of a mini-batch, as of `--teaching teacher_loss=listwise`.
 
-    As for `MSELoss`, the column `label` of the dataset holds the vectors of the teacher: of one column of sentences
-    its vector, of several a list of one vector for each. Vectors of any length do; only their cosines count.
+    As for `MSELoss`, the column `label` holds the vectors of the teacher: of one column of sentences the vector, of
+    several a list with the vector of each.
 
     Args:
         model: The model under training.
-        temperature: Of both softmaxes; the lower, the more only the nearest sentences count.
+        temperature: Temperature of the softmax; the lower, the more only the nearest sentences count.
     """
 
     def __init__(self, model: SentenceTransformer, temperature: float = TrainConfig.temperature) -> None:
@@ -30,16 +30,13 @@ class ListwiseLoss(nn.Module):
         self.model, self.temperature = model, TrainConfig(temperature=temperature).temperature
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: torch.Tensor | None) -> torch.Tensor:
-        """Compute the loss of a mini-batch, a scalar.
-
-        The labels are the teacher's vectors [row, dimension], of several columns [row, column, dimension].
-        """
+        """Compute the loss, a scalar; the labels are [row, dimension], of several columns [row, column, dimension]."""
         columns = [self.model(features)["sentence_embedding"] for features in sentence_features]
         given = torch.empty(0) if labels is None else labels
         taught = given.unsqueeze(1) if given.dim() == 2 else given
         if taught.dim() != 3 or taught.shape[:2] != (len(columns[0]), len(columns)):
             raise InputError(
-                f"expected a label [row, column, dimension] of {len(columns[0])} rows and {len(columns)} columns of "
+                f"expected labels [row, column, dimension] of {len(columns[0])} rows and {len(columns)} columns of "
                 f"sentences, found {list(given.shape)}; give each row the teacher's vector of each of its sentences"
             )
         vectors = torch.cat(columns)
