@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -193,10 +194,13 @@ def _write(
 
 
 def _card(record: NegativesRecord) -> str:
+    sums = hashlib.sha256(" ".join(record.files.values()).encode()).hexdigest()
     header = {
         "task_categories": ["sentence-similarity"],
         "size_categories": [size_category(record.rows)],
         "tags": ["sentence-transformers", "hard-negatives", "paranmt"],
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}],
+        # `datasets` takes a folder of the same name and card for one that it has in its cache, whatever its files are.
+        "dataset_info": {"config_name": "default", "description": f"rows of sha256 {sums}"},
     }
     return render("negatives", header, {**vars(record), "chosen": record.identity["negatives"]})

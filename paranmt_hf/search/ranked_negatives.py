@@ -23,13 +23,14 @@ from paranmt_hf.search.storage import Precision, spans
 from paranmt_hf.text.tokens import expand
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Cosine, Count, Range, Seed, Share
+from paranmt_hf.util.settings import Cosine, Count, Group, Range, Seed, Share
 
 BLOCK, LISTED_BLOCK = 8192, 65_536  # Anchors of a block, compared with all sentences, and with lists
 FEWEST, MOST = 64, 4096  # Neighbours of an anchor that are searched, paraphrases included
 SLOTS = 1 << 22  # Neighbours of a block
 NOBODY = -1
 CHOSEN, CHECKPOINT_SECONDS = "negatives.safetensors", 60.0
+RANKING = Group("ranking", "Among which sentences near to the anchor negatives are chosen.")
 Rank = Annotated[int, Range(at_least=1, at_most=1000)]
 
 
@@ -53,13 +54,13 @@ class HardNegativesConfig(IndexConfig):
     """
 
     number: Annotated[int, Range(at_least=1, at_most=100)] = 3
-    first_rank: Rank = 1
-    last_rank: Rank = 50
+    first_rank: Annotated[Rank, RANKING] = 1
+    last_rank: Annotated[Rank, RANKING] = 50
     max_score: Cosine | None = None
-    min_score: Cosine | None = None
+    min_score: Annotated[Cosine | None, RANKING] = None
     margin: Annotated[float, Range(at_least=0, at_most=2)] = 0.0
     relative_margin: Share = 0.05
-    sampling: Literal["top", "random"] = "top"
+    sampling: Annotated[Literal["top", "random"], RANKING] = "top"
     scores: bool = False
     seed: Seed = 1
     precision: Annotated[Precision, SEARCH] = "float16"

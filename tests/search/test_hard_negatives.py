@@ -168,6 +168,15 @@ def test_datasets_and_a_trainer_read_them(folder):
     assert dataset[0] == rows_of(result)[0]
 
 
+def test_a_folder_of_the_same_name_is_another_dataset(folder, monkeypatch):
+    """`datasets` 5.2 knows a folder in its cache by its name and its card, not by its files."""
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", folder / "cache")
+    (folder / "other").mkdir()
+    results = [made(folder, number=1), made(folder, "other/out", number=1, sampling="random")]
+    assert results[0].record.rows == results[1].record.rows
+    assert all(list(result.load()) == rows_of(result) for result in results)
+
+
 def test_the_graph_is_that_of_mega_batches():
     @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=25))
     def same(pairs):
