@@ -113,8 +113,8 @@ def _restored(path: Path, pairs: int, number: int) -> tuple[FoundNegatives, int]
         return FoundNegatives(items, np.zeros((pairs, number + 1), np.float32), Counter(), Counter()), 0
     with safe_open(path, "np") as file:
         state = json.loads(file.metadata()["state"])
-        arrays = [file.get_tensor(name) for name in ("items", "cosines")]
-    return FoundNegatives(*arrays, Counter(state["left_out"]), Counter(state["rejected"])), int(state["done"])
+        items, cosines = (file.get_tensor(name) for name in ("items", "cosines"))
+    return FoundNegatives(items, cosines, Counter(state["left_out"]), Counter(state["rejected"])), int(state["done"])
 
 
 def _save(path: Path, found: FoundNegatives, done: int) -> None:
@@ -145,7 +145,7 @@ class _Search:
         self.blocks = [
             anchors[depths == depth][start:stop]
             for depth in np.unique(depths).tolist()
-            for start, stop in spans(np.count_nonzero(depths == depth), min(most, SLOTS // depth))
+            for start, stop in spans(int(np.count_nonzero(depths == depth)), min(most, SLOTS // depth))
         ]
 
     def _depths(self, anchors: np.ndarray) -> np.ndarray:
@@ -190,7 +190,7 @@ class _Search:
         config, found = self._config, self._found
         others = self._stored.vectors.take(self._places[self._pairs[pairs, 1]])
         positive = (anchors * others).sum(axis=1, keepdims=True).clip(-1, 1)
-        known = anchors.any(axis=1) & others.any(axis=1)
+        known = np.any(anchors, axis=1) & np.any(others, axis=1)
         left = (items != NOBODY) & known[:, None]
         for reason, wrong in self._wrong(positive, cosines):
             found.rejected[reason] += int(np.count_nonzero(left & wrong))
@@ -198,8 +198,10 @@ class _Search:
         whole = np.count_nonzero(left, axis=1) >= config.number
         found.left_out["without a word that the encoder knows"] += int(np.count_nonzero(~known))
         found.left_out["with too few negatives"] += int(np.count_nonzero(known & ~whole))
+        if not whole.any():
+            return
         pairs, left, items, cosines = pairs[whole], left[whole], items[whole], cosines[whole]
-        lots = np.broadcast_to(np.arange(items.shape[1]).astype(np.uint64), items.shape)
+        lots: np.ndarray = np.broadcast_to(np.arange(items.shape[1], dtype=np.uint64), items.shape)
         if config.sampling == "random":
             # A lot depends on the pair and the item alone, not on the blocks.
             lots = mix(mix(pairs.astype(np.uint64) + salt(config.seed))[:, None] ^ items.astype(np.uint64)) >> 1

@@ -240,6 +240,17 @@ def test_settings_that_do_not_fit(settings, option):
     assert caught.value.option == option
 
 
+@pytest.mark.parametrize("first_rank", [8, 500])
+def test_a_corpus_with_fewer_sentences_than_ranks(folder, first_rank):
+    write_pairs(folder / "pairs.parquet", random_pairs(6)[:5])
+    with pytest.raises(InputError):
+        made(folder, first_rank=first_rank, last_rank=600)
+    # Pairs without sentences apart from their own.
+    write_pairs(folder / "pairs.parquet", [(WORDS[0], WORDS[1])] * 3)
+    with pytest.raises(InputError):
+        made(folder, "alone", number=1)
+
+
 def test_bad_input(folder, capsys):
     with pytest.raises(InputError):
         made(folder, max_score=-1.0)
