@@ -40,10 +40,13 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.config import ParaphraserTraining as ParaphraserTraining
     from paranmt_hf.paraphrase.paraphraser import Paraphraser as Paraphraser
     from paranmt_hf.paraphrase.train import train_paraphraser as train_paraphraser
+    from paranmt_hf.search.hard_negatives import hard_negatives as hard_negatives
     from paranmt_hf.search.index import SentenceIndex as SentenceIndex
     from paranmt_hf.search.mine import MineConfig as MineConfig
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
+    from paranmt_hf.search.ranked_negatives import HardNegativesConfig as HardNegativesConfig
     from paranmt_hf.training.config import TrainConfig as TrainConfig
+    from paranmt_hf.training.listwise import ListwiseLoss as ListwiseLoss
     from paranmt_hf.training.mega_batch_miner import MarginLoss as MarginLoss
     from paranmt_hf.training.mega_batch_miner import MegaBatchMiner as MegaBatchMiner
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig as Sent2VecConfig
@@ -60,9 +63,11 @@ _MODULES = {
     "DistillConfig": "paranmt_hf.encoders.distillation",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
+    "HardNegativesConfig": "paranmt_hf.search.ranked_negatives",
     "InputError": "paranmt_hf.errors",
     "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "Lexicon": "paranmt_hf.lexicon.lexicon",
+    "ListwiseLoss": "paranmt_hf.training.listwise",
     "MarginLoss": "paranmt_hf.training.mega_batch_miner",
     "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.search.mine",
@@ -90,6 +95,7 @@ _MODULES = {
     "evaluate": "paranmt_hf.evaluation.evaluate",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer",
     "export_encoder": "paranmt_hf.encoders.export.export",
+    "hard_negatives": "paranmt_hf.search.hard_negatives",
     "import_pairs": "paranmt_hf.corpus.import_pairs",
     "load": "paranmt_hf.encoders.loading",
     "mine_pairs": "paranmt_hf.search.mine",

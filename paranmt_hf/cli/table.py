@@ -90,6 +90,9 @@ encoder export = encoders.export.export:export_encoder
 encoder distill = training.vectors:distill_vectors
   distill word vectors from large encoders
   sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz
+negatives = search.hard_negatives:hard_negatives
+  give pairs hard negatives, for losses of sentence-transformers
+  paranmt50m --encoder embedded --out paranmt50m-negatives
 encoder negatives = training.negatives:mined_negatives
   show the hard negatives that mega-batches give
   "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40

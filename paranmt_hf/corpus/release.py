@@ -80,7 +80,7 @@ class Release:
     schema: pa.Schema
 
 
-class _RollingWriter:
+class RollingWriter:
     """Writes tables into files of a bounded size, which are named once their number is known."""
 
     def __init__(self, folder: Path, schema: pa.Schema, max_bytes: int) -> None:
@@ -163,7 +163,7 @@ def write_release(
     """
     schema = arrow_schema(optional)
     statistics = Statistics()
-    writer = _RollingWriter(folder / FOLDERS["default"], schema, max_shard_bytes)
+    writer = RollingWriter(folder / FOLDERS["default"], schema, max_shard_bytes)
     scores: list[np.ndarray] = []
     chosen, sample = np.empty(0, np.int64), schema.empty_table()
     for table in tables:
@@ -202,7 +202,7 @@ def write_release(
 def _write_config(
     folder: Path, config: str, tables: Iterable[pa.Table], schema: pa.Schema, max_shard_bytes: int
 ) -> ConfigFiles:
-    writer = _RollingWriter(folder / FOLDERS[config], schema, max_shard_bytes)
+    writer = RollingWriter(folder / FOLDERS[config], schema, max_shard_bytes)
     for table in tables:
         writer.write(table)
     return _describe(folder, writer.close(), writer)
@@ -221,7 +221,7 @@ def select_rows(
     return table
 
 
-def _describe(folder: Path, files: Sequence[Path], writer: _RollingWriter) -> ConfigFiles:
+def _describe(folder: Path, files: Sequence[Path], writer: RollingWriter) -> ConfigFiles:
     return ConfigFiles(
         files={path.relative_to(folder).as_posix(): checksum(path) for path in files},
         rows=writer.rows,

@@ -110,7 +110,17 @@ def store_vectors(
         counted = write_sentences(source.batches(report), folder, copies=copies)
         if not counted.items:
             raise InputError("there is no sentence to search in: every line is empty, too long or not UTF-8")
-        write_bytes(folder / COUNTED, json.dumps(asdict(replace(counted, dropped=dict(report.dropped)))).encode())
+        write_counted(folder, replace(counted, dropped=dict(report.dropped)))
+    return index_sentences(folder, encoder, config, max_exact=max_exact)
+
+
+def write_counted(folder: Path, counted: Counted) -> None:
+    """Write the counts of stored sentences, which says that all are stored."""
+    write_bytes(folder / COUNTED, json.dumps(asdict(counted)).encode())
+
+
+def index_sentences(folder: Path, encoder: NamedEncoder, config: IndexConfig, *, max_exact: int) -> IndexedVectors:
+    """Store the vectors of the stored sentences of a folder; see `store_vectors`."""
     items = _counted(folder).items
     if not (folder / LISTED).exists():
         vectors = _write_vectors(folder, items, encoder, config.precision)

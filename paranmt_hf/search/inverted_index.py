@@ -65,7 +65,9 @@ class InvertedIndex:
 
     def probed(self, queries: torch.Tensor, probes: int) -> np.ndarray:
         """Find the lists that are searched for queries [query, dimension]: [query, probe]."""
-        return _nearest(queries, self.centroids, min(probes, len(self)))
+        count = min(probes, len(self))
+        parts = [_nearest(queries[start:stop], self.centroids, count) for start, stop in spans(len(queries), STEP)]
+        return np.concatenate([np.empty((0, count), np.int64), *parts])
 
 
 def _nearest(vectors: torch.Tensor, centroids: torch.Tensor, count: int) -> np.ndarray:

@@ -40,6 +40,10 @@ class StoredSentences:
         """Get the sentences of some items [item]."""
         return self._text.take(pa.array(self.items[items]))
 
+    def rows(self, rows: np.ndarray) -> pa.Array:
+        """Get the sentences of some stored rows [row], copies of items included."""
+        return self._text.take(pa.array(rows))
+
     def lines(self, items: np.ndarray) -> np.ndarray:
         """Line numbers of the first occurrence of some items [item], from 0."""
         return np.asarray(self._lines[self.items[items]])

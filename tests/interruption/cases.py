@@ -143,6 +143,16 @@ def _scored(root: Path) -> None:
     pq.write_table(table, root / "pairs.parquet")
 
 
+def _negatives(root: Path) -> list[str]:
+    from paranmt_hf.search import ranked_negatives
+
+    # Several blocks.
+    ranked_negatives.BLOCK = 15
+    _vectors(root / "vectors.txt")
+    words = ["negatives", f"{root}/pairs.parquet", "--encoder", f"{root}/vectors.txt", "--out", f"{root}/out"]
+    return [*words, "--number", "1", "--relative-margin", "0"]
+
+
 def _parse(root: Path) -> list[str]:
     # The process that is stopped builds the words, so it has small shards too.
     from paranmt_hf.corpus.parsing import parse
@@ -295,6 +305,7 @@ CASES = [
     Case("search index, lists", lambda root: _search(root, "--search", "lists=4"), _sentences),
     Case("mine", lambda root: _mine(root, "out", "--margin", "ratio", *SETTLED, *ONE), _sentences),
     Case("mine, lists", lambda root: _mine(root, "out.parquet", "--search", "lists=4"), _sentences),
+    Case("negatives", _negatives, pairs),
     Case(
         "annotate sample",
         lambda root: [

@@ -1,0 +1,206 @@
+"""`paranmt negatives`: pairs with hard negatives, as a dataset for sentence-transformers. Not in the papers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.release import MAX_SHARD_BYTES, RollingWriter
+from paranmt_hf.corpus.release_card import size_category
+from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.cards import render
+from paranmt_hf.search.indexed_vectors import COUNTED, IndexedVectors, holds_vectors, index_sentences, write_counted
+from paranmt_hf.search.ranked_negatives import NOBODY, FoundNegatives, HardNegativesConfig, find_negatives
+from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
+from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.training.inputs import sentences_of
+from paranmt_hf.util.files import checksum, replacing, source_name, sweep, write_bytes
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import Record, as_json, made_with
+from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.settings import Group, Prefixed
+from paranmt_hf.util.wording import counted
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each anchor is compared with all
+WRITE_ROWS = 20_000
+PAIRS = "pairs.npy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NegativesRecord(Record):
+    """The content of `negatives.json`."""
+
+    FILE: ClassVar[str] = "negatives.json"
+    KIND: ClassVar[str] = "pairs with hard negatives (`paranmt negatives`)"
+
+    source: str  # Names of the data, without folders
+    encoder: str
+    rows: int  # Pairs with negatives
+    sentences: int  # Distinct sentences, among which negatives were searched
+    cosines: dict[str, float]  # Mean cosine of the anchor with each other column
+    left_out: dict[str, int]  # Numbers of pairs that are left out, by reason
+    # Numbers of sentences of the ranks that are no negatives of a pair, by the first reason
+    rejected: dict[str, int]
+    files: dict[str, str]  # Checksums
+
+
+class HardNegatives(Result[NegativesRecord]):
+    """Pairs with hard negatives."""
+
+    def load(self) -> Dataset:
+        """Load the dataset for a trainer."""
+        from datasets import load_dataset
+
+        return load_dataset(str(self.folder), split="train")
+
+    def summary(self) -> str:
+        """What the dataset holds, what was left out, and how to load it."""
+        record, state = self.record, "" if self.fresh else " (were made already)"
+        lines = [f"{self.folder}: {counted(record.rows, 'pair')} with negatives of {record.encoder}{state}"]
+        lines += [f"  left out  {count:>12,} {reason}" for reason, count in record.left_out.items()]
+        lines += [f"  rejected  {count:>12,} {reason}" for reason, count in record.rejected.items()]
+        lines.append("  mean cosine with the anchor")
+        lines += [f"  {name:<12} {cosine:9.3f}" for name, cosine in record.cosines.items()]
+        return "\n".join([*lines, f"load it: load_dataset({str(self.folder)!r}, split='train')"])
+
+
+def hard_negatives(
+    data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    encoder: str | Path | None = None,
+    config: HardNegativesConfig | None = None,
+    selection: Annotated[PairSelection | None, Group(), Prefixed] = None,
+    exclude: str | Path | None = None,
+) -> HardNegatives:
+    """Find hard negatives for pairs: sentences that are similar to the reference, and no paraphrases of it.
+
+    The dataset has the columns anchor (the reference), positive (the translation) and negative_1 to negative_n, which
+    losses of sentence-transformers take. A negative is any sentence of the pairs, on either side. Excluded are copies
+    of the reference, what these are paired with, and what those are paired with, as in training.
+
+    Args:
+        data: Releases, Parquet files with the columns reference and translation, or datasets on the Hub.
+        out: Folder of the dataset: Parquet files, a card, and the record `negatives.json`.
+        encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
+            package if left out.
+        config: Which sentences become negatives.
+        selection: Which pairs.
+        exclude: Folder of STS sets; pairs with one of their sentences are left out.
+    """
+    sources = [data] if isinstance(data, str | Path) else list(data)
+    out = result_folder(out, NegativesRecord, sources=sources)
+    config, named = config or HardNegativesConfig(), NamedEncoder.of(encoder)
+    unwanted = sentences_of(exclude) if exclude is not None else set()
+    pairs = Pairs(sources, selection or PairSelection(), unwanted, seed=config.seed)
+    identity = as_json({"data": pairs.identity, "encoder": named.identity, "negatives": asdict(config)})
+
+    def make(work: Path, folder: Path) -> NegativesRecord:
+        store = work / "sentences"
+        _store_sentences(pairs, store)
+        stored = index_sentences(store, named, config, max_exact=MAX_EXACT_SENTENCES)
+        found = find_negatives(stored, np.load(store / PAIRS), config, work)
+        kept = np.flatnonzero(found.items[:, 0] != NOBODY)
+        if not len(kept):
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in (found.left_out | found.rejected).items())
+            raise InputError(f"no pair has negatives: {reasons}; lower the margins, or give more pairs")
+        columns = ["anchor", "positive", *(f"negative_{place}" for place in range(1, config.number + 1))]
+        files = _write(kept, columns, found, stored, folder, scores=config.scores)
+        means = found.cosines[kept].mean(axis=0, dtype=np.float64).tolist()
+        record = NegativesRecord(
+            settings=identity,
+            source=", ".join(map(source_name, sources)),
+            encoder=str(named.identity["name"]),
+            rows=len(kept),
+            sentences=len(stored.sentences),
+            cosines=dict(zip(columns[1:], means, strict=True)),
+            left_out={name: count for name, count in (stored.counted.dropped | found.left_out).items() if count},
+            rejected={name: count for name, count in found.rejected.items() if count},
+            files={path.relative_to(folder).as_posix(): checksum(path) for path in files},
+            **made_with("numpy", "pyarrow", "torch"),
+        )
+        write_bytes(folder / "README.md", _card(record).encode())
+        return record
+
+    return run(out, identity, NegativesRecord, make, result=HardNegatives, command="negatives", holds=holds_vectors)
+
+
+def _store_sentences(pairs: Pairs, folder: Path) -> None:
+    """Store all sentences, those of pair p in the rows 2p and 2p + 1; the distinct ones of them are the items.
+
+    Sentences with the same key are one item, as in training: the first of them is encoded.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if (folder / COUNTED).exists():
+        return
+    sweep(folder)
+    parts: list[np.ndarray] = []
+    stored = write_sentences(_rows(pairs, parts), folder, copies=True)
+    if not stored.items:
+        raise InputError(f"there are no pairs: {pairs.left_out}; choose other pairs")
+    keys = np.concatenate(parts)
+    _, first, item = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty(len(first), np.int32)
+    number[order] = np.arange(len(first), dtype=np.int32)
+    write_bytes(folder / ITEMS, first[order].astype(np.int64).tobytes())
+    with replacing(folder / PAIRS) as aside, aside.open("wb") as file:
+        np.save(file, number[item].reshape(-1, 2), allow_pickle=False)
+    left_out = {reason.removeprefix("pairs "): count for reason, count in pairs.left_out_by.items()}
+    write_counted(folder, Counted(len(keys), len(first), left_out))
+
+
+def _rows(pairs: Pairs, keys: list[np.ndarray]) -> Iterator[pa.RecordBatch]:
+    """Read the sentences, those of a pair one after the other, and append their keys."""
+    count = 0
+    for table in pairs.batches():
+        sides = [pa.concat_arrays(table[side].chunks) for side in SIDES]
+        keys.append(keys_of(*sides).T.ravel())
+        order = np.arange(2 * table.num_rows).reshape(2, -1).T.ravel()
+        sentences = pa.concat_arrays(sides).take(pa.array(order))
+        yield pa.record_batch([pa.array(count + np.arange(len(order))), sentences], names=["id", "sentence"])
+        count += len(order)
+
+
+def _write(
+    kept: np.ndarray, columns: list[str], found: FoundNegatives, stored: IndexedVectors, folder: Path, *, scores: bool
+) -> list[Path]:
+    fields = [pa.field(name, pa.string(), nullable=False) for name in columns]
+    fields += [pa.field("scores", pa.list_(pa.float32()), nullable=False)] if scores else []
+    writer, sentences = RollingWriter(folder / "data", pa.schema(fields), MAX_SHARD_BYTES), stored.sentences
+    with Progress("write", len(kept), unit="pairs") as progress:
+        for start, stop in spans(len(kept), WRITE_ROWS):
+            pairs = kept[start:stop]
+            texts = [sentences.rows(2 * pairs), sentences.rows(2 * pairs + 1)]
+            texts += [sentences.take(items) for items in found.items[pairs].T]
+            arrays: list[pa.Array] = [text.cast(pa.string()) for text in texts]
+            if scores:
+                cosines = found.cosines[pairs]
+                arrays.append(pa.array(list(cosines), pa.list_(pa.float32())))
+            writer.write(pa.table(arrays, schema=writer.schema))
+            progress.advance_to(stop)
+    return writer.close()
+
+
+def _card(record: NegativesRecord) -> str:
+    sums = hashlib.sha256(" ".join(record.files.values()).encode()).hexdigest()
+    header = {
+        "task_categories": ["sentence-similarity"],
+        "size_categories": [size_category(record.rows)],
+        "tags": ["sentence-transformers", "hard-negatives", "paranmt"],
+        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/train-*.parquet"}]}],
+        # `datasets` takes a folder of the same name and card for one that it has in its cache, whatever its files are.
+        "dataset_info": {"config_name": "default", "description": f"rows of sha256 {sums}"},
+    }
+    return render("negatives", header, {**vars(record), "chosen": record.identity["negatives"]})

@@ -1,0 +1,224 @@
+"""The negatives of pairs: neighbours of anchors that are no paraphrases, inside ranks and margins.
+
+Anchors are searched in blocks, so that memory does not grow with the number of neighbours.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+
+from paranmt_hf.corpus.draws import mix, salt
+from paranmt_hf.errors import InputError
+from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors
+from paranmt_hf.search.paraphrase_graph import ParaphraseGraph
+from paranmt_hf.search.storage import Precision, spans
+from paranmt_hf.text.tokens import expand
+from paranmt_hf.util.files import replacing
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.settings import Cosine, Count, Group, Range, Seed, Share
+
+BLOCK, LISTED_BLOCK = 8192, 65_536  # Anchors of a block, compared with all sentences, and with lists
+FEWEST, MOST = 64, 4096  # Neighbours of an anchor that are searched, paraphrases included
+SLOTS = 1 << 22  # Neighbours of a block
+NOBODY = -1
+CHOSEN, CHECKPOINT_SECONDS = "negatives.safetensors", 60.0
+RANKING = Group("ranking", "Among which sentences near to the anchor negatives are chosen.")
+Rank = Annotated[int, Range(at_least=1, at_most=1000)]
+
+
+@dataclass(frozen=True)
+class HardNegativesConfig(IndexConfig):
+    """Which sentences become negatives, and how they are searched.
+
+    Attributes:
+        number: Negatives of each pair; pairs with fewer are left out.
+        first_rank: First rank of a negative among the sentences most similar to the anchor, paraphrases not counted.
+        last_rank: Last rank of a negative.
+        max_score: Largest cosine of a negative and the anchor.
+        min_score: Smallest cosine of a negative and the anchor.
+        margin: A negative's cosine is at least this much below the positive's.
+        relative_margin: A negative's cosine is at least this share of the positive's below it.
+        sampling: Negatives of a pair: the first ones, or random ones of those inside ranks and margins.
+        scores: Add the column `scores`, the cosines of the anchor with the positive and with each negative.
+        seed: Decides random negatives, and the sample of `max_pairs`.
+        precision: Number format of the stored vectors; float16 takes half the space.
+        probes: Number of lists that are searched for each anchor, if there are lists.
+    """
+
+    number: Annotated[int, Range(at_least=1, at_most=100)] = 3
+    first_rank: Annotated[Rank, RANKING] = 1
+    last_rank: Annotated[Rank, RANKING] = 50
+    max_score: Cosine | None = None
+    min_score: Annotated[Cosine | None, RANKING] = None
+    margin: Annotated[float, Range(at_least=0, at_most=2)] = 0.0
+    relative_margin: Share = 0.05
+    sampling: Annotated[Literal["top", "random"], RANKING] = "top"
+    scores: bool = False
+    seed: Seed = 1
+    precision: Annotated[Precision, SEARCH] = "float16"
+    probes: Annotated[Count, SEARCH] = 16
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.last_rank - self.first_rank + 1 < self.number:
+            raise InputError(
+                f"last_rank {self.last_rank} leaves fewer than {self.number} ranks; raise it", option="last_rank"
+            )
+
+
+@dataclass
+class FoundNegatives:
+    """The negatives of pairs: items [pair, negative], int32, `NOBODY` for a pair with too few.
+
+    `cosines` are the anchor's with the positive and each negative [pair, 1 + negative]; `left_out` counts pairs,
+    `rejected` sentences of the ranks of a pair, by reason.
+    """
+
+    items: np.ndarray
+    cosines: np.ndarray
+    left_out: Counter[str]
+    rejected: Counter[str]
+
+
+def find_negatives(
+    stored: IndexedVectors, pairs: np.ndarray, config: HardNegativesConfig, work: Path
+) -> FoundNegatives:
+    """Find the negatives of pairs of items [pair, side], continuing from the last checkpoint in a work folder."""
+    found, done = _restored(work / CHOSEN, len(pairs), config.number)
+    search, saved = _Search(stored, pairs, config, found), time.monotonic()
+    ends = np.cumsum([len(block) for block in search.blocks]).tolist()
+    with Progress("search", ends[-1], done=([0, *ends])[done], unit="anchors") as progress:
+        for number, block in enumerate(search.blocks[done:], done + 1):
+            search.add(block)
+            progress.advance_to(ends[number - 1])
+            if time.monotonic() - saved >= CHECKPOINT_SECONDS or number == len(ends):
+                _save(work / CHOSEN, found, number)
+                saved = time.monotonic()
+    return found
+
+
+def _restored(path: Path, pairs: int, number: int) -> tuple[FoundNegatives, int]:
+    from safetensors import safe_open
+
+    if not path.exists():
+        items = np.full((pairs, number), NOBODY, np.int32)
+        return FoundNegatives(items, np.zeros((pairs, number + 1), np.float32), Counter(), Counter()), 0
+    with safe_open(path, "np") as file:
+        state = json.loads(file.metadata()["state"])
+        items, cosines = (file.get_tensor(name) for name in ("items", "cosines"))
+    return FoundNegatives(items, cosines, Counter(state["left_out"]), Counter(state["rejected"])), int(state["done"])
+
+
+def _save(path: Path, found: FoundNegatives, done: int) -> None:
+    from safetensors.numpy import save_file
+
+    state = json.dumps({"done": done, "left_out": found.left_out, "rejected": found.rejected})
+    with replacing(path) as aside:
+        save_file({"items": found.items, "cosines": found.cosines}, aside, {"state": state})
+
+
+class _Search:
+    """Searches blocks of anchors, and adds the negatives of their pairs to what was found."""
+
+    def __init__(
+        self, stored: IndexedVectors, pairs: np.ndarray, config: HardNegativesConfig, found: FoundNegatives
+    ) -> None:
+        count = len(stored.sentences)
+        self._stored, self._pairs, self._config, self._found = stored, pairs, config, found
+        self._places = np.arange(count, dtype=np.int32)
+        if stored.lists is not None:
+            self._places[stored.lists.order] = np.arange(count, dtype=np.int32)
+        self._graph = ParaphraseGraph(pairs, count)
+        self._by_anchor = np.argsort(pairs[:, 0], kind="stable")
+        self._counts = np.bincount(pairs[:, 0], minlength=count)
+        self._starts = np.cumsum(self._counts) - self._counts
+        anchors = np.flatnonzero(self._counts)
+        depths, most = self._depths(anchors), BLOCK if stored.lists is None else LISTED_BLOCK
+        self.blocks = [
+            anchors[depths == depth][start:stop]
+            for depth in np.unique(depths).tolist()
+            for start, stop in spans(int(np.count_nonzero(depths == depth)), min(most, SLOTS // depth))
+        ]
+
+    def _depths(self, anchors: np.ndarray) -> np.ndarray:
+        """Numbers of neighbours that hold the last rank, whatever paraphrases there are: powers of two."""
+        wanted = np.clip(self._config.last_rank + self._graph.most_related[anchors], FEWEST, MOST)
+        return (2 ** np.ceil(np.log2(wanted))).astype(np.int64)
+
+    def add(self, anchors: np.ndarray) -> None:
+        """Add the negatives of the pairs of anchors of one depth."""
+        import torch
+
+        from paranmt_hf.search.inverted_index import nearest_in_lists
+        from paranmt_hf.search.neighbours import nearest_vectors
+
+        stored = self._stored
+        vectors = stored.vectors.take(self._places[anchors])
+        queries, top = torch.from_numpy(vectors), min(int(self._depths(anchors[:1])[0]), len(stored.sentences))
+        if stored.lists is None:
+            near = nearest_vectors(queries, stored.vectors, top)
+        else:
+            near = nearest_in_lists(queries, stored.vectors, stored.lists, top, self._config.probes)
+        items, cosines = self._ranked(anchors, near.items.numpy(), near.scores.numpy())
+        own, _ = expand(self._by_anchor, self._starts[anchors], self._counts[anchors])
+        owners = np.repeat(np.arange(len(anchors)), self._counts[anchors])
+        for start, stop in spans(len(own), SLOTS // items.shape[1] if items.shape[1] else len(own)):
+            some = owners[start:stop]
+            self._choose(own[start:stop], vectors[some], items[some], cosines[some])
+
+    def _ranked(self, anchors: np.ndarray, places: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Items and cosines of the ranks of each anchor [anchor, rank]; items are `NOBODY` where there are fewer."""
+        items = np.where(places == NOBODY, NOBODY, self._stored.items(places.clip(min=0)))
+        row, column = np.nonzero(items != NOBODY)
+        related = self._graph.related(anchors[row], items[row, column])
+        items[row[related], column[related]] = NOBODY
+        # Paraphrases come last; of equal cosines the first item comes first.
+        ranks = slice(self._config.first_rank - 1, self._config.last_rank)
+        order = np.lexsort((items, -cosines, items == NOBODY), axis=1)[:, ranks]
+        return np.take_along_axis(items, order, axis=1), np.take_along_axis(cosines, order, axis=1)
+
+    def _choose(self, pairs: np.ndarray, anchors: np.ndarray, items: np.ndarray, cosines: np.ndarray) -> None:
+        """Choose negatives for pairs, given vectors of their anchors, and items and cosines of the ranks."""
+        config, found = self._config, self._found
+        others = self._stored.vectors.take(self._places[self._pairs[pairs, 1]])
+        positive = (anchors * others).sum(axis=1, keepdims=True).clip(-1, 1)
+        known = np.any(anchors, axis=1) & np.any(others, axis=1)
+        left = (items != NOBODY) & known[:, None]
+        for reason, wrong in self._wrong(positive, cosines):
+            found.rejected[reason] += int(np.count_nonzero(left & wrong))
+            left &= ~wrong
+        whole = np.count_nonzero(left, axis=1) >= config.number
+        found.left_out["without a word that the encoder knows"] += int(np.count_nonzero(~known))
+        found.left_out["with too few negatives"] += int(np.count_nonzero(known & ~whole))
+        if not whole.any():
+            return
+        pairs, left, items, cosines = pairs[whole], left[whole], items[whole], cosines[whole]
+        lots: np.ndarray = np.broadcast_to(np.arange(items.shape[1], dtype=np.uint64), items.shape)
+        if config.sampling == "random":
+            # A lot depends on the pair and the item alone, not on the blocks.
+            lots = mix(mix(pairs.astype(np.uint64) + salt(config.seed))[:, None] ^ items.astype(np.uint64)) >> 1
+        lots = np.where(left, lots, np.uint64(2**64 - 1))
+        chosen = np.sort(np.argsort(lots, axis=1, kind="stable")[:, : config.number], axis=1)
+        found.items[pairs] = np.take_along_axis(items, chosen, axis=1)
+        found.cosines[pairs, :1] = positive[whole]
+        found.cosines[pairs, 1:] = np.take_along_axis(cosines, chosen, axis=1).clip(-1, 1)
+
+    def _wrong(self, positive: np.ndarray, cosines: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+        """Yield each reason against a negative, and what it rejects [pair, rank]."""
+        config = self._config
+        if config.max_score is not None:
+            yield "above max_score", cosines > np.float32(config.max_score)
+        if config.min_score is not None:
+            yield "below min_score", cosines < np.float32(config.min_score)
+        yield "within the margin", cosines > positive - np.float32(config.margin)
+        # Below the positive too if its cosine is negative.
+        least = positive - np.float32(config.relative_margin) * np.abs(positive)
+        yield "within the relative margin", cosines > least

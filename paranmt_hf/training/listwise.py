@@ -1,0 +1,47 @@
+"""A teacher's similarities in your own `SentenceTransformerTrainer`, with any model. See docs/negatives.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import nn
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.losses import listwise_loss
+
+
+class ListwiseLoss(nn.Module):
+    """The loss of `listwise_loss` over all sentences of a mini-batch, as of `--teaching teacher_loss=listwise`.
+
+    As for `MSELoss`, the column `label` holds the vectors of the teacher: of one column of sentences the vector, of
+    several a list with the vector of each.
+
+    Args:
+        model: The model under training.
+        temperature: Temperature of the softmax; the lower, the more only the nearest sentences count.
+    """
+
+    def __init__(self, model: SentenceTransformer, temperature: float = TrainConfig.temperature) -> None:
+        super().__init__()
+        self.model, self.temperature = model, TrainConfig(temperature=temperature).temperature
+
+    def forward(self, sentence_features: Iterable[dict[str, Any]], labels: torch.Tensor | None) -> torch.Tensor:
+        """Compute the loss, a scalar; the labels are [row, dimension], of several columns [row, column, dimension]."""
+        columns = [self.model(features)["sentence_embedding"] for features in sentence_features]
+        given = torch.empty(0) if labels is None else labels
+        taught = given.unsqueeze(1) if given.dim() == 2 else given
+        if taught.dim() != 3 or taught.shape[:2] != (len(columns[0]), len(columns)):
+            raise InputError(
+                f"expected labels [row, column, dimension] of {len(columns[0])} rows and {len(columns)} columns of "
+                f"sentences, found {list(given.shape)}; give each row the teacher's vector of each of its sentences"
+            )
+        vectors = torch.cat(columns)
+        return listwise_loss(vectors, taught.transpose(0, 1).flatten(0, 1).to(vectors), self.temperature)
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Values for the model card that the trainer writes."""
+        return {"temperature": self.temperature}
