@@ -65,8 +65,8 @@ _ADDED = (
     _added(
         "para_probability",
         pa.float32(),
-        "probability that the two sentences are paraphrases, from 0 to 1: para_score by the calibration of the scorer, "
-        "for the share of paraphrases that the record states as `prior`",
+        "probability that the two sentences are paraphrases, from 0 to 1: para_score by the calibration of the "
+        "scorer, for the share of paraphrases that the record states as `prior`",
         SHARES,
     ),
 )

@@ -105,10 +105,8 @@ def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnS
 
 def _carried(identity: Mapping[str, Any], language: str) -> NamedEncoder | None:
     """The encoder of the package that scored a release; None if it was another one."""
-    encoders = map(NamedEncoder, CARRIED["encoder"])
-    return next(
-        (each for each in encoders if ScoreStage(each, language=language).identity["scorer"] == identity), None
-    )
+    stages = [ScoreStage(NamedEncoder(name), language=language) for name in CARRIED["encoder"]]
+    return next((stage.config for stage in stages if stage.identity["scorer"] == identity), None)
 
 
 def _merged(parts: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -121,11 +123,9 @@ class Calibration(Record):
         """What determines its probabilities, for the record of a column, as JSON values."""
         if prior is not None:
             _odds(prior, "prior")
-        return {
-            "calibrated_on": [data.name for data in self.settings.data],
-            "prior": prior or self.prior,
-            "knots": self.knots,
-        }
+        names, knots = [data.name for data in self.settings.data], json.dumps(self.knots)
+        checksum = hashlib.sha256(knots.encode()).hexdigest()
+        return {"calibrated_on": names, "prior": prior or self.prior, "knots": f"sha256:{checksum}"}
 
     @classmethod
     def of(cls, model: Model) -> Calibration | None:

@@ -23,9 +23,9 @@ from paranmt_hf.encoders.calibration import Calibration, CalibrationData, Calibr
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.model_folder import copy_model
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_set import StsSet
+from paranmt_hf.evaluation.pair_set import StsSet, parse_number, read_lines, tab_separated
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
-from paranmt_hf.hub.repository import locate, weights_checksum
+from paranmt_hf.hub.repository import ASSETS, locate, weights_checksum
 from paranmt_hf.training.publish import folder_card_of
 from paranmt_hf.training.record import CALIBRATION_PICTURE
 from paranmt_hf.util.files import shown_path, source_name
@@ -42,6 +42,8 @@ FOLDS, BINS = 10, 15
 FEWEST = 10  # Pairs of each kind
 MOST_COUNTS = 100  # Cosines at which pairs are counted
 DIGITS = 6
+# Pairs that the package carries.
+PAIRS = ASSETS / "calibration" / "pairs.tsv"
 LABEL, STRENGTH = "label", "strength"
 TARGET = 0.9  # The precision whose threshold the summary shows
 
@@ -71,7 +73,7 @@ class Calibrated(Result[Calibration]):
 
 
 def calibrate(
-    model: str | Path, *, ratings: Sequence[str | Path], out: str | Path, positive: float = 4.0, seed: Seed = 1
+    model: str | Path, *, out: str | Path, ratings: Sequence[str | Path] = (), positive: float = 4.0, seed: Seed = 1
 ) -> Calibrated:
     """Calibrate an encoder: learn from rated pairs how likely two sentences of each cosine are paraphrases.
 
@@ -80,17 +82,16 @@ def calibrate(
 
     Args:
         model: Folder or Hub id of an encoder; `embedded` is the one in the package.
-        ratings: Rated pairs: releases and Parquet files with the column label, CSV files of `paranmt annotate export`,
-            TSV or Parquet files with a score and two sentences, or `sample` (40 pairs of the package).
         out: Folder of the calibrated encoder.
+        ratings: Rated pairs: releases, and TSV and Parquet files with the columns label, reference and translation;
+            CSV files of `paranmt annotate export`; TSV and Parquet files with a score and two sentences. 558 pairs of
+            the package if left out.
         positive: Where pairs have scores and no labels, the smallest score of a paraphrase.
         seed: Seed of the parts of the cross-validation.
     """
     located = locate(model)
     out = result_folder(out, Calibration, sources=[located.folder])
-    if not ratings:
-        raise InputError("expected at least one source of rated pairs", option="ratings")
-    sets = [read_rated_pairs(source, positive) for source in ratings]
+    sets = [read_rated_pairs(source, positive) for source in ratings or [PAIRS]]
     data = [CalibrationData(each.name, each.sha256, len(each.left), int(each.positive.sum())) for each in sets]
     pairs, positives = (sum(getattr(each, name) for each in data) for name in ("pairs", "positives"))
     if min(positives, pairs - positives) < FEWEST:
@@ -131,39 +132,39 @@ class RatedPairs:
 def read_rated_pairs(source: str | Path, positive: float) -> RatedPairs:
     """Read rated pairs as `calibrate` takes them; scores of `positive` or more are those of paraphrases."""
     path = Path(source).expanduser()
-    released = (path / RELEASE_RECORD).is_file()
-    if released or (path.suffix == ".parquet" and path.is_file() and LABEL in read_schema(path).names):
-        # Labels are 0 and 1.
-        pairs, positive = _labelled(release_files(path) if released else [path], path), 1
+    name = "the pairs of paranmt-hf" if source == PAIRS else source_name(source)
+    if (path / RELEASE_RECORD).is_file() or (path.suffix == ".parquet" and LABEL in read_schema(path).names):
+        files = release_files(path) if path.is_dir() else [path]
+        table = pa.concat_tables(read_tables(files, [*SIDES, LABEL]))
+    elif path.suffix == ".csv":
+        table = _annotated(path)
+    elif path.suffix == ".tsv" and LABEL in (header := read_lines(path)[0].split("\t")):
+        _, *lines = tab_separated(path, len(header), ", ".join(header), exactly=True)
+        table = pa.table(dict(zip(header, map(pa.array, zip(*lines, strict=True)), strict=True)))
     else:
-        pairs = _annotated(path) if path.suffix == ".csv" and path.is_file() else read_scored_pairs(source)
-    return RatedPairs(source_name(source), pairs.checksum, pairs.left, pairs.right, pairs.gold >= positive)
+        pairs = read_scored_pairs(source)
+        return RatedPairs(name, pairs.checksum, pairs.left, pairs.right, pairs.gold >= positive)
+    if missing := [name for name in SIDES if name not in table.column_names]:
+        raise InputError(f"{path} has no column {missing[0]}; it has {', '.join(table.column_names)}", path=path)
+    table = table.select([*SIDES, table.column_names[-1] if path.suffix == ".csv" else LABEL]).drop_null()
+    left, right, given = (column.to_pylist() for column in table.columns)
+    gold = np.array([parse_number(str(value), str(path), "a label") for value in given])
+    found = gold >= (positive if path.suffix == ".csv" else 1)
+    return RatedPairs(name, StsSet("", left, right, gold).checksum, left, right, found)
 
 
-def _labelled(files: Sequence[Path], path: Path) -> StsSet:
-    """Read pairs with labels, without those that have none."""
-    table = pa.concat_tables(read_tables(files, [*SIDES, LABEL]))
-    return _set(table.filter(table[LABEL].is_valid()), LABEL, path)
-
-
-def _annotated(path: Path) -> StsSet:
-    """Read the mean strength over annotators of pairs that `paranmt annotate export` wrote."""
+def _annotated(path: Path) -> pa.Table:
+    """Read pairs that `paranmt annotate export` wrote, with the mean strength over annotators as the last column."""
     try:
         table = csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
-        rated = table.filter(table[STRENGTH].cast(pa.float64()).is_valid()).group_by(["sample", "item", *SIDES])
-        table = rated.aggregate([(STRENGTH, "mean")])
+        table = table.filter(table[STRENGTH].is_valid())
+        for side in SIDES:
+            # A mark that keeps spreadsheets from reading a formula.
+            text = pc.replace_substring_regex(table[side].cast(pa.string()), "^'", "")
+            table = table.set_column(table.column_names.index(side), side, text)
+        return table.group_by(["sample", "item", *SIDES], use_threads=False).aggregate([(STRENGTH, "mean")])
     except (OSError, KeyError, pa.ArrowException) as error:
         raise InputError(f"cannot read {path}: {error}; expected what `paranmt annotate export` writes") from None
-    # A mark that keeps spreadsheets from reading a formula.
-    for side in SIDES:
-        text = pc.replace_substring_regex(table[side].cast(pa.string()), "^'", "")
-        table = table.set_column(table.column_names.index(side), side, text)
-    return _set(table, f"{STRENGTH}_mean", path)
-
-
-def _set(table: pa.Table, score: str, path: Path) -> StsSet:
-    left, right = (table[side].to_pylist() for side in SIDES)
-    return StsSet(path.name, left, right, table[score].to_numpy().astype(np.float64))
 
 
 def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: SentenceEncoder) -> Calibration:
