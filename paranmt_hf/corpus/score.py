@@ -14,7 +14,7 @@ from paranmt_hf.corpus.authorship import AuthorshipConfig
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
-from paranmt_hf.corpus.jobs.stages import PROBABILITY, ColumnStage, ScoreStage, added_columns, calibration_of
+from paranmt_hf.corpus.jobs.stages import PROBABILITY, ColumnStage, ScoreStage, added_columns
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.release_card import RELEASE_FILES
@@ -95,7 +95,7 @@ def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnS
     if PROBABILITY in columns.names or (stages and PROBABILITY in known):
         # That of another scorer would not belong to the new score.
         names, encoder = added_columns([*columns.names, PROBABILITY]), scorer or _carried(parts["scorer"], language)
-        columns = replace(columns, names=names, calibration=calibration_of(encoder))
+        columns = replace(columns, names=names, scorer=encoder)
     columns = replace(columns, language=language)
     wanted = as_json(columns.identity)["columns"]
     if names := tuple(name for name in columns.names if known.get(name) != wanted[name]):

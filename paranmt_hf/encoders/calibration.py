@@ -86,7 +86,7 @@ class Calibration(Record):
         left out. Another one multiplies the odds (Bayes' rule): the cosines of paraphrases, and those of other pairs,
         are taken to be distributed as in the calibration data.
         """
-        found = np.interp(np.asarray(cosines, np.float64), *zip(*self.knots, strict=True))
+        found = np.interp(np.asarray(cosines, np.float64), *np.array(self.knots).T)
         if prior is None:
             return np.asarray(found)
         odds = found / (1 - found) * _odds(prior, "prior") / _odds(self.prior, "prior")

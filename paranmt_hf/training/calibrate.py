@@ -162,7 +162,8 @@ def _annotated(path: Path) -> pa.Table:
             # A mark that keeps spreadsheets from reading a formula.
             text = pc.replace_substring_regex(table[side].cast(pa.string()), "^'", "")
             table = table.set_column(table.column_names.index(side), side, text)
-        return table.group_by(["sample", "item", *SIDES], use_threads=False).aggregate([(STRENGTH, "mean")])
+        mean = table.group_by(["sample", "item", *SIDES]).aggregate([(STRENGTH, "mean")])
+        return mean.sort_by([("sample", "ascending"), ("item", "ascending")])
     except (OSError, KeyError, pa.ArrowException) as error:
         raise InputError(f"cannot read {path}: {error}; expected what `paranmt annotate export` writes") from None
 
@@ -175,7 +176,7 @@ def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: Sent
     predicted = np.empty(len(cosines))
     for held_out in folds_of(left, right, settings.folds, settings.seed):
         rest = np.setdiff1d(np.arange(len(cosines)), held_out)
-        predicted[held_out] = np.interp(cosines[held_out], *zip(*isotonic(cosines[rest], positive[rest]), strict=True))
+        predicted[held_out] = np.interp(cosines[held_out], *np.array(isotonic(cosines[rest], positive[rest])).T)
     return Calibration(
         settings=settings,
         knots=isotonic(cosines, positive),

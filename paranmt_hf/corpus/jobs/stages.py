@@ -168,8 +168,7 @@ def added_columns(names: Sequence[str]) -> tuple[str, ...]:
 
 def column_stages(names: Sequence[str], language: str, scorer: NamedEncoder | None) -> list[ColumnStage]:
     """The stage that adds columns to pairs of a language (ISO 639-1), if there are any to add."""
-    calibration = calibration_of(scorer) if PROBABILITY in names else None
-    return [ColumnStage(added_columns(names), AuthorshipConfig(), language, calibration)] if names else []
+    return [ColumnStage(added_columns(names), AuthorshipConfig(), language, scorer)] if names else []
 
 
 def calibration_of(scorer: NamedEncoder | None) -> Calibration:
@@ -189,7 +188,7 @@ class ColumnStage:
     names: tuple[str, ...]  # Which columns of `schema.ADDED`
     authorship: AuthorshipConfig = AuthorshipConfig()  # How the classifier behind `human_score` learns
     language: str = ENGLISH  # ISO 639-1 code of that of the pairs, which determines the word tokens to the classifier
-    calibration: Calibration | None = None  # That of the scorer, for `para_probability`
+    scorer: NamedEncoder | None = None  # That of the release, for `para_probability`
     prior: float | None = None  # Share of paraphrases among the pairs; None for that of the calibration
     weights: Path | None = None  # The classifier, once it has learned: see `ready`
     label: str = "columns"
@@ -201,8 +200,8 @@ class ColumnStage:
         if self.language != ENGLISH:
             classifier["language"] = self.language
         made = {**dict.fromkeys(MISMATCHES, {"definition": DEFINITION}), HUMAN_SCORE: classifier}
-        if self.calibration is not None:
-            made[PROBABILITY] = self.calibration.stated(self.prior)
+        if PROBABILITY in self.names:
+            made[PROBABILITY] = calibration_of(self.scorer).stated(self.prior)
         return {"columns": {name: made[name] for name in added_columns(self.names)}}
 
     def ready(self, manifest: Manifest, work: Path) -> ColumnStage:
@@ -221,14 +220,16 @@ class ColumnStage:
         reader = MismatchReader(mismatches)
         scorer = HumanScorer(Authorship.load(self.weights)) if self.weights else None
 
+        calibration = calibration_of(self.scorer) if PROBABILITY in self.names else None
+
         def added(window: pa.Table) -> tuple[pa.Table, dict[str, int]]:
             sides = sides_of(window)
             columns = reader.columns(*sides) if mismatches else {}
             if scorer is not None:
                 columns[HUMAN_SCORE] = scorer.scores(*sides)
-            if self.calibration is not None:
+            if calibration is not None:
                 scores = window["para_score"].to_numpy()
-                columns[PROBABILITY] = pa.array(self.calibration.probability(scores, prior=self.prior), pa.float32())
+                columns[PROBABILITY] = pa.array(calibration.probability(scores, prior=self.prior), pa.float32())
             return with_columns(window, columns), {}
 
         return by_windows(SCORE_ROWS, added)
