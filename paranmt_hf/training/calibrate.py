@@ -33,12 +33,11 @@ from paranmt_hf.util.optional import available
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Seed
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-FOLDS, BINS = 10, 15
+FOLDS, SEED, BINS = 10, 1, 15
 FEWEST = 10  # Pairs of each kind
 MOST_COUNTS = 100  # Cosines at which pairs are counted
 DIGITS = 6
@@ -73,7 +72,7 @@ class Calibrated(Result[Calibration]):
 
 
 def calibrate(
-    model: str | Path, *, out: str | Path, ratings: Sequence[str | Path] = (), positive: float = 4.0, seed: Seed = 1
+    model: str | Path, *, out: str | Path, ratings: Sequence[str | Path] = (), positive: float = 4.0
 ) -> Calibrated:
     """Calibrate an encoder: learn from rated pairs how likely two sentences of each cosine are paraphrases.
 
@@ -87,7 +86,6 @@ def calibrate(
             CSV files of `paranmt annotate export`; TSV and Parquet files with a score and two sentences. 558 pairs of
             the package if left out.
         positive: Where pairs have scores and no labels, the smallest score of a paraphrase.
-        seed: Seed of the parts of the cross-validation.
     """
     located = locate(model)
     out = result_folder(out, Calibration, sources=[located.folder])
@@ -100,7 +98,7 @@ def calibrate(
             f"that are not: give more, or another `positive` than {positive:g} if they have scores",
             option="ratings",
         )
-    settings = CalibrationSettings(weights_checksum(located.folder), data, positive, FOLDS, seed)
+    settings = CalibrationSettings(weights_checksum(located.folder), data, positive, FOLDS, SEED)
 
     def make(work: Path, folder: Path) -> Calibration:
         encoder = load(located)
@@ -112,7 +110,7 @@ def calibrate(
         # The card shows it.
         record.write(folder)
         if (card := folder_card_of(folder, out.name)) is not None:
-            (folder / "README.md").write_text(card, encoding="utf8")
+            (folder / "README.md").write_text(card, encoding="utf8", newline="\n")
         return record
 
     return run(out, settings, Calibration, make, result=Calibrated, command="calibrate")
