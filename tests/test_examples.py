@@ -29,6 +29,7 @@ PRINTED = {
     "langchain_store": r"0\.\d\d  Two small children are playing with a ball",
     "lexicon": r"large +big +[1-9]",
     "near_duplicates": r"0\.9\d  \d+: A man is playing a guitar\..*\d+: A man plays the guitar\.",
+    "probabilities": r"0\.9\d  0\.\d\d  A man is playing a guitar\.",
     "serve_and_ask": r"0\.\d\d  Two small children are playing with a ball",
     "train_on_pairs": r"after: [89]\d\.\d%",
     "train_with_teacher": r"taught: 1\.00 .* 0\.[6-9]\d  Someone plays the guitar\.",

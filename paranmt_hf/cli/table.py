@@ -107,6 +107,9 @@ evaluate transfer = evaluation.evaluate:transfer
 evaluate mteb = evaluation.mteb:evaluate_mteb
   evaluate encoders on tasks of the library mteb
   models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word
+calibrate = training.calibrate:calibrate
+  make a cosine a probability that two sentences are paraphrases
+  models/word --ratings rated.tsv --positive 4 --out models/word-calibrated
 evaluate contrast = evaluation.contrast:evaluate_contrast
   evaluate encoders on triples of sentences
   models/word embedded --json contrast.json

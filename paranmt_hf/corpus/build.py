@@ -101,7 +101,7 @@ def build(
     elif asked is not None:
         asked.check_installed()
         stages.append(AskStage(asked, task))
-    stages += [ScoreStage(encoder, language=release.language), *column_stages(add, release.language)]
+    stages += [ScoreStage(encoder, language=release.language), *column_stages(add, release.language, encoder)]
     identity = {"bitext" if is_bitext else "text": opened.identity}
     if asked is not None and not is_bitext:
         identity = {"pairs": {**opened.identity, "paraphrased": True, "made_by": "machine"}}

@@ -81,9 +81,10 @@ def import_pairs(
             data = _open_table(files, dict(columns or {}), scored=scorer is None)
     release.check_license()
     keep = "para_score" in data.columns and scorer is None
+    encoder = None if keep else NamedEncoder.of(scorer)
     stages: list[Stage] = [
-        ScoreStage(None if keep else NamedEncoder.of(scorer), language=release.language),
-        *column_stages(add, release.language),
+        ScoreStage(encoder, language=release.language),
+        *column_stages(add, release.language, encoder),
     ]
     stated = {} if made_by in (None, "unknown") else {"made_by": made_by}
     identity: dict[str, Any] = {"pairs": {**data.identity, **stated}}

@@ -13,7 +13,7 @@ from paranmt_hf.util.settings import Range
 
 SCHEMA_VERSION = "1.0.0"
 # Columns that a release can get later.
-AddedColumn = Literal["number_mismatch", "negation_mismatch", "name_mismatch", "human_score"]
+AddedColumn = Literal["number_mismatch", "negation_mismatch", "name_mismatch", "human_score", "para_probability"]
 # Who wrote the second sentences of pairs that were imported.
 MadeBy = Literal["machine", "people", "unknown"]
 MOST_RANKS = 256  # More than the hypotheses of any sentence, so that an id and a rank make one number
@@ -60,6 +60,13 @@ _ADDED = (
         pa.float32(),
         "probability that a person wrote the translation, from 0 to 1, by a classifier that separated references from "
         "translations and did not learn from this reference",
+        SHARES,
+    ),
+    _added(
+        "para_probability",
+        pa.float32(),
+        "probability that the two sentences are paraphrases, from 0 to 1: para_score by the calibration of the "
+        "scorer, for the share of paraphrases that the record states as `prior`",
         SHARES,
     ),
 )

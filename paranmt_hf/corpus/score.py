@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from paranmt_hf.corpus.authorship import AuthorshipConfig
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
-from paranmt_hf.corpus.jobs.stages import ColumnStage, ScoreStage, added_columns
+from paranmt_hf.corpus.jobs.stages import PROBABILITY, ColumnStage, ScoreStage, added_columns
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.release_card import RELEASE_FILES
@@ -22,12 +22,14 @@ from paranmt_hf.corpus.release_run import RESCORED, Built, ReleaseConfig, check_
 from paranmt_hf.corpus.schema import ADDED, AddedColumn
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import CARRIED
 from paranmt_hf.util.files import resolved
 from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.run import finish_replacing, remove_leftover, replace_result
-from paranmt_hf.util.settings import Group
+from paranmt_hf.util.settings import Group, Range
 
 COMMAND = "score"
+SHARE = Range(at_least=0, at_most=1)
 
 
 def rescore(
@@ -35,6 +37,7 @@ def rescore(
     *,
     add: Sequence[AddedColumn] = (),
     scorer: str | Path | None = None,
+    prior: Annotated[float | None, SHARE] = None,
     engine: Annotated[EngineConfig | None, Group()] = None,
 ) -> Built:
     """Score a release again with another scorer, or give it more columns; other columns stay as they are.
@@ -46,10 +49,12 @@ def rescore(
         add: Columns that the release gets, unless it has them; para_score stays unless a `scorer` is given.
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
             the small encoder of this package if left out.
+        prior: Share of paraphrases among the pairs, for para_probability; that of the scorer's calibration data if
+            left out.
         engine: Where scoring runs.
     """
     encoder = None if add and scorer is None else NamedEncoder.of(scorer)
-    columns = ColumnStage(added_columns(add), AuthorshipConfig())
+    columns = ColumnStage(added_columns(add), AuthorshipConfig(), prior=prior)
     folder = resolved(release)
     finish_replacing(folder, COMMAND)
     record, files = read_record(folder), release_files(folder)
@@ -86,11 +91,22 @@ def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnS
     stages: list[Stage] = []
     if scorer is not None and parts["scorer"] != (stage := ScoreStage(scorer, language=language)).identity["scorer"]:
         stages.append(stage)
+    known = parts.get("columns", {})
+    if PROBABILITY in columns.names or (stages and PROBABILITY in known):
+        # That of another scorer would not belong to the new score.
+        names, encoder = added_columns([*columns.names, PROBABILITY]), scorer or _carried(parts["scorer"], language)
+        columns = replace(columns, names=names, scorer=encoder)
     columns = replace(columns, language=language)
-    known, wanted = parts.get("columns", {}), as_json(columns.identity)["columns"]
+    wanted = as_json(columns.identity)["columns"]
     if names := tuple(name for name in columns.names if known.get(name) != wanted[name]):
         stages.append(replace(columns, names=names))
     return stages
+
+
+def _carried(identity: Mapping[str, Any], language: str) -> NamedEncoder | None:
+    """The encoder of the package that scored a release; None if it was another one."""
+    stages = [ScoreStage(NamedEncoder(name), language=language) for name in CARRIED["encoder"]]
+    return next((stage.config for stage in stages if stage.identity["scorer"] == identity), None)
 
 
 def _merged(parts: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,7 @@ from paranmt_hf.encoders.modules.paranmt_tables import (
 )
 from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import SUFFIXES
 from paranmt_hf.text import definitions
 from paranmt_hf.text.definitions import vocabulary_of
 from paranmt_hf.util.wording import brief
@@ -34,6 +37,7 @@ SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_di
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
 # Our modules in `modules.json`: by the names of the files with their code, or by where they are in this package.
 PREFIX, MODULES = "paranmt_", "paranmt_hf.encoders.modules"
+SAVED_SUFFIXES = (*SUFFIXES, ".md", ".png")  # Endings of the files that a copy has
 LISTS = ("vocabulary.json", "parts.json", "modules.json")  # JSON files that hold a list
 # The stock modules that WORD is saved as, whose path has changed between releases.
 STATIC_EMBEDDING = re.compile(
@@ -183,3 +187,17 @@ def code_files() -> dict[str, str]:
     sources = {path.name: path for path in sorted(Path(modules.__path__[0]).glob(f"{PREFIX}*.py"))}
     sources["paranmt_text.py"] = Path(definitions.__file__)
     return {name: path.read_text(encoding="utf8") for name, path in sources.items()}
+
+
+def copy_model(model: Model, folder: Path) -> None:
+    """Copy the files of an encoder into a folder, with the code that other libraries need."""
+    # Listed first: the folder may be inside that of the model, or the same.
+    for path in list(model.folder.rglob("*")):
+        inner = path.relative_to(model.folder)
+        if path.is_file() and path.suffix in SAVED_SUFFIXES and not inner.parts[0].startswith("."):
+            (folder / inner).parent.mkdir(parents=True, exist_ok=True)
+            with suppress(shutil.SameFileError):
+                shutil.copyfile(path, folder / inner)
+    if any(entry["type"].startswith(PREFIX) for entry in module_list(model.folder, model.name)):
+        for name, code in code_files().items():
+            (folder / name).write_text(code, encoding="utf8", newline="\n")

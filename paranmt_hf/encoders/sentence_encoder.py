@@ -14,6 +14,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import WordEmbeddings
 from torch import nn
 
+from paranmt_hf.encoders.calibration import WithCalibration
 from paranmt_hf.encoders.composition import Composition, composition_of
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
@@ -24,7 +25,6 @@ from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.push import CardOptions, PushOptions, with_datasets
-from paranmt_hf.hub.repository import Model
 
 # Options of `encode` that the fast path takes, and those that it takes with this value only.
 FAST_OPTIONS = {"prompt", "prompt_name", "batch_size", "show_progress_bar", "convert_to_numpy", "convert_to_tensor"}
@@ -37,13 +37,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
-class SentenceEncoder(SentenceTransformer):
+class SentenceEncoder(WithCalibration, SentenceTransformer):
     """A SentenceTransformer whose `encode` takes the fast path of averaging encoders on the CPU.
 
     `source` is where `load` found it; None for one that was made otherwise.
     """
-
-    source: Model | None = None
 
     def encode(self, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from paranmt_hf.encoders.model_folder import PREFIX, code_files, model_settings, module_list, read_average_tables
+from paranmt_hf.encoders.calibration import WithCalibration
+from paranmt_hf.encoders.model_folder import copy_model, model_settings, read_average_tables
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
@@ -20,10 +19,8 @@ if TYPE_CHECKING:
     from paranmt_hf.hub.push import PushOptions
     from paranmt_hf.text.tokens import TokenTable
 
-SAVED_SUFFIXES = (".json", ".safetensors", ".txt", ".md")  # Endings of the files that `save_pretrained` copies
 
-
-class StaticEncoder:
+class StaticEncoder(WithCalibration):
     """Encodes sentences with numpy alone: WORD, TRIGRAM, their combinations, and Sent2Vec.
 
     The vectors are those of `load`, to the last bit. Nothing here imports torch, so the first vector of a new process
@@ -146,17 +143,7 @@ class StaticEncoder:
         """Write the model into a folder: its original files, and the code that other libraries need."""
         if self.source is None:
             raise InputError("this encoder was not read from a folder, so there are no files to save")
-        source, folder = self.source.folder, Path(folder)
-        # Listed first: the folder may be inside that of the source, or the same.
-        for path in list(source.rglob("*")):
-            inner = path.relative_to(source)
-            if path.is_file() and path.suffix in SAVED_SUFFIXES and not inner.parts[0].startswith("."):
-                (folder / inner).parent.mkdir(parents=True, exist_ok=True)
-                with suppress(shutil.SameFileError):
-                    shutil.copyfile(path, folder / inner)
-        if any(entry["type"].startswith(PREFIX) for entry in module_list(source, self.source.name)):
-            for name, code in code_files().items():
-                (folder / name).write_text(code, encoding="utf8", newline="\n")
+        copy_model(self.source, Path(folder))
 
     def push_to_hub(self, repo_id: str, **options: Unpack[PushOptions]) -> str:
         """Publish the encoder with its card, as `SentenceEncoder.push_to_hub` does; this needs torch.

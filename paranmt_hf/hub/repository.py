@@ -34,6 +34,7 @@ INSTEAD: dict[Kind, str] = {
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
+CALIBRATION_FILE = "calibration.json"  # It changes no vector, so neither checksum nor loaders see it
 # Endings of the files that make up a model: what its checksum is over, and what its loaders get to see.
 SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
 # Settings by which the configuration of a module makes the loader read something else than the model's own files.
@@ -151,6 +152,7 @@ def _check_safe(folder: Path) -> str:
 
 def _own_files(folder: Path) -> list[Path]:
     found = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and not path.name.startswith("."))
+    found = (path for path in found if path != folder / CALIBRATION_FILE)
     return sorted(path for path in found if path.is_file())
 
 

@@ -13,6 +13,7 @@ import yaml
 
 from paranmt_hf.corpus.pair_files import languages
 from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.encoders.calibration import Calibration
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import FAMILIES, title_of
 from paranmt_hf.encoders.pushing import MadeRecord
@@ -22,8 +23,9 @@ from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
+from paranmt_hf.hub.repository import Model
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import TRAINING_PICTURE, TrainingRecord
+from paranmt_hf.training.record import CALIBRATION_PICTURE, TRAINING_PICTURE, TrainingRecord
 from paranmt_hf.util.settings import option_words
 
 # The Hub's datasets of the same pairs, and the names of their tasks.
@@ -59,10 +61,21 @@ def encoder_values(
         "record": record,
         "stock": all(entry["type"].startswith("sentence_transformers.") for entry in modules),
         "picture": TRAINING_PICTURE if (folder / TRAINING_PICTURE).is_file() else None,
+        "calibration": _calibration(folder),
         "notes": about.notes if about else None,
         "results": results[0].to_json() if results else None,
         "precisions": _precisions(folder, results),
     }
+
+
+def _calibration(folder: Path) -> dict[str, Any] | None:
+    """What a card says of the calibration of an encoder; None if it has none."""
+    found = Calibration.of(Model(folder.name, folder, ""))
+    if found is None:
+        return None
+    said = {"pairs": found.pairs, "prior": found.prior, "error": found.error}
+    picture = CALIBRATION_PICTURE if (folder / CALIBRATION_PICTURE).is_file() else None
+    return {**said, "data": [data.name for data in found.settings.data], "picture": picture}
 
 
 def _precisions(folder: Path, results: Sequence[Results]) -> dict[str, dict[str, float | int | None]]:
@@ -91,7 +104,7 @@ def encoder_card(values: Mapping[str, Any]) -> str:
     speed = None if results is None else results.speed
     license = License.parse(values["license"], listed=False) if values.get("license") else None
     shown = {
-        **dict.fromkeys(("summary", "data", "license_text", "repository")),
+        **dict.fromkeys(("summary", "data", "license_text", "repository", "calibration")),
         **values,
         "license": license,
         "notes": (values.get("notes") or "").strip(),

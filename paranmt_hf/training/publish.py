@@ -18,21 +18,23 @@ from paranmt_hf.encoders.pushing import LOADER, MadeRecord
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results, all_results
 from paranmt_hf.hub.publish import About, Draft, Kind, files_of, kind_of
-from paranmt_hf.hub.repository import Model, weights_checksum
+from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.training.card import encoder_card, eval_results, made_values, trained_values
 from paranmt_hf.training.convert import ConversionRecord, converted_values
-from paranmt_hf.training.record import TRAINING_FILE, TRAINING_PICTURE, TrainingRecord
+from paranmt_hf.training.record import CALIBRATION_PICTURE, TRAINING_FILE, TRAINING_PICTURE, TrainingRecord
 from paranmt_hf.training.sent2vec.config import Sent2VecRecord, sent2vec_values
 from paranmt_hf.training.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE, SupervisedRecord
+from paranmt_hf.util.records import read_json
 
 RESULTS_FILE = ".eval_results/sts.yaml"
 # What a model for a task has next to its encoder.
 TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOLDER}/{WEIGHTS_FILE}")
+PICTURES = (TRAINING_PICTURE, CALIBRATION_PICTURE)
 RECORDS = (TRAINING_FILE, Sent2VecRecord.FILE, ConversionRecord.FILE, MadeRecord.FILE)
 # Files of an encoder: these names, in its folder and in those of its modules.
 _OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
-_OF_MODELS = {"modules.json", "config_sentence_transformers.json", TRAINING_PICTURE, *RECORDS}
+_OF_MODELS = {"modules.json", "config_sentence_transformers.json", *PICTURES, CALIBRATION_FILE, *RECORDS}
 _FILES = re.compile(rf"(\d+_\w+/)?({'|'.join(map(re.escape, sorted(_OF_MODULES | _OF_MODELS)))})")
 _CODE_FILES = re.compile(r"paranmt_\w+\.py")
 # Sentences whose vectors show whether a folder and its published files are one model.
@@ -84,19 +86,32 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
                 path=folder,
             )
 
-    own = origin.values(folder.resolve().name, folder, record)
-    if "history" in own["record"]:
-        own["record"]["history"]["seconds"] = None
     missing = _missing(about, record, figures, origin)
     return Draft(
         files,
         lambda repository: encoder_card(values(repository)),
-        encoder_card(own),
+        _own_card(folder, folder.resolve().name, origin),
         f"Encoder {folder.resolve().name}",
         missing,
         verify=verify,
         values=values,
     )
+
+
+def _own_card(folder: Path, name: str, origin: _Origin) -> str:
+    """Render the card in the folder of an encoder; equal runs have equal cards, so it shows no times."""
+    values = origin.values(name, folder, origin.read(folder))
+    if "history" in values["record"]:
+        values["record"]["history"]["seconds"] = None
+    return encoder_card(values)
+
+
+def folder_card_of(folder: Path, name: str) -> str | None:
+    """Render the card of an encoder for its folder; None if it was not made by this package, or says too little."""
+    file = next((file for file in ORIGINS if (folder / file).is_file()), None)
+    if file is None or "settings" not in read_json(folder / file, "the record of an encoder"):
+        return None
+    return _own_card(folder, name, ORIGINS[file])
 
 
 def encoder_files(folder: Path) -> dict[str, Content]:
@@ -168,7 +183,13 @@ def _encoder(title: str, origin: _Origin) -> Kind:
     )
 
 
-ENCODER = _encoder("an encoder", _Origin(TrainingRecord.read, trained_values))
-SENT2VEC = _encoder("an encoder trained on sentences", _Origin(Sent2VecRecord.read, sent2vec_values))
-CONVERTED = _encoder("a converted encoder", _Origin(ConversionRecord.read, converted_values, ("data",)))
-MADE = _encoder("an encoder made in Python", _Origin(MadeRecord.read, made_values, ("data", "license_text")))
+ORIGINS = {
+    TRAINING_FILE: _Origin(TrainingRecord.read, trained_values),
+    Sent2VecRecord.FILE: _Origin(Sent2VecRecord.read, sent2vec_values),
+    ConversionRecord.FILE: _Origin(ConversionRecord.read, converted_values, ("data",)),
+    MadeRecord.FILE: _Origin(MadeRecord.read, made_values, ("data", "license_text")),
+}
+ENCODER = _encoder("an encoder", ORIGINS[TRAINING_FILE])
+SENT2VEC = _encoder("an encoder trained on sentences", ORIGINS[Sent2VecRecord.FILE])
+CONVERTED = _encoder("a converted encoder", ORIGINS[ConversionRecord.FILE])
+MADE = _encoder("an encoder made in Python", ORIGINS[MadeRecord.FILE])

@@ -20,6 +20,7 @@ from paranmt_hf.corpus.meaning.columns import DEFINITION, MISMATCHES, MismatchRe
 from paranmt_hf.corpus.schema import ADDED, COLUMNS
 from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
+from paranmt_hf.encoders.calibration import ADVICE, Calibration
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
@@ -28,7 +29,7 @@ from paranmt_hf.util.records import describe_differences
 WINDOW = 2000  # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move
 SCORE_ROWS = 10_000
 ROUNDING = 1e-3
-HUMAN_SCORE = "human_score"
+HUMAN_SCORE, PROBABILITY = "human_score", "para_probability"
 WEIGHTS = "human-score.safetensors"
 
 
@@ -165,9 +166,19 @@ def added_columns(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in ADDED if name in names)
 
 
-def column_stages(names: Sequence[str], language: str = ENGLISH) -> list[ColumnStage]:
+def column_stages(names: Sequence[str], language: str, scorer: NamedEncoder | None) -> list[ColumnStage]:
     """The stage that adds columns to pairs of a language (ISO 639-1), if there are any to add."""
-    return [ColumnStage(added_columns(names), AuthorshipConfig(), language)] if names else []
+    return [ColumnStage(added_columns(names), AuthorshipConfig(), language, scorer)] if names else []
+
+
+def calibration_of(scorer: NamedEncoder | None) -> Calibration:
+    """The calibration of the scorer of a release."""
+    if scorer is None:
+        raise InputError(f"{PROBABILITY} needs the encoder of para_score; give it as `scorer`", option="scorer")
+    found = None if scorer.vectors else Calibration.of(scorer.model)
+    if found is None:
+        raise InputError(f"the scorer {scorer.name!r} is not calibrated, which {PROBABILITY} needs; {ADVICE}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -177,6 +188,8 @@ class ColumnStage:
     names: tuple[str, ...]  # Which columns of `schema.ADDED`
     authorship: AuthorshipConfig = AuthorshipConfig()  # How the classifier behind `human_score` learns
     language: str = ENGLISH  # ISO 639-1 code of that of the pairs, which determines the word tokens to the classifier
+    scorer: NamedEncoder | None = None  # That of the release, for `para_probability`
+    prior: float | None = None  # Share of paraphrases among the pairs; None for that of the calibration
     weights: Path | None = None  # The classifier, once it has learned: see `ready`
     label: str = "columns"
     unit: str = "pairs"
@@ -186,12 +199,10 @@ class ColumnStage:
         classifier = {"classifier": "hashed words and neighbours, logistic regression", **vars(self.authorship)}
         if self.language != ENGLISH:
             classifier["language"] = self.language
-        return {
-            "columns": {
-                name: classifier if name == HUMAN_SCORE else {"definition": DEFINITION}
-                for name in added_columns(self.names)
-            }
-        }
+        made = {**dict.fromkeys(MISMATCHES, {"definition": DEFINITION}), HUMAN_SCORE: classifier}
+        if PROBABILITY in self.names:
+            made[PROBABILITY] = calibration_of(self.scorer).stated(self.prior)
+        return {"columns": {name: made[name] for name in added_columns(self.names)}}
 
     def ready(self, manifest: Manifest, work: Path) -> ColumnStage:
         """Train the classifier of `human_score` on the pairs, if it is needed, and keep it in the work folder."""
@@ -209,11 +220,16 @@ class ColumnStage:
         reader = MismatchReader(mismatches)
         scorer = HumanScorer(Authorship.load(self.weights)) if self.weights else None
 
+        calibration = calibration_of(self.scorer) if PROBABILITY in self.names else None
+
         def added(window: pa.Table) -> tuple[pa.Table, dict[str, int]]:
             sides = sides_of(window)
             columns = reader.columns(*sides) if mismatches else {}
             if scorer is not None:
                 columns[HUMAN_SCORE] = scorer.scores(*sides)
+            if calibration is not None:
+                scores = window["para_score"].to_numpy()
+                columns[PROBABILITY] = pa.array(calibration.probability(scores, prior=self.prior), pa.float32())
             return with_columns(window, columns), {}
 
         return by_windows(SCORE_ROWS, added)

@@ -1,0 +1,212 @@
+"""The calibration of an encoder: from the cosine of two sentences to the probability that they are paraphrases."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any, ClassVar
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, weights_checksum
+from paranmt_hf.util.records import Record
+from paranmt_hf.util.wording import counted
+
+ADVICE = "`paranmt calibrate` makes one from rated pairs"
+
+
+@dataclass(frozen=True)
+class CalibrationData:
+    """Rated pairs that an encoder was calibrated on."""
+
+    name: str  # Name of the file or folder
+    sha256: str  # Checksum of the sentences and ratings
+    pairs: int  # Number of pairs
+    positives: int  # Number of those that are paraphrases
+
+
+@dataclass(frozen=True)
+class CalibrationSettings:
+    """What determines a calibration."""
+
+    weights: str  # Checksum of the weights of the encoder
+    data: list[CalibrationData]
+    positive: float  # The smallest score of a paraphrase, where data have scores and no labels
+    folds: int  # Number of parts of the cross-validation
+    seed: int  # Seed of the parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration(Record):
+    """The content of `calibration.json`: how likely paraphrases are at each cosine.
+
+    Attributes:
+        knots: Cosine and probability of the corners of the curve, ascending; between them it is a straight line.
+        counts: Cosine, number of pairs at or above it, and number of paraphrases among them; ascending.
+        bins: Mean probability, share of paraphrases, and number of pairs of bins of equal size, by cross-validation.
+        error: Expected calibration error of these bins, from 0 to 1.
+        dimension: Dimension of the sentence vectors.
+        pairs: Number of pairs that it was made from.
+        positives: Number of paraphrases among them.
+    """
+
+    FILE: ClassVar[str] = CALIBRATION_FILE
+    KIND: ClassVar[str] = "the calibration of an encoder (`paranmt calibrate`)"
+
+    settings: CalibrationSettings
+    knots: list[tuple[float, float]]
+    counts: list[tuple[float, int, int]]
+    bins: list[tuple[float, float, int]] = field(default_factory=list)
+    error: float
+    dimension: int
+    pairs: int
+    positives: int
+
+    def __post_init__(self) -> None:
+        knots = np.array(self.knots).reshape(-1, 2)
+        if not len(knots) or (np.diff(knots, axis=0) < 0).any() or not ((knots[:, 1] > 0) & (knots[:, 1] < 1)).all():
+            raise InputError("its knots must be ascending cosines with ascending probabilities between 0 and 1")
+        if not 0 < self.positives < self.pairs or any(not 0 <= good <= pairs > 0 for _, pairs, good in self.counts):
+            raise InputError("its counts of pairs and paraphrases do not fit together")
+
+    @property
+    def prior(self) -> float:
+        """Share of paraphrases among them, which its probabilities are for unless another one is given."""
+        return self.positives / self.pairs
+
+    def probability(self, cosines: np.ndarray, *, prior: float | None = None) -> np.ndarray:
+        """Compute the probability [pair], float64, that pairs with these cosines [pair] are paraphrases.
+
+        The `prior` is the share of paraphrases among the pairs that are looked at; that of the calibration data if
+        left out. Another one multiplies the odds (Bayes' rule): the cosines of paraphrases, and those of other pairs,
+        are taken to be distributed as in the calibration data.
+        """
+        found = np.interp(np.asarray(cosines, np.float64), *np.array(self.knots).T)
+        if prior is None:
+            return np.asarray(found)
+        odds = found / (1 - found) * _odds(prior, "prior") / _odds(self.prior, "prior")
+        return np.asarray(odds / (1 + odds))
+
+    def threshold(self, precision: float = 0.9, *, confidence: float = 0.95, prior: float | None = None) -> float:
+        """Find the smallest cosine so that of the pairs at or above it this share are paraphrases.
+
+        The share is the lower end of Wilson's one-sided interval on the calibration data, so it is not reached by
+        chance. Raises an `InputError` if no cosine has it.
+
+        Args:
+            precision: The share, between 0 and 1.
+            confidence: That of the interval; 0.5 takes the share as it was counted.
+            prior: Share of paraphrases among all pairs, as in `probability`.
+        """
+        if not 0.5 <= confidence < 1:
+            raise InputError(f"confidence must be at least 0.5 and below 1, was {confidence}", option="confidence")
+        wanted, quantile = _odds(precision, "precision"), NormalDist().inv_cdf(confidence)
+        factor = 1.0 if prior is None else _odds(prior, "prior") / _odds(self.prior, "prior")
+        bounds = [_lower_bound(good, pairs, quantile) for _, pairs, good in self.counts]
+        odds = [factor * bound / (1 - bound) if bound < 1 else math.inf for bound in bounds]
+        for (cosine, _, _), reached in zip(self.counts, odds, strict=True):
+            if reached >= wanted:
+                return cosine
+        best = max(odds)
+        raise InputError(
+            f"no cosine has a precision of {precision:g} on the {counted(self.pairs, 'pair')} of the calibration; the "
+            f"highest is {best / (1 + best):.3f}",
+            option="precision",
+        )
+
+    def stated(self, prior: float | None = None) -> dict[str, Any]:
+        """What determines its probabilities, for the record of a column, as JSON values."""
+        if prior is not None:
+            _odds(prior, "prior")
+        names, knots = [data.name for data in self.settings.data], json.dumps(self.knots)
+        checksum = hashlib.sha256(knots.encode()).hexdigest()
+        return {"calibrated_on": names, "prior": prior or self.prior, "knots": f"sha256:{checksum}"}
+
+    @classmethod
+    def of(cls, model: Model) -> Calibration | None:
+        """Read the calibration of an encoder; None if it has none. One of other weights is rejected."""
+        if not (model.folder / CALIBRATION_FILE).is_file():
+            return None
+        found = cls.read(model.folder)
+        if found.settings.weights != weights_checksum(model.folder):
+            raise InputError(
+                f"{model.folder / CALIBRATION_FILE} is of other weights than those next to it; delete it, or "
+                "calibrate the encoder again",
+                path=model.folder,
+            )
+        return found
+
+
+class WithCalibration:
+    """What encoders have that may be calibrated."""
+
+    source: Model | None = None
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """The calibration that lies next to the weights; None if there is none."""
+        if "_calibration" not in self.__dict__:
+            self.__dict__["_calibration"] = None if self.source is None else Calibration.of(self.source)
+        found: Calibration | None = self.__dict__["_calibration"]
+        return found
+
+    def probability(
+        self, first: str | Sequence[str], second: str | Sequence[str], *, prior: float | None = None
+    ) -> Any:  # noqa: ANN401 - a number for two sentences
+        """Compute the probability that two sentences are paraphrases, or of each pair of two lists [pair].
+
+        Args:
+            first: The first sentences, or a single one.
+            second: The second sentences, as many.
+            prior: Share of paraphrases among pairs such as these; that of the calibration data if left out. See
+                `Calibration.probability`.
+        """
+        if self.calibration is None:
+            raise InputError(f"this encoder has no {CALIBRATION_FILE}; {ADVICE}")
+        single = isinstance(first, str)
+        sides = [[side] if isinstance(side, str) else list(side) for side in (first, second)]
+        if single != isinstance(second, str) or len(sides[0]) != len(sides[1]):
+            raise InputError("expected two sentences, or two lists with as many sentences each")
+        if not sides[0]:
+            return np.zeros(0)
+        cosines = encoded_cosines(self, *sides, dimension=self.calibration.dimension)
+        found = self.calibration.probability(cosines, prior=prior)
+        return float(found[0]) if single else found
+
+
+def encoded_cosines(
+    encoder: Any,  # noqa: ANN401 - with `encode`
+    first: list[str],
+    second: list[str],
+    *,
+    dimension: int | None = None,
+) -> np.ndarray:
+    """Compute the cosine [pair], float64, of each two sentences; of other than `dimension` dimensions is an error."""
+    rows = {text: row for row, text in enumerate(dict.fromkeys([*first, *second]))}
+    vectors = np.asarray(encoder.encode(list(rows), normalize_embeddings=True))
+    if dimension is not None and vectors.shape[1] != dimension:
+        raise InputError(
+            f"the encoder gives {counted(vectors.shape[1], 'dimension')}, and its calibration is for {dimension}; "
+            "calibrate it as it is used"
+        )
+    left, right = ([rows[text] for text in side] for side in (first, second))
+    return np.clip(np.einsum("ij,ij->i", vectors[left], vectors[right], dtype=np.float64), -1, 1)
+
+
+def _odds(share: float, name: str) -> float:
+    if not 0 < share < 1:
+        raise InputError(f"{name} must be above 0 and below 1, was {share}", option=name)
+    return share / (1 - share)
+
+
+def _lower_bound(count: int, total: int, quantile: float) -> float:
+    """Lower end of Wilson's interval of a proportion (Wilson 1927), for a quantile of the normal distribution."""
+    share, square = count / total, quantile**2
+    middle = share + square / (2 * total)
+    half = quantile * math.sqrt(share * (1 - share) / total + square / (4 * total**2))
+    return (middle - half) / (1 + square / total)

@@ -1,0 +1,260 @@
+"""Calibrate an encoder: isotonic regression from the cosine to the probability of a paraphrase.
+
+Zadrozny & Elkan 2002, "Transforming classifier scores into accurate multiclass probability estimates"; the fit is
+that of pool adjacent violators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from paranmt_hf.corpus.pair_files import RELEASE_RECORD
+from paranmt_hf.corpus.pairs import SIDES
+from paranmt_hf.corpus.release import read_tables, release_files
+from paranmt_hf.encoders.calibration import Calibration, CalibrationData, CalibrationSettings, encoded_cosines
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.model_folder import copy_model
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.pair_set import StsSet, parse_number, read_lines, tab_separated
+from paranmt_hf.evaluation.sts_data import read_scored_pairs
+from paranmt_hf.hub.repository import ASSETS, locate, weights_checksum
+from paranmt_hf.training.publish import folder_card_of
+from paranmt_hf.training.record import CALIBRATION_PICTURE
+from paranmt_hf.util.files import shown_path, source_name
+from paranmt_hf.util.optional import available
+from paranmt_hf.util.parquet import read_schema
+from paranmt_hf.util.records import made_with
+from paranmt_hf.util.run import Result, result_folder, run
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+FOLDS, SEED, BINS = 10, 1, 15
+FEWEST = 10  # Pairs of each kind
+MOST_COUNTS = 100  # Cosines at which pairs are counted
+DIGITS = 6
+# Pairs that the package carries.
+PAIRS = ASSETS / "calibration" / "pairs.tsv"
+LABEL, STRENGTH = "label", "strength"
+TARGET = 0.9  # The precision whose threshold the summary shows
+
+
+class Calibrated(Result[Calibration]):
+    """A copy of an encoder with a calibration."""
+
+    def load(self) -> SentenceEncoder:
+        """Load the encoder."""
+        return load(self.folder)
+
+    def summary(self) -> str:
+        """Describe the data, the calibration error, and the cosine of a high precision."""
+        record = self.record
+        share = f"{record.positives:,} of {record.pairs:,} pairs are paraphrases ({record.prior:.1%})"
+        try:
+            cosine = f"cosine {record.threshold(TARGET):.3f} and above: a precision of at least {TARGET:.0%}"
+        except InputError as error:
+            cosine = str(error)
+        return "\n".join(
+            [
+                f"{shown_path(self.folder)}: {share}",
+                f"  calibration error {record.error:.1%} by cross-validation; {cosine}",
+                f"load it: paranmt_hf.load({shown_path(self.folder)!r})",
+            ]
+        )
+
+
+def calibrate(
+    model: str | Path, *, out: str | Path, ratings: Sequence[str | Path] = (), positive: float = 4.0
+) -> Calibrated:
+    """Calibrate an encoder: learn from rated pairs how likely two sentences of each cosine are paraphrases.
+
+    The result is a copy of the encoder with `calibration.json`. The probabilities are those among pairs such as the
+    rated ones, of which the same share are paraphrases.
+
+    Args:
+        model: Folder or Hub id of an encoder; `embedded` is the one in the package.
+        out: Folder of the calibrated encoder.
+        ratings: Rated pairs: releases, and TSV and Parquet files with the columns label, reference and translation;
+            CSV files of `paranmt annotate export`; TSV and Parquet files with a score and two sentences. 558 pairs of
+            the package if left out.
+        positive: Where pairs have scores and no labels, the smallest score of a paraphrase.
+    """
+    located = locate(model)
+    out = result_folder(out, Calibration, sources=[located.folder])
+    sets = [read_rated_pairs(source, positive) for source in ratings or [PAIRS]]
+    data = [CalibrationData(each.name, each.sha256, len(each.left), int(each.positive.sum())) for each in sets]
+    pairs, positives = (sum(getattr(each, name) for each in data) for name in ("pairs", "positives"))
+    if min(positives, pairs - positives) < FEWEST:
+        raise InputError(
+            f"{positives} of {pairs} rated pairs are paraphrases; expected at least {FEWEST} that are and {FEWEST} "
+            f"that are not: give more, or another `positive` than {positive:g} if they have scores",
+            option="ratings",
+        )
+    settings = CalibrationSettings(weights_checksum(located.folder), data, positive, FOLDS, SEED)
+
+    def make(work: Path, folder: Path) -> Calibration:
+        encoder = load(located)
+        record = fit(settings, sets, encoder)
+        copy_model(located, folder)
+        # A picture that came with the encoder is not of this calibration.
+        (folder / CALIBRATION_PICTURE).unlink(missing_ok=True)
+        plot_calibration(record, folder / CALIBRATION_PICTURE, out.name)
+        # The card shows it.
+        record.write(folder)
+        if (card := folder_card_of(folder, out.name)) is not None:
+            (folder / "README.md").write_text(card, encoding="utf8", newline="\n")
+        return record
+
+    return run(out, settings, Calibration, make, result=Calibrated, command="calibrate")
+
+
+@dataclass(frozen=True)
+class RatedPairs:
+    """Pairs of sentences, and whether each is a paraphrase [pair], bool."""
+
+    name: str
+    sha256: str
+    left: list[str]
+    right: list[str]
+    positive: np.ndarray
+
+
+def read_rated_pairs(source: str | Path, positive: float) -> RatedPairs:
+    """Read rated pairs as `calibrate` takes them; scores of `positive` or more are those of paraphrases."""
+    path = Path(source).expanduser()
+    name = "the pairs of paranmt-hf" if source == PAIRS else source_name(source)
+    if (path / RELEASE_RECORD).is_file() or (path.suffix == ".parquet" and LABEL in read_schema(path).names):
+        files = release_files(path) if path.is_dir() else [path]
+        table = pa.concat_tables(read_tables(files, [*SIDES, LABEL]))
+    elif path.suffix == ".csv":
+        table = _annotated(path)
+    elif path.suffix == ".tsv" and LABEL in (header := read_lines(path)[0].split("\t")):
+        _, *lines = tab_separated(path, len(header), ", ".join(header), exactly=True)
+        table = pa.table(dict(zip(header, map(pa.array, zip(*lines, strict=True)), strict=True)))
+    else:
+        pairs = read_scored_pairs(source)
+        return RatedPairs(name, pairs.checksum, pairs.left, pairs.right, pairs.gold >= positive)
+    if missing := [name for name in SIDES if name not in table.column_names]:
+        raise InputError(f"{path} has no column {missing[0]}; it has {', '.join(table.column_names)}", path=path)
+    table = table.select([*SIDES, table.column_names[-1] if path.suffix == ".csv" else LABEL]).drop_null()
+    left, right, given = (column.to_pylist() for column in table.columns)
+    gold = np.array([parse_number(str(value), str(path), "a label") for value in given])
+    found = gold >= (positive if path.suffix == ".csv" else 1)
+    return RatedPairs(name, StsSet("", left, right, gold).checksum, left, right, found)
+
+
+def _annotated(path: Path) -> pa.Table:
+    """Read pairs that `paranmt annotate export` wrote, with the mean strength over annotators as the last column."""
+    try:
+        table = csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
+        table = table.filter(table[STRENGTH].is_valid())
+        for side in SIDES:
+            # A mark that keeps spreadsheets from reading a formula.
+            text = pc.replace_substring_regex(table[side].cast(pa.string()), "^'", "")
+            table = table.set_column(table.column_names.index(side), side, text)
+        mean = table.group_by(["sample", "item", *SIDES]).aggregate([(STRENGTH, "mean")])
+        return mean.sort_by([("sample", "ascending"), ("item", "ascending")])
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise InputError(f"cannot read {path}: {error}; expected what `paranmt annotate export` writes") from None
+
+
+def fit(settings: CalibrationSettings, sets: Sequence[RatedPairs], encoder: SentenceEncoder) -> Calibration:
+    """Fit the calibration of an encoder to rated pairs."""
+    left, right = ([text for each in sets for text in getattr(each, side)] for side in ("left", "right"))
+    positive = np.concatenate([each.positive for each in sets])
+    cosines = np.round(encoded_cosines(encoder, left, right), DIGITS)
+    predicted = np.empty(len(cosines))
+    for held_out in folds_of(left, right, settings.folds, settings.seed):
+        rest = np.setdiff1d(np.arange(len(cosines)), held_out)
+        predicted[held_out] = np.interp(cosines[held_out], *np.array(isotonic(cosines[rest], positive[rest])).T)
+    return Calibration(
+        settings=settings,
+        knots=isotonic(cosines, positive),
+        counts=_counts(cosines, positive),
+        bins=reliability(predicted, positive),
+        error=round(calibration_error(predicted, positive), DIGITS),
+        dimension=encoder.get_embedding_dimension(),
+        pairs=len(cosines),
+        positives=int(positive.sum()),
+        **made_with("numpy", "scikit-learn"),
+    )
+
+
+def isotonic(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float, float]]:
+    """Fit an ascending curve from cosines [pair] to the share of positives [pair]; returns its corners.
+
+    One more positive at the lowest cosine, and one more negative at the highest, keep it from 0 and 1, which no number
+    of pairs can show.
+    """
+    from sklearn.isotonic import IsotonicRegression
+
+    model = IsotonicRegression().fit([cosines.min(), *cosines, cosines.max()], [1, *positive, 0])
+    corners = zip(model.X_thresholds_, model.y_thresholds_, strict=True)
+    return [(round(float(cosine), DIGITS), round(float(share), DIGITS)) for cosine, share in corners]
+
+
+def folds_of(left: Sequence[str], right: Sequence[str], folds: int, seed: int) -> Iterator[np.ndarray]:
+    """Split pairs into parts [pair in part] that share no sentence."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows: dict[str, int] = {}
+    first, second = ([rows.setdefault(text, len(rows)) for text in side] for side in (left, right))
+    links = coo_array((np.ones(len(first)), (first, second)), shape=(len(rows), len(rows)))
+    count, groups = connected_components(links, directed=False)
+    if count < 2:
+        raise InputError("all rated pairs share sentences, so none can be held out; give others", option="ratings")
+    parts = np.random.default_rng(seed).permutation(count)[groups[first]] % folds
+    yield from (np.flatnonzero(parts == part) for part in np.unique(parts))
+
+
+def reliability(probabilities: np.ndarray, positive: np.ndarray, bins: int = BINS) -> list[tuple[float, float, int]]:
+    """Mean probability, share of positives, and number of pairs of bins of equal count, by probability."""
+    parts = np.array_split(np.argsort(probabilities, kind="stable"), min(bins, len(probabilities)))
+    return [
+        (round(float(probabilities[part].mean()), DIGITS), round(float(positive[part].mean()), DIGITS), len(part))
+        for part in parts
+    ]
+
+
+def calibration_error(probabilities: np.ndarray, positive: np.ndarray, bins: int = BINS) -> float:
+    """Expected calibration error: the mean distance of probability and share over bins of equal count."""
+    found = reliability(probabilities, positive, bins)
+    return sum(abs(mean - share) * count for mean, share, count in found) / len(probabilities)
+
+
+def _counts(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float, int, int]]:
+    """Number of pairs, and of positives, at or above some of the cosines."""
+    order = np.sort(cosines)
+    ranks = np.linspace(0, len(order) - 1, min(MOST_COUNTS, len(order))).astype(int)
+    at_least = [cosines >= cosine for cosine in np.unique(order[ranks])]
+    return [(float(cosines[above].min()), int(above.sum()), int(positive[above].sum())) for above in at_least]
+
+
+def plot_calibration(calibration: Calibration, path: Path, title: str) -> bool:
+    """Draw the share of paraphrases over the probability, and the probability over the cosine.
+
+    Returns whether it was drawn; it needs matplotlib.
+    """
+    if not available("matplotlib"):
+        return False
+    import matplotlib.figure
+
+    figure = matplotlib.figure.Figure(figsize=(8, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot([0, 1], [0, 1], color="tab:gray", linewidth=1)
+    left.plot([mean for mean, _, _ in calibration.bins], [share for _, share, _ in calibration.bins], marker="o")
+    left.set(xlabel="probability, by cross-validation", ylabel="share of paraphrases", xlim=(0, 1), ylim=(0, 1))
+    right.plot(*zip(*calibration.knots, strict=True))
+    right.set(xlabel="cosine", ylabel="probability", ylim=(0, 1))
+    figure.suptitle(title)
+    figure.savefig(path, dpi=120)
+    return True

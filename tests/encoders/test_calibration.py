@@ -1,0 +1,134 @@
+"""Probabilities and thresholds of a calibration, and encoders with one."""
+
+import dataclasses
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from paranmt_hf.encoders.calibration import Calibration, CalibrationData, CalibrationSettings
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.model_folder import copy_model
+from paranmt_hf.encoders.static_encoder import StaticEncoder
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.contrast import wilson_interval
+from paranmt_hf.hub.repository import locate
+from paranmt_hf.util.records import made_with
+
+
+@pytest.fixture
+def calibration():
+    return Calibration(
+        settings=CalibrationSettings("", [CalibrationData("d", "", 100, 40)], 4.0, 10, 1),
+        knots=[(0.2, 0.1), (0.6, 0.5), (0.8, 0.9)],
+        counts=[(0.2, 100, 40), (0.6, 50, 35), (0.8, 30, 29)],
+        error=0.01,
+        dimension=2,
+        pairs=100,
+        positives=40,
+        **made_with(),
+    )
+
+
+def test_probability_is_a_straight_line_between_knots(calibration):
+    found = calibration.probability(np.array([-1, 0.2, 0.4, 0.7, 1]))
+    np.testing.assert_allclose(found, [0.1, 0.1, 0.3, 0.7, 0.9])
+
+
+def test_prior_follows_bayes(calibration):
+    cosines = np.array([0.3, 0.6, 0.8])
+    own = calibration.probability(cosines)
+    np.testing.assert_allclose(calibration.probability(cosines, prior=0.4), own)
+    # p(c | paraphrase) and p(c | other) are in proportion to p / prior and (1 - p) / (1 - prior).
+    positive, negative = own / 0.4, (1 - own) / 0.6
+    np.testing.assert_allclose(
+        calibration.probability(cosines, prior=0.1), 0.1 * positive / (0.1 * positive + 0.9 * negative)
+    )
+
+
+def test_threshold_is_wilsons_bound(calibration):
+    # A one-sided interval of 97.5 % has the lower end of the two-sided one of 95 %.
+    low = wilson_interval(35, 50)[0]
+    assert calibration.threshold(low - 1e-9, confidence=0.975) == 0.6
+    assert calibration.threshold(low + 1e-9, confidence=0.975) == 0.8
+    assert calibration.threshold(0.7, confidence=0.5) == 0.6 and calibration.threshold(0.2) == 0.2
+    assert calibration.threshold(0.8, confidence=0.5, prior=0.7) == 0.6
+    for wrong in ({"precision": 0.99}, {"precision": 1.0}, {"precision": 0.7, "prior": 0.01}, {"prior": 0}):
+        with pytest.raises(InputError):
+            calibration.threshold(**wrong)
+
+
+def test_bound_holds_on_new_pairs():
+    """Of thresholds from small samples, nearly all reach the precision on the whole population."""
+    from paranmt_hf.training.calibrate import _counts
+
+    generator = np.random.default_rng(1)
+    cosines = generator.random(200_000)
+    positive = generator.random(200_000) < cosines
+    base = dict(settings=CalibrationSettings("", [], 4.0, 10, 1), knots=[(0.0, 0.5)], error=0.0, dimension=1)
+    reached = []
+    for _ in range(200):
+        sample = generator.integers(0, len(cosines), 1000)
+        good = int(positive[sample].sum())
+        counts = _counts(cosines[sample], positive[sample])
+        found = Calibration(**base, counts=counts, pairs=1000, positives=good, **made_with()).threshold(0.8)
+        reached.append(positive[cosines >= found].mean() >= 0.8)
+    assert np.mean(reached) > 0.85
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"knots": []},
+        {"knots": [[0.2, 0.5], [0.1, 0.6]]},
+        {"knots": [[0.1, 0.6], [0.2, 0.5]]},
+        {"knots": [[0.1, 1.0]]},
+        {"counts": [[0.1, 3, 4]]},
+        {"counts": [[0.1, 0, 0]]},
+        {"positives": 0},
+        {"error": "much"},
+    ],
+)
+def test_damage_is_an_input_error(calibration, tmp_path, change):
+    assert Calibration.read(calibration.write(tmp_path) and tmp_path) == calibration
+    (tmp_path / "calibration.json").write_text(json.dumps(calibration.to_json() | change))
+    with pytest.raises(InputError) as error:
+        Calibration.read(tmp_path)
+    assert error.value.path == tmp_path / "calibration.json"
+
+
+FIRST, SECOND = ["A man plays the guitar.", "It rains.", ""], ["A man is playing a guitar.", "I have a red car.", ""]
+
+
+@pytest.mark.parametrize("name", ["embedded", "base"])
+def test_carried_encoders(name):
+    static, encoder = StaticEncoder.from_pretrained(name), load(name)
+    found = static.probability(FIRST, SECOND)
+    np.testing.assert_allclose(encoder.probability(FIRST, SECOND), found, atol=1e-3)
+    assert found[0] > 0.8 and found[1] < 0.2
+    assert static.probability(FIRST[0], SECOND[0]) == pytest.approx(found[0], abs=1e-3)
+    assert pickle.loads(pickle.dumps(static)).probability(FIRST[0], SECOND[0]) == pytest.approx(found[0], abs=1e-3)
+    assert len(static.probability([], [])) == 0
+    assert (static.probability(FIRST, SECOND, prior=0.01) < found).all()
+    for wrong in (("a", ["b"]), (["a"], ["b", "c"])):
+        with pytest.raises(InputError):
+            static.probability(*wrong)
+
+
+def test_calibration_of_other_weights_or_dimensions(tmp_path):
+    copy_model(locate("embedded"), tmp_path)
+    revision = locate(tmp_path).revision
+    own = Calibration.read(tmp_path)
+    dataclasses.replace(own, dimension=7).write(tmp_path)
+    assert locate(tmp_path).revision == revision
+    with pytest.raises(InputError):
+        StaticEncoder.from_pretrained(tmp_path).probability("a", "b")
+    dataclasses.replace(own, settings=dataclasses.replace(own.settings, weights="sha256:0")).write(tmp_path)
+    with pytest.raises(InputError) as error:
+        _ = load(tmp_path).calibration
+    assert error.value.path == tmp_path
+    (tmp_path / "calibration.json").unlink()
+    assert load(tmp_path).calibration is None
+    with pytest.raises(InputError):
+        load(tmp_path).probability("a", "b")
