@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.stream import stream as stream
     from paranmt_hf.corpus.translation.translator import TranslatorConfig as TranslatorConfig
     from paranmt_hf.encoders.config import EncoderConfig as EncoderConfig
-    from paranmt_hf.encoders.distillation import DistillConfig as DistillConfig
+    from paranmt_hf.encoders.distillation import VectorsConfig as VectorsConfig
     from paranmt_hf.encoders.export.export import export_encoder as export_encoder
     from paranmt_hf.encoders.loading import load as load
     from paranmt_hf.encoders.static_encoder import StaticEncoder as StaticEncoder
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 # The module of each public name, which is imported when the name is first used: importing the package stays cheap.
 _MODULES = {
     "SAMPLE": "paranmt_hf.hub.repository",
-    "DistillConfig": "paranmt_hf.encoders.distillation",
+    "VectorsConfig": "paranmt_hf.encoders.distillation",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",

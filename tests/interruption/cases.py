@@ -286,8 +286,8 @@ CASES = [
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
     Case(
-        "encoder distill",
-        lambda root: ["encoder", "distill", "embedded", "--text", f"{root}/text.txt", "--out", f"{root}/out.txt"],
+        "encoder vectors",
+        lambda root: ["encoder", "vectors", "embedded", "--text", f"{root}/text.txt", "--out", f"{root}/out.txt"],
         _sentences,
     ),
     Case("lexicon", lambda root: ["lexicon", "build", f"{root}/pairs.parquet", "--out", f"{root}/out"], _scored),
