@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from paranmt_hf.search.mine import MineConfig as MineConfig
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
     from paranmt_hf.training.config import TrainConfig as TrainConfig
+    from paranmt_hf.training.distill import DistillConfig as DistillConfig
+    from paranmt_hf.training.distill import distill as distill
     from paranmt_hf.training.mega_batch_miner import MarginLoss as MarginLoss
     from paranmt_hf.training.mega_batch_miner import MegaBatchMiner as MegaBatchMiner
     from paranmt_hf.training.sent2vec.config import Sent2VecConfig as Sent2VecConfig
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "SAMPLE": "paranmt_hf.hub.repository",
     "VectorsConfig": "paranmt_hf.encoders.distillation",
+    "DistillConfig": "paranmt_hf.training.distill",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "InputError": "paranmt_hf.errors",
@@ -86,6 +89,7 @@ _MODULES = {
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "build": "paranmt_hf.corpus.build",
     "describe_corpora": "paranmt_hf.corpus.stats",
+    "distill": "paranmt_hf.training.distill",
     "distill_vectors": "paranmt_hf.training.vectors",
     "evaluate": "paranmt_hf.evaluation.evaluate",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer",

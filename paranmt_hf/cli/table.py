@@ -66,6 +66,9 @@ parse = corpus.parsing.parse:parse_pairs
 train = training.train:train
   train a sentence encoder on paraphrase pairs
   --data paranmt50m --model word-trigram --out models/word-trigram
+distill = training.distill:distill
+  distill an encoder from a large one and your own text
+  sentence-transformers/all-MiniLM-L6-v2 --text my.txt --out my-encoder
 train-sent2vec = training.sent2vec.train_sent2vec:train_sent2vec
   train a sentence encoder on single sentences
   text.txt --preset wikipedia --ngrams 2 --out models/sent2vec
