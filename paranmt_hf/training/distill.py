@@ -39,7 +39,7 @@ from paranmt_hf.training.likeness import NEIGHBOURS, likeness
 from paranmt_hf.training.record import DISTILLATION_FILE, TrainingRecord
 from paranmt_hf.training.train import read_recipe, train
 from paranmt_hf.training.vectors import SAMPLE, distill_vectors
-from paranmt_hf.util.files import shown_path, writing
+from paranmt_hf.util.files import shown_path, source_name, writing
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.progress import followed_by
 from paranmt_hf.util.records import Record, as_json, made_with
@@ -190,7 +190,7 @@ def distill(
     }
     inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
     words = ["paranmt distill", inputs["teacher"], "--text", *sentences.names]
-    words += ["--data", *map(plain_name, map(str, listed(data)))] if data is not None else []
+    words += ["--data", *map(source_name, map(str, listed(data)))] if data is not None else []
     words += [*option_words(config), *(["--exclude", "STS"] if exclude is not None else []), "--out FOLDER"]
 
     def make(work: Path, folder: Path) -> DistillRecord:
@@ -206,7 +206,10 @@ def distill(
         write_model_card(folder, out.name, trained)
         return record
 
-    return run(out, settings, DistillRecord, make, result=Distilled, command="distill", holds=_holds)
+    # Other sets to evaluate on need no other work.
+    same = {name: value for name, value in settings.items() if name != "evaluated"}
+    kept = {"holds": _holds, "work_identity": same}
+    return run(out, settings, DistillRecord, make, result=Distilled, command="distill", **kept)
 
 
 def _holds(work: Path) -> bool:
@@ -248,27 +251,38 @@ class _Steps:
 
     def run(self, folder: Path, data: Names | None, exclude: str | Path | None, sets: list[StsSet]) -> dict[str, Any]:
         """Fill the folder of the encoder; returns what the record says of it."""
+        from paranmt_hf.encoders.loading import load
+
         counts = count_units([pa.array(self.sentences, pa.string())], ["word"])["word"]
         start, epochs = self._start(counts), self._epochs
+        if start == WORDS and self.config.dimension:
+            # Before the hours of the teacher.
+            width = load(self.teacher).get_embedding_dimension() or 0
+            check_reduction(len(self.sentences), width, self.config.dimension, 0)
         with followed_by(epochs * len(self.sentences) / PER_CORE / visible_cores()):
             taught = self._teach()
             encoder = EncoderConfig(init_from=start) if start != WORDS else self._words(counts, taught)
         before = NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
+        # What cannot be evaluated is refused before training.
+        scores = {"start": _scores(before, sets)}
         last = self.work / "lists"
         train(None, last, text=[self.text], encoder=encoder, config=self._lists)
         if data is not None:
             last = self._with_pairs(last, data, exclude)
         shutil.copytree(last, folder, dirs_exist_ok=True)
-        models: dict[str, Encoder] = {"start": before, "encoder": NamedEncoder(str(folder)).load()}
-        found: dict[str, Any] = {"start": start if start in (WORDS, BASE) else plain_name(start), "likeness": None}
+        after = NamedEncoder(str(folder)).load()
+        alike = None
         if self.held_out:
             teacher = taught.of(keys_of(self.held_out)[0]).numpy()
-            found["likeness"] = {name: likeness(each.encode(self.held_out), teacher) for name, each in models.items()}
-        return found | {
+            models = {"start": before, "encoder": after}
+            alike = {name: likeness(each.encode(self.held_out), teacher) for name, each in models.items()}
+        return {
+            "start": start if start in (WORDS, BASE) else plain_name(start),
+            "likeness": alike,
             "sentences": len(self.sentences),
             "held_out": len(self.held_out),
             "epochs": epochs,
-            "scores": {name: _scores(each, sets) for name, each in models.items()},
+            "scores": scores | {"encoder": _scores(after, sets)},
         }
 
     @property
@@ -324,8 +338,7 @@ class _Steps:
 
         config, path, encoder = self.config, self.work / "vectors.txt", load(self.teacher)
         words, width = config.words or MOST_WORDS, taught.dimension
-        dimension = config.dimension or min(width, MOST_DIMENSIONS)
-        check_reduction(len(self.sentences), width, dimension, 0)
+        dimension = config.dimension or min(width, len(self.sentences), MOST_DIMENSIONS)
         if isinstance(getattr(encoder, "tokenizer", None), PreTrainedTokenizerFast):
             reading = VectorsConfig(
                 words=words,

@@ -13,6 +13,7 @@ from paranmt_hf.evaluation.similarities import directions
 from paranmt_hf.training.pair_views import neighbour_order
 
 NEIGHBOURS = 50  # Sentences of a group
+EQUAL = 1e-7  # A smaller standard deviation of cosines is nothing but rounding
 
 
 def likeness(vectors: np.ndarray, teacher: np.ndarray, *, seed: int = 0) -> float:
@@ -27,6 +28,6 @@ def likeness(vectors: np.ndarray, teacher: np.ndarray, *, seed: int = 0) -> floa
     for start in range(0, len(order) - NEIGHBOURS + 1, NEIGHBOURS):
         group = order[start : start + NEIGHBOURS]
         cosines = [(side[group] @ side[group].T)[upper] for side in (own, wanted)]
-        if min(side.std() for side in cosines) > 0:
+        if min(side.std() for side in cosines) > EQUAL:
             found.append(np.corrcoef(*cosines)[0, 1])
     return float(np.mean(found)) if found else 0.0
