@@ -97,12 +97,6 @@ def _encoder(folder: Path, sides: tuple[list[str], list[str]] | None = None, **s
     save(encoder_of(sides or synonyms(40), dimension=8, **settings), folder)
 
 
-def _taught(root: Path) -> None:
-    pairs(root)
-    _sentences(root)
-    _encoder(root / "word")
-
-
 def _sent2vec(root: Path) -> list[str]:
     rare = ["--min-count", "2", "--steps", "min_target_count=2,threshold=1"]
     size = ["--dimension", "8", "--ngrams", "2", "--ngram-settings", "buckets=500", "--epochs", "2"]
@@ -299,10 +293,10 @@ CASES = [
     Case(
         "distill",
         lambda root: [
-            *("distill", f"{root}/word", "--text", f"{root}/text.txt", "--out", f"{root}/out", "--epochs", "1"),
+            *("distill", "embedded", "--text", f"{root}/pairs.parquet", "--out", f"{root}/out", "--epochs", "1"),
             *("--data", f"{root}/pairs.parquet", "--dimension", "4"),
         ],
-        _taught,
+        pairs,
         {"out/training.json": ("seconds",)},
     ),
     Case("lexicon", lambda root: ["lexicon", "build", f"{root}/pairs.parquet", "--out", f"{root}/out"], _scored),
