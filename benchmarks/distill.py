@@ -67,7 +67,9 @@ def main() -> None:
     wanted = np.asarray(teacher.encode(held_out, show_progress_bar=False))
     left, right, gold = development(arguments.sts)
     print(heading(["model2vec", "tokenlearn", "torch"]))
-    print(f"{len(text):,} sentences.\n\n| | wall seconds | like the teacher | STS 2017 track 5 |\n|---|---:|---:|---:|")
+    print(
+        f"{len(text):,} sentences.\n\n| | wall seconds | like the teacher | STS 2017 track 5 |\n|---|---:|---:|---:|"
+    )
 
     def show(name: str, make: Callable[[], Any]) -> Any:  # noqa: ANN401
         started = time.monotonic()
