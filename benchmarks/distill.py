@@ -33,7 +33,9 @@ def development(sts: Path) -> tuple[list[str], list[str], np.ndarray]:
     rows = []
     for part in ("dev", "test"):
         with (sts / "STSBenchmark" / f"sts-{part}.csv").open(encoding="utf8", newline="") as lines:
-            rows += [row for row in csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if "track5" in row[2]]
+            rows += [
+                row for row in csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if row[1] == "track5.en-en"
+            ]
     return [row[5] for row in rows], [row[6] for row in rows], np.array([float(row[4]) for row in rows])
 
 
@@ -66,7 +68,7 @@ def main() -> None:
     teacher = SentenceTransformer(arguments.teacher, device="cpu")
     wanted = np.asarray(teacher.encode(held_out, show_progress_bar=False))
     left, right, gold = development(arguments.sts)
-    print(heading(["model2vec", "tokenlearn", "torch"]))
+    print(heading("model2vec", "torch", "sentence-transformers"))
     print(
         f"{len(text):,} sentences.\n\n| | wall seconds | like the teacher | STS 2017 track 5 |\n|---|---:|---:|---:|"
     )
@@ -96,7 +98,9 @@ def main() -> None:
             )
     from model2vec.distill import distill as peer
 
-    start = show("model2vec, distilled", lambda: peer(arguments.teacher, pca_dims=384, device="cpu"))
+    start = show(
+        "model2vec, distilled", lambda: peer(arguments.teacher, pca_dims=384, device="cpu", quantize_to="float32")
+    )
     for trainer in ("model2vec", *(["tokenlearn"] if find_spec("tokenlearn") else [])):
         show(f"and trained by {trainer}", lambda trainer=trainer: further(teacher, text, start, trainer))
 

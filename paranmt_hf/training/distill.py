@@ -28,7 +28,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import sets_of
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet
-from paranmt_hf.hub.repository import CARRIED, Model, locate, plain_name
+from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
@@ -194,7 +194,7 @@ def distill(
     words += [*option_words(config), *(["--exclude", "STS"] if exclude is not None else []), "--out FOLDER"]
 
     def make(work: Path, folder: Path) -> DistillRecord:
-        steps = _Steps(work, located, config, *_split(sentences, work, config))
+        steps = _Steps(work, str(names[0]), located, config, *_split(sentences, work, config))
         found = steps.run(folder, data, exclude, sets)
         trained = TrainingRecord.read(folder)
         trained = replace(trained, inputs=trained.inputs | inputs).write(folder)
@@ -208,8 +208,16 @@ def distill(
 
     # Other sets to evaluate on need no other work.
     same = {name: value for name, value in settings.items() if name != "evaluated"}
-    kept = {"holds": _holds, "work_identity": same}
-    return run(out, settings, DistillRecord, make, result=Distilled, command="distill", **kept)
+    return run(
+        out,
+        settings,
+        DistillRecord,
+        make,
+        result=Distilled,
+        command="distill",
+        holds=_holds,
+        work_identity=same,
+    )
 
 
 def _holds(work: Path) -> bool:
@@ -243,6 +251,7 @@ class _Steps:
     """The steps of a distillation in its work folder."""
 
     work: Path
+    name: str  # Of the teacher, as it was given: the steps must find the same revision
     teacher: Model
     config: DistillConfig
     text: Path
@@ -302,7 +311,7 @@ class _Steps:
             learning_rate=0.001,
             precision="bf16",
             seed=self.config.seed,
-            teacher=self.teacher.name if self.teacher.name in CARRIED["encoder"] else str(self.teacher.folder),
+            teacher=self.name,
             teacher_cache=str(self._cache),
             teacher_loss="listwise",
             temperature=TEMPERATURE,
@@ -346,7 +355,7 @@ class _Steps:
                 dimension=dimension if dimension < width else None,
                 precision="bf16" if fast_in_bf16(encoder.device.type) else "float32",
             )
-            distill_vectors(self._lists.teacher or "", path, text=[self.text], config=reading)
+            distill_vectors(self.name, path, text=[self.text], config=reading)
         else:
             known = most_frequent("word", counts, words).units[1:]
             matrix = Quiet(encoder, 256).encode(known)
