@@ -51,7 +51,7 @@ def ours(kind: str, text: Path, teacher: str, folder: Path) -> float:
     if kind == "contexts":
         reading = f"contexts={CONTEXTS},precision=bf16"
         out = ["--text", text, "--reading", reading, "--out", folder / "v.txt"]
-        return paranmt("encoder", "distill", teacher, *out).cpu
+        return paranmt("encoder", "vectors", teacher, *out).cpu
     options = ["--model", "word", "--dimension", 32, "--epochs", 1, "--precision", "bf16", "--device", "cpu"]
     return paranmt("train", "--text", text, "--teacher", teacher, *options, "--out", folder / "m").cpu
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from paranmt_hf.corpus.stream import stream as stream
     from paranmt_hf.corpus.translation.translator import TranslatorConfig as TranslatorConfig
     from paranmt_hf.encoders.config import EncoderConfig as EncoderConfig
-    from paranmt_hf.encoders.distillation import DistillConfig as DistillConfig
+    from paranmt_hf.encoders.distillation import VectorsConfig as VectorsConfig
     from paranmt_hf.encoders.export.export import export_encoder as export_encoder
     from paranmt_hf.encoders.loading import load as load
     from paranmt_hf.encoders.static_encoder import StaticEncoder as StaticEncoder
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
     from paranmt_hf.search.ranked_negatives import HardNegativesConfig as HardNegativesConfig
     from paranmt_hf.training.config import TrainConfig as TrainConfig
+    from paranmt_hf.training.distill import DistillConfig as DistillConfig
+    from paranmt_hf.training.distill import distill as distill
     from paranmt_hf.training.listwise import ListwiseLoss as ListwiseLoss
     from paranmt_hf.training.mega_batch_miner import MarginLoss as MarginLoss
     from paranmt_hf.training.mega_batch_miner import MegaBatchMiner as MegaBatchMiner
@@ -60,7 +62,8 @@ if TYPE_CHECKING:
 # The module of each public name, which is imported when the name is first used: importing the package stays cheap.
 _MODULES = {
     "SAMPLE": "paranmt_hf.hub.repository",
-    "DistillConfig": "paranmt_hf.encoders.distillation",
+    "VectorsConfig": "paranmt_hf.encoders.distillation",
+    "DistillConfig": "paranmt_hf.training.distill",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "HardNegativesConfig": "paranmt_hf.search.ranked_negatives",
@@ -91,6 +94,7 @@ _MODULES = {
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "build": "paranmt_hf.corpus.build",
     "describe_corpora": "paranmt_hf.corpus.stats",
+    "distill": "paranmt_hf.training.distill",
     "distill_vectors": "paranmt_hf.training.vectors",
     "evaluate": "paranmt_hf.evaluation.evaluate",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer",

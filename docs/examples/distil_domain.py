@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf import SAMPLE, DistillConfig, SentenceIndex, distill_vectors
+from paranmt_hf import SAMPLE, SentenceIndex, VectorsConfig, distill_vectors
 
 text = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
 model = sys.argv[2] if len(sys.argv) > 2 else "embedded"
@@ -19,7 +19,7 @@ words = sys.argv[3:] or ["dog", "street", "playing", "soup"]
 
 Path("examples").mkdir(exist_ok=True)
 # Only words of the domain get a vector, so the file is small: the most frequent 20,000 at most.
-config = DistillConfig(words=20_000, dimension=100)
+config = VectorsConfig(words=20_000, dimension=100)
 distilled = distill_vectors(model, "examples/domain.txt.gz", text=[text], config=config)
 print(distilled.summary())
 

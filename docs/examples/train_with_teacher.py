@@ -9,14 +9,14 @@ Needs: this package. TEXT.txt has a sentence on each line; TEACHER is any model 
 import sys
 from pathlib import Path
 
-from paranmt_hf import SAMPLE, DistillConfig, EncoderConfig, TrainConfig, distill_vectors, load, train
+from paranmt_hf import SAMPLE, EncoderConfig, TrainConfig, VectorsConfig, distill_vectors, load, train
 
 text = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
 teacher = sys.argv[2] if len(sys.argv) > 2 else "embedded"
 
 Path("examples").mkdir(exist_ok=True)
 # The encoder starts from the teacher's vectors of single words, reduced to 100 dimensions.
-vectors = distill_vectors(teacher, "examples/teacher.txt.gz", text=[text], config=DistillConfig(dimension=100))
+vectors = distill_vectors(teacher, "examples/teacher.txt.gz", text=[text], config=VectorsConfig(dimension=100))
 print(vectors.summary())
 
 trained = train(

@@ -11,7 +11,7 @@ FAMILIES = {
     "explore": "look at a release, on a local page or as one HTML file",
     "annotate": "let people rate a sample of a corpus",
     "paraphrase": "generate paraphrases, and train and evaluate the models for it",
-    "encoder": "average, rotate, convert, export or distill an encoder, or see its negatives",
+    "encoder": "average, rotate, convert or export an encoder, take word vectors, see negatives",
     "experiment": "tables and figures of the papers",
     "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
     "lexicon": "word paraphrases found in a corpus",
@@ -66,6 +66,9 @@ parse = corpus.parsing.parse:parse_pairs
 train = training.train:train
   train a sentence encoder on paraphrase pairs
   --data paranmt50m --model word-trigram --out models/word-trigram
+distill = training.distill:distill
+  distill an encoder from a large one and your own text
+  sentence-transformers/all-MiniLM-L6-v2 --text my.txt --out my-encoder
 train-sent2vec = training.sent2vec.train_sent2vec:train_sent2vec
   train a sentence encoder on single sentences
   text.txt --preset wikipedia --ngrams 2 --out models/sent2vec
@@ -87,7 +90,7 @@ encoder convert = training.convert:convert_model
 encoder export = encoders.export.export:export_encoder
   export for model2vec, ONNX, transformers.js and others
   models/word --format static --out exports/word
-encoder distill = training.vectors:distill_vectors
+encoder vectors = training.vectors:distill_vectors
   distill word vectors from large encoders
   sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz
 negatives = search.hard_negatives:hard_negatives

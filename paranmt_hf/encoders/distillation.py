@@ -43,7 +43,7 @@ class Kept(Protocol):
 
 
 @dataclass(frozen=True)
-class DistillConfig(Settings):
+class VectorsConfig(Settings):
     """How word vectors are distilled.
 
     Attributes:
@@ -66,8 +66,8 @@ class DistillConfig(Settings):
     remove: Annotated[int, Range(at_least=0), REDUCTION] = 0
 
 
-def distill(
-    words: Sequence[str], encoders: Sequence[Encode], config: DistillConfig, kept: Sequence[Kept] = ()
+def distill_alone(
+    words: Sequence[str], encoders: Sequence[Encode], config: VectorsConfig, kept: Sequence[Kept] = ()
 ) -> WordVectors:
     """Distill vectors of words without context; the root mean square of their lengths is 1.
 
@@ -87,7 +87,7 @@ def distill_in_context(
     states: Sequence[np.ndarray],
     counts: np.ndarray,
     average: Callable[[np.ndarray], np.ndarray],
-    config: DistillConfig,
+    config: VectorsConfig,
 ) -> WordVectors:
     """Distill vectors from the mean states of words in sentences; the root mean square of their lengths is 1.
 

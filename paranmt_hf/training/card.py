@@ -25,7 +25,8 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.record import CALIBRATION_PICTURE, TRAINING_PICTURE, TrainingRecord
+from paranmt_hf.training.record import CALIBRATION_PICTURE, DISTILLATION_FILE, TRAINING_PICTURE, TrainingRecord
+from paranmt_hf.util.records import read_json
 from paranmt_hf.util.settings import option_words
 
 # The Hub's datasets of the same pairs, and the names of their tasks.
@@ -186,7 +187,7 @@ def trained_values(
         training.for_card(),
         about,
         results,
-        commands=[command(training)],
+        commands=distill_commands(folder) or [command(training)],
         datasets=hub_datasets(data),
         languages=languages(data) or None,
         title=title_of(config.parts, config.mode),
@@ -262,14 +263,20 @@ def hub_datasets(data: Mapping[str, Any]) -> list[str]:
 def command(training: TrainingRecord) -> str:
     """Command that made a model, with paths shortened to names."""
     settings = training.settings
-    words = ["paranmt train --data", *map(_word, sources(training))]
+    words = ["paranmt train --data", *map(shell_word, sources(training))]
     for usual, given in ((EncoderConfig().resolved(), settings.encoder), (TrainConfig(), settings.training)):
-        words += map(_word, option_words(_named(given, training.inputs), usual))
+        words += map(shell_word, option_words(_named(given, training.inputs), usual))
     chosen, without = data_options(settings.data)
     words += chosen
     if name := settings.development:
-        words += ["--development", "STS" if name == DEVELOPMENT else _word(name)]
+        words += ["--development", "STS" if name == DEVELOPMENT else shell_word(name)]
     return " ".join([*words, *without, "--out FOLDER"])
+
+
+def distill_commands(folder: Path) -> list[str]:
+    """The command that distilled an encoder; none if it was not distilled."""
+    file = folder / DISTILLATION_FILE
+    return [read_json(file, "how an encoder was distilled")["command"]] if file.is_file() else []
 
 
 def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -292,7 +299,7 @@ def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
         if data.get(name, getattr(usual, name)) != getattr(usual, name):
             chosen[name] = data[name]
     given = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in chosen.items()]
-    words = ["--selection", _word(",".join(given))] if given else []
+    words = ["--selection", shell_word(",".join(given))] if given else []
     return words, ["--exclude", "STS"] if data.get("unwanted_sentences") else []
 
 
@@ -303,6 +310,6 @@ def _named(given: Any, inputs: Mapping[str, str]) -> Any:  # noqa: ANN401 - sett
     return replace(given, **names)
 
 
-def _word(text: str) -> str:
+def shell_word(text: str) -> str:
     """Quote a word of a command for the shell, on one line."""
     return shlex.quote(" ".join(text.split()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,15 @@ from paranmt_hf.evaluation.results import Results, all_results
 from paranmt_hf.hub.publish import About, Draft, Kind, files_of, kind_of
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, weights_checksum
 from paranmt_hf.hub.upload import Content
-from paranmt_hf.training.card import encoder_card, eval_results, made_values, trained_values
+from paranmt_hf.training.card import distill_commands, encoder_card, eval_results, made_values, trained_values
 from paranmt_hf.training.convert import ConversionRecord, converted_values
-from paranmt_hf.training.record import CALIBRATION_PICTURE, TRAINING_FILE, TRAINING_PICTURE, TrainingRecord
+from paranmt_hf.training.record import (
+    CALIBRATION_PICTURE,
+    DISTILLATION_FILE,
+    TRAINING_FILE,
+    TRAINING_PICTURE,
+    TrainingRecord,
+)
 from paranmt_hf.training.sent2vec.config import Sent2VecRecord, sent2vec_values
 from paranmt_hf.training.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE, SupervisedRecord
 from paranmt_hf.util.records import read_json
@@ -31,7 +37,7 @@ RESULTS_FILE = ".eval_results/sts.yaml"
 # What a model for a task has next to its encoder.
 TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOLDER}/{WEIGHTS_FILE}")
 PICTURES = (TRAINING_PICTURE, CALIBRATION_PICTURE)
-RECORDS = (TRAINING_FILE, Sent2VecRecord.FILE, ConversionRecord.FILE, MadeRecord.FILE)
+RECORDS = (TRAINING_FILE, DISTILLATION_FILE, Sent2VecRecord.FILE, ConversionRecord.FILE, MadeRecord.FILE)
 # Files of an encoder: these names, in its folder and in those of its modules.
 _OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
 _OF_MODELS = {"modules.json", "config_sentence_transformers.json", *PICTURES, CALIBRATION_FILE, *RECORDS}
@@ -86,7 +92,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
                 path=folder,
             )
 
-    missing = _missing(about, record, figures, origin)
+    missing = _missing(replace(about, commands=about.commands or distill_commands(folder)), record, figures, origin)
     return Draft(
         files,
         lambda repository: encoder_card(values(repository)),

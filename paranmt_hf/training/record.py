@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 TRAINING_FILE, TRAINING_PICTURE, CALIBRATION_PICTURE = "training.json", "training.png", "calibration.png"
+DISTILLATION_FILE = "distillation.json"  # Of a distilled encoder, next to the file of its last step
 MAX_LOSSES = 4000  # Enough for a picture; an even number
 OTHER_INPUTS = {"teacher", "second_teacher", "text"}  # Names of inputs of a run that are not settings of the encoder
 

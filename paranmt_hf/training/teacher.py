@@ -204,15 +204,23 @@ def teach_all(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
     The folder of vectors has a folder for each teacher and precision.
     """
     keys = read_keys(tokens)
-    taught = [_teach(run, teacher, keys, folder) for teacher in run.teachers]
+    config = run.config
+    taught = [
+        teacher_vectors(teacher, _keyed(run, keys), folder, device=config.device, precision=config.precision)
+        for teacher in run.teachers
+    ]
     return taught[0] if len(taught) == 1 else JoinedTeachers(taught, np.unique(keys))
 
 
-def _teach(run: TrainingRun, name: Model, keys: np.ndarray, folder: Path) -> TeacherVectors:
-    teacher = load(name, device=run.config.device)
-    known = torch.cpu.get_capabilities()
-    fast = teacher.device.type != "cpu" or known.get("avx512_bf16") or known.get("amx_bf16")
-    in_bf16 = run.config.precision == "bf16" and bool(fast)
+def teacher_vectors(
+    model: Model, sentences: Iterable[Keyed], folder: Path, *, device: str | None, precision: str
+) -> TeacherVectors:
+    """Encode sentences with a teacher into its own folder in a folder of vectors; see `teach`.
+
+    A precision of bf16 counts where the processor has it.
+    """
+    teacher = load(model, device=device)
+    in_bf16 = precision == "bf16" and fast_in_bf16(teacher.device.type)
     size = CPU_BATCH if teacher.device.type == "cpu" else GPU_BATCH
 
     def encode_batch(sentences: list[str]) -> np.ndarray:
@@ -229,9 +237,15 @@ def _teach(run: TrainingRun, name: Model, keys: np.ndarray, folder: Path) -> Tea
             batches = (sentences[start : start + size] for start in range(0, len(sentences), size))
             return np.concatenate(list(pool.map(encode_batch, batches)))
 
-    identity = f"{name.revision} in {'bfloat16' if in_bf16 else 'float32'}"
+    identity = f"{model.revision} in {'bfloat16' if in_bf16 else 'float32'}"
     own = folder / hashlib.sha256(identity.encode()).hexdigest()[:16]
-    return teach(_keyed(run, keys), encode, own, name=identity)
+    return teach(sentences, encode, own, name=identity)
+
+
+def fast_in_bf16(device: str) -> bool:
+    """Whether bfloat16 is faster than float32 on a kind of device, such as `cpu`."""
+    known = torch.cpu.get_capabilities()
+    return device != "cpu" or bool(known.get("avx512_bf16") or known.get("amx_bf16"))
 
 
 def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array | pa.ChunkedArray]]:

@@ -175,7 +175,7 @@ def _train_recipe(
     given = {"data": data, "text": others["text"], "vectors": encoder.vectors, "teacher": config.teacher}
     if missing := [f"`{need}`" for need in recipe.needs if not given.get(need)]:
         needs = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
-        hint = "; `paranmt encoder distill` makes vectors" if "`vectors`" in missing else ""
+        hint = "; `paranmt encoder vectors` makes vectors" if "`vectors`" in missing else ""
         raise InputError(f"recipe {name} needs {needs}{hint}", option=missing[0].strip("`"))
     if not recipe.then:
         return train(data, out, encoder=encoder, config=config, selection=selection, **others)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.sentences import SentenceSources
-from paranmt_hf.encoders.distillation import DistillConfig, check_reduction, distill, distill_in_context
+from paranmt_hf.encoders.distillation import VectorsConfig, check_reduction, distill_alone, distill_in_context
 from paranmt_hf.encoders.named_encoder import Quiet
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
@@ -48,7 +48,7 @@ class VectorsSettings:
     words: str  # Checksum of the words, in order
     # The identity of the sentences that words are read in, with checksums; None if they are read alone
     text: dict[str, Any] | None
-    config: DistillConfig  # How they are distilled
+    config: VectorsConfig  # How they are distilled
 
     @property
     def of_states(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class VectorsSettings:
 class VectorsRecord(FileRecord):
     """The record of a file of distilled vectors; `models` are the names of the encoders."""
 
-    KIND: ClassVar[str] = "word vectors (`paranmt encoder distill`)"
+    KIND: ClassVar[str] = "word vectors (`paranmt encoder vectors`)"
 
     settings: VectorsSettings
     models: list[str]
@@ -94,7 +94,7 @@ def distill_vectors(
     text: Sequence[str | Path] | None = None,
     vocabulary: str | Path | None = None,
     exclude: str | Path | None = None,
-    config: DistillConfig | None = None,
+    config: VectorsConfig | None = None,
 ) -> DistilledVectors:
     """Distill word vectors from SentenceTransformers, which encode words alone or in sentences.
 
@@ -111,7 +111,7 @@ def distill_vectors(
             with one.
         config: The settings.
     """
-    config = config or DistillConfig()
+    config = config or VectorsConfig()
     names = [models] if isinstance(models, str | Path) else list(models)
     out = result_file(out, sources=names)
     if data is None and text is None and vocabulary is None:
@@ -137,7 +137,7 @@ def distill_vectors(
         encoders = _encoders(located, words, config)
         kept = [_States(work / f"states-{index}.safetensors") for index in range(len(encoders))]
         if config.contexts is None:
-            vectors = distill(words, [Quiet(encoder, 256).encode for encoder in encoders], config, kept)
+            vectors = distill_alone(words, [Quiet(encoder, 256).encode for encoder in encoders], config, kept)
         else:
             vectors = _in_context(words, counts, encoders, sentences, config, kept)
         write_vectors(file, vectors)
@@ -155,13 +155,13 @@ def distill_vectors(
         VectorsRecord,
         make,
         result=DistilledVectors,
-        command="encoder distill",
+        command="encoder vectors",
         holds=lambda work: any(work.glob("states-*.safetensors")),
         work_identity=settings.of_states,
     )
 
 
-def _encoders(models: Sequence[Model], words: list[str], config: DistillConfig) -> list[SentenceEncoder]:
+def _encoders(models: Sequence[Model], words: list[str], config: VectorsConfig) -> list[SentenceEncoder]:
     """Load the encoders, and reject incompatible ones before hours of work."""
     from paranmt_hf.encoders.contexts import check_reads_words
     from paranmt_hf.encoders.loading import load
@@ -197,7 +197,7 @@ class _States:
             self._saved = time.monotonic()
 
 
-def _choose(counts: Counter[str], vocabulary: str | Path | None, config: DistillConfig) -> list[str]:
+def _choose(counts: Counter[str], vocabulary: str | Path | None, config: VectorsConfig) -> list[str]:
     """Choose words: the most frequent ones, then those of a file."""
     words: dict[str, None] = {}
     if counts:
@@ -219,7 +219,7 @@ def _in_context(
     counts: Counter[str],
     encoders: Sequence[SentenceEncoder],
     sentences: PairsAndText,
-    config: DistillConfig,
+    config: VectorsConfig,
     kept: Sequence[_States],
 ) -> WordVectors:
     """Word vectors from the states of words in sentences."""

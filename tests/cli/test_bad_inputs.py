@@ -125,7 +125,7 @@ CASES = {
     "encoder export embedded --format onnx --out .": "is the current folder of this process",
     "score /": "/ is the root of the file system",
     "quickstart --out file": "file is a file; the quickstart makes a folder",
-    "encoder distill encoder --vocabulary none.txt --out encoder": "encoder is a folder; name a file",
+    "encoder vectors encoder --vocabulary none.txt --out encoder": "encoder is a folder; name a file",
     f"{TRAIN} --data pairs.parquet --out full": "full holds no training.json",
     "select release --out release --tenths 1": "release is the release that rows are selected from",
     # Devices.
@@ -226,7 +226,7 @@ CASES = {
     f"build --source pipe --reference pipe {BUILD}": PIPE,
     f"{TRAIN} --data pipe --out out": PIPE,
     f"{TRAIN} --data pairs.parquet --vectors pipe --out out": PIPE,
-    "encoder distill embedded --vocabulary pipe --out out": PIPE,
+    "encoder vectors embedded --vocabulary pipe --out out": PIPE,
     f"{STS} embedded --data pipe": PIPE,
     f"{STS} embedded --data judged": PIPE,
     f"{STS} pipe --data judged.tsv": PIPE,

@@ -218,7 +218,7 @@ def test_negatives(encoder, capsys):
 
 
 def test_vectors(encoder, folder, capsys):
-    command = ["encoder", "distill", "encoder", "--out", "v.txt"]
+    command = ["encoder", "vectors", "encoder", "--out", "v.txt"]
     assert main([*command, "--data", "pairs.parquet", "--reduction", "dimension=2"]) == 0
     assert "v.txt: 12 words, 2 dimensions" in capsys.readouterr().out
     words = ["train", "--data", "pairs.parquet", "--vectors", "v.txt", *SMALL[2:], "--dimension", "2"]

@@ -11,7 +11,7 @@ from transformers import BertConfig, BertModel, BertTokenizerFast, PreTrainedTok
 
 from paranmt_hf.encoders import contexts
 from paranmt_hf.encoders.contexts import first_holders, mean_states
-from paranmt_hf.encoders.distillation import DistillConfig, distill_in_context
+from paranmt_hf.encoders.distillation import VectorsConfig, distill_in_context
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
@@ -125,13 +125,13 @@ def test_weighed_by_frequency_and_reduced_by_sentences():
     states = [generator.standard_normal((5, 4)).astype(np.float32) + 2 for _ in range(2)]
     counts = np.array([100.0, 10, 5, 1, 0])
     mixing = generator.random((20, 5)).astype(np.float32)
-    whole = distill_in_context(list("abcde"), states, counts, lambda matrix: mixing @ matrix, DistillConfig())
+    whole = distill_in_context(list("abcde"), states, counts, lambda matrix: mixing @ matrix, VectorsConfig())
     parts = [state - state.mean(axis=0) for state in states]
     parts = [part / np.sqrt(np.square(part).sum(axis=1).mean()) for part in parts]
     wanted = np.hstack(parts) * (1e-3 / (1e-3 + counts / 116))[:, None]
     wanted /= np.sqrt(np.square(wanted).sum(axis=1).mean())
     np.testing.assert_allclose(whole.matrix, wanted, atol=1e-5)
-    config = DistillConfig(dimension=2, remove=1)
+    config = VectorsConfig(dimension=2, remove=1)
     cut = distill_in_context(list("abcde"), states, counts, lambda matrix: mixing @ matrix, config).matrix
     sentences = mixing @ wanted
     _, _, directions = np.linalg.svd(sentences - sentences.mean(axis=0))
@@ -143,7 +143,7 @@ def test_weighed_by_frequency_and_reduced_by_sentences():
 
 def test_command_in_python(transformer, tmp_path):
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
-    config = DistillConfig(contexts=3, dimension=3)
+    config = VectorsConfig(contexts=3, dimension=3)
     vectors = distill_vectors(
         [transformer, transformer], tmp_path / "v", text=[tmp_path / "text.txt"], config=config
     ).vectors
@@ -176,7 +176,7 @@ def test_killed_and_resumed(transformer, tmp_path, monkeypatch, after):
         original(self, *arguments, **options)
 
     def distilled(name, contexts=9):
-        config = DistillConfig(contexts=contexts, dimension=3)
+        config = VectorsConfig(contexts=contexts, dimension=3)
         given = {"text": [tmp_path / "text.txt"], "vocabulary": tmp_path / "words"}
         distill_vectors([transformer, transformer], tmp_path / name, config=config, **given)
         return (tmp_path / name).read_bytes()
@@ -206,7 +206,7 @@ def test_words_of_a_vocabulary_that_text_is_not_cut_into(transformer, tmp_path):
     (tmp_path / "words").write_text("Cde\nade's\n[UNK]\n")
     (tmp_path / "text.txt").write_text("\n".join(SENTENCES))
     given = {"text": [tmp_path / "text.txt"], "vocabulary": tmp_path / "words"}
-    config = DistillConfig(contexts=3, unweighted=True)
+    config = VectorsConfig(contexts=3, unweighted=True)
     vectors = distill_vectors(transformer, tmp_path / "v", **given, config=config).vectors
     assert vectors.words[-2:] == ["Cde", "ade's"]
     known = lookup(Vocabulary("word", ["[UNK]", "Cde", "ade's"]))
@@ -220,15 +220,15 @@ def test_words_of_a_vocabulary_that_text_is_not_cut_into(transformer, tmp_path):
 def test_what_cannot_be_done(transformer, tmp_path):
     (tmp_path / "words").write_text("a\nb\n")
     with pytest.raises(InputError, match="`contexts` reads words in sentences, and there is no word"):
-        distill_vectors(transformer, tmp_path / "v", vocabulary=tmp_path / "words", config=DistillConfig(contexts=1))
+        distill_vectors(transformer, tmp_path / "v", vocabulary=tmp_path / "words", config=VectorsConfig(contexts=1))
     encoder_of((["a b"], ["b c"]), dimension=4).save(str(tmp_path / "word"))
     (tmp_path / "text.txt").write_text("a b\n")
     with pytest.raises(InputError, match="need a transformer with a fast tokenizer, and .*word has none; leave out"):
         distill_vectors(
-            tmp_path / "word", tmp_path / "v", text=[tmp_path / "text.txt"], config=DistillConfig(contexts=1)
+            tmp_path / "word", tmp_path / "v", text=[tmp_path / "text.txt"], config=VectorsConfig(contexts=1)
         )
     (tmp_path / "blank.txt").write_text("\u2003\n \n")
-    for config in (DistillConfig(), DistillConfig(contexts=1)):
+    for config in (VectorsConfig(), VectorsConfig(contexts=1)):
         with pytest.raises(InputError, match="there is no word "):
             distill_vectors(transformer, tmp_path / "v", text=[tmp_path / "blank.txt"], config=config)
     assert not (tmp_path / "v").exists()
@@ -237,11 +237,11 @@ def test_what_cannot_be_done(transformer, tmp_path):
             transformer,
             tmp_path / "v",
             text=[tmp_path / "text.txt"],
-            config=DistillConfig(contexts=1, dimension=7, remove=2),
+            config=VectorsConfig(contexts=1, dimension=7, remove=2),
         )
     with pytest.raises(InputError, match="cannot be reduced to what is left of them without the first 99"):
         distill_vectors(
-            transformer, tmp_path / "v", text=[tmp_path / "text.txt"], config=DistillConfig(contexts=1, remove=99)
+            transformer, tmp_path / "v", text=[tmp_path / "text.txt"], config=VectorsConfig(contexts=1, remove=99)
         )
     (tmp_path / "text.txt").write_text(" \n\n")
     with pytest.raises(InputError, match="there is no word in `data` or `text`"):
@@ -250,7 +250,7 @@ def test_what_cannot_be_done(transformer, tmp_path):
             tmp_path / "v",
             text=[tmp_path / "text.txt"],
             vocabulary=tmp_path / "words",
-            config=DistillConfig(contexts=1),
+            config=VectorsConfig(contexts=1),
         )
 
 
@@ -261,7 +261,7 @@ def test_sentences_of_test_sets_are_left_out(transformer, tmp_path):
     (tmp_path / "sts" / "STS12-en-test" / "STS.gs.MSRpar.txt").write_text("3\n")
     (tmp_path / "text.txt").write_text("\n".join([tested, *SENTENCES]))
     (tmp_path / "rest.txt").write_text("\n".join(SENTENCES))
-    config = DistillConfig(contexts=3, dimension=3)
+    config = VectorsConfig(contexts=3, dimension=3)
     distill_vectors(transformer, tmp_path / "a", text=[tmp_path / "text.txt"], exclude=tmp_path / "sts", config=config)
     distill_vectors(transformer, tmp_path / "b", text=[tmp_path / "rest.txt"], config=config)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()

@@ -296,9 +296,19 @@ CASES = [
     _export("model2vec", "word"),
     _export("onnx", "word,trigram"),
     Case(
-        "encoder distill",
-        lambda root: ["encoder", "distill", "embedded", "--text", f"{root}/text.txt", "--out", f"{root}/out.txt"],
+        "encoder vectors",
+        lambda root: ["encoder", "vectors", "embedded", "--text", f"{root}/text.txt", "--out", f"{root}/out.txt"],
         _sentences,
+    ),
+    Case(
+        "distill",
+        lambda root: [
+            *("distill", "embedded", "--text", f"{root}/pairs.parquet", "--out", f"{root}/out", "--epochs", "1"),
+            *("--data", f"{root}/pairs.parquet", "--dimension", "4"),
+        ],
+        pairs,
+        # The checksums of the steps cover their times.
+        {"out/training.json": ("seconds", "revision", "init_from")},
     ),
     Case("lexicon", lambda root: ["lexicon", "build", f"{root}/pairs.parquet", "--out", f"{root}/out"], _scored),
     Case("search index", _search, _sentences),

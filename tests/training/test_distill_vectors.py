@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.encoders import distillation
-from paranmt_hf.encoders.distillation import DistillConfig, components, distill
+from paranmt_hf.encoders.distillation import VectorsConfig, components, distill_alone
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import read_vectors
@@ -26,13 +26,13 @@ def encode(texts):
 
 def test_centred_and_weighed_by_the_logarithm_of_the_rank(monkeypatch):
     monkeypatch.setattr(distillation, "WORDS_AT_ONCE", 8)
-    plain = distill(WORDS, [encode], DistillConfig(unweighted=True))
+    plain = distill_alone(WORDS, [encode], VectorsConfig(unweighted=True))
     assert plain.words == WORDS
     centred = MATRIX - MATRIX.mean(axis=0)
     size = np.sqrt((np.linalg.norm(centred, axis=1) ** 2).mean())
     np.testing.assert_allclose(plain.matrix, centred / size, atol=1e-5)
     assert (np.linalg.norm(plain.matrix, axis=1) ** 2).mean() == pytest.approx(1)
-    weighed = distill(WORDS, [encode], DistillConfig())
+    weighed = distill_alone(WORDS, [encode], VectorsConfig())
     factors = np.log(1 + np.arange(1, 51))
     assert factors[0] == pytest.approx(0.6931, abs=1e-4)
     wanted = centred * factors[:, None]
@@ -50,7 +50,7 @@ def test_principal_components_equal_the_singular_vectors_of_numpy():
     np.testing.assert_allclose(found, wanted * signs, atol=1e-4)
     full = centred @ components(centred, 7)
     np.testing.assert_allclose(full @ full.T, centred @ centred.T, atol=1e-3)
-    reduced = distill(WORDS, [encode], DistillConfig(dimension=3, unweighted=True))
+    reduced = distill_alone(WORDS, [encode], VectorsConfig(dimension=3, unweighted=True))
     wanted /= np.sqrt((wanted**2).sum(axis=1).mean())
     np.testing.assert_allclose(np.abs(reduced.matrix), np.abs(wanted), atol=1e-4)
 
@@ -58,15 +58,15 @@ def test_principal_components_equal_the_singular_vectors_of_numpy():
 @pytest.mark.parametrize("dimension", [8, 51])
 def test_more_dimensions_than_there_are(dimension):
     with pytest.raises(InputError, match=f"50 vectors of 7 dimensions cannot be reduced to {dimension} dimensions"):
-        distill(WORDS, [encode], DistillConfig(dimension=dimension))
+        distill_alone(WORDS, [encode], VectorsConfig(dimension=dimension))
 
 
 def test_bad_vectors():
     with pytest.raises(InputError, match="a vector that is not finite"):
-        distill(["a"], [lambda texts: np.array([[np.nan, 1]])], DistillConfig())
+        distill_alone(["a"], [lambda texts: np.array([[np.nan, 1]])], VectorsConfig())
     for count in (1, 3):
         with pytest.raises(InputError, match=f"gives all {count} words the same vector"):
-            distill(WORDS[:count], [lambda texts: np.ones((len(texts), 4))], DistillConfig())
+            distill_alone(WORDS[:count], [lambda texts: np.ones((len(texts), 4))], VectorsConfig())
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def model(tmp_path):
 @pytest.mark.parametrize("name", ["v.txt", "v.txt.gz"])
 def test_file_is_written_and_read_again(tmp_path, model, name):
     pq.write_table(pa.table({"reference": ["a a a b", "C"], "translation": ["b a", "c ."]}), tmp_path / "p.parquet")
-    config = DistillConfig(words=3, dimension=2)
+    config = VectorsConfig(words=3, dimension=2)
     vectors = distill_vectors(model, tmp_path / name, data=[tmp_path / "p.parquet"], config=config).vectors
     # a four times, b and c twice.
     assert vectors.words == ["a", "b", "c"]
@@ -105,7 +105,7 @@ def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
         return encode(encoder, texts)
 
     def distilled(name):
-        config = DistillConfig(dimension=3)
+        config = VectorsConfig(dimension=3)
         distill_vectors([model, model], tmp_path / name, vocabulary=tmp_path / "words", config=config)
         return (tmp_path / name).read_bytes()
 
@@ -119,15 +119,15 @@ def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
 
 def test_vocabulary_file(tmp_path, model):
     (tmp_path / "words").write_text("b 17\na 9 x\n\nb 3\ng\nf\n", encoding="utf8")
-    config = DistillConfig(words=3)
+    config = VectorsConfig(words=3)
     vectors = distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "words", config=config).vectors
     assert vectors.words == ["b", "a", "g"]
     assert vectors.matrix.shape == (3, 6)
     # Beside training data its words come after theirs.
     pq.write_table(pa.table({"reference": ["e e d"], "translation": ["b"]}), tmp_path / "p.parquet")
     both = {"data": [tmp_path / "p.parquet"], "vocabulary": tmp_path / "words"}
-    assert distill_vectors(model, tmp_path / "w", **both, config=DistillConfig(words=5)).vectors.words == list("ebdag")
-    config = DistillConfig(words=4, min_count=2)
+    assert distill_vectors(model, tmp_path / "w", **both, config=VectorsConfig(words=5)).vectors.words == list("ebdag")
+    config = VectorsConfig(words=4, min_count=2)
     assert distill_vectors(model, tmp_path / "x", **both, config=config).vectors.words == list("ebag")
 
 

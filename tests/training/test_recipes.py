@@ -77,7 +77,7 @@ def test_what_is_missing_is_asked_for_by_name(capsys):
     fails(
         capsys,
         [*command, "--teacher", "t"],
-        "recipe word-trigram needs --data, --text and --vectors; `paranmt encoder distill`",
+        "recipe word-trigram needs --data, --text and --vectors; `paranmt encoder vectors`",
     )
     fails(capsys, command, "--teaching neighbours is about a teacher's similarities; name one with --teacher")
     fails(capsys, ["train", "--recipe", "best", "--data", "x", "--out", "o"], "--recipe must be one of lstm, ")

@@ -104,7 +104,7 @@ def model(tmp_path, monkeypatch):
         ["encoder", "export", "word", "--format", "static", "--out", "word/new"],
         ["supervise", "none", "--task", "SICK-R", "--init-from", "word", "--out", "word/new"],
         ["train", "--text", "text.txt", "--teacher", "word", "--out", "word/new"],
-        ["encoder", "distill", "word", "--text", "text.txt", "--out", "word/vectors.txt"],
+        ["encoder", "vectors", "word", "--text", "text.txt", "--out", "word/vectors.txt"],
     ],
 )
 def test_it_is_refused_in_one_sentence(model, capsys, command):

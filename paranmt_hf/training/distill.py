@@ -1,0 +1,386 @@
+"""Distill an encoder from a teacher and text: the steps of `paranmt train` with the settings of this package's own.
+
+The teacher reads each sentence once. Its vectors are kept in the work folder, where the steps find them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.sentences import SENTENCE, SentenceSources
+from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.distillation import VectorsConfig, check_reduction, components
+from paranmt_hf.encoders.model_folder import read_average_tables
+from paranmt_hf.encoders.named_encoder import NamedEncoder, Quiet
+from paranmt_hf.encoders.static_encoder import StaticEncoder
+from paranmt_hf.encoders.units import count_units
+from paranmt_hf.encoders.vocabulary import most_frequent
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.evaluate import sets_of
+from paranmt_hf.evaluation.sts import evaluate_sts
+from paranmt_hf.evaluation.sts_data import StsSet
+from paranmt_hf.hub.repository import Model, locate, plain_name
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.text.word_vectors import WordVectors, write_vectors
+from paranmt_hf.training.card import shell_word, write_model_card
+from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.inputs import Names, PairsAndText, holds_training, listed, sentences_of
+from paranmt_hf.training.likeness import NEIGHBOURS, likeness
+from paranmt_hf.training.record import DISTILLATION_FILE, TrainingRecord
+from paranmt_hf.training.train import read_recipe, train
+from paranmt_hf.training.vectors import SAMPLE, distill_vectors
+from paranmt_hf.util.files import shown_path, source_name, writing
+from paranmt_hf.util.machine import visible_cores
+from paranmt_hf.util.progress import followed_by
+from paranmt_hf.util.records import Record, as_json, made_with
+from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, Settings, option_words, values_for
+from paranmt_hf.util.wording import counted
+
+if TYPE_CHECKING:
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+    from paranmt_hf.training.teacher import TeacherVectors
+
+BASE = "base"  # The carried encoder: the teacher if none is given, and the start for text whose words it knows
+KNOWN_SHARE = 0.75  # Of the words of the text, repetitions included, that the start must know
+MOST_PASSES, MOST_EPOCHS = 3_000_000, 12  # Sentences in all epochs; on little text more epochs make it less alike
+# Of the start `words`: sizes if none are given, sentences in which a word is read, spread of words without a vector.
+MOST_WORDS, MOST_PIECES, MOST_DIMENSIONS, CONTEXTS, INIT_STD = 45_000, 10_000, 384, 8, 0.02
+BATCH, TEMPERATURE = 512, 0.15  # Of the lists of similarities
+PER_CORE = 4_000  # Sentences a second that a core trains on, for the estimate of what is left
+MARGIN_RECIPE = "word-trigram"  # Its second step is that with pairs
+WORDS = "words"  # The start that is not an encoder
+
+
+@dataclass(frozen=True)
+class DistillConfig(Settings):
+    """How an encoder is distilled.
+
+    Attributes:
+        start: What training starts from: an averaging encoder (base, a folder or a Hub id), or words, the teacher's
+            states of the words of the text. If not given, base if it knows most words of the text, else words.
+        words: Maximum number of words of the start words, the most frequent ones (45,000 if not given).
+        dimension: Dimensions of the start words; if not given, those of the teacher, at most 384.
+        epochs: Passes over the text; if not given, those of three million sentences, at least 1 and at most 12.
+        held_out: Sentences on which the result is compared with the teacher, and which are not trained on; at most a
+            tenth of the text.
+        seed: Decides which sentences are held out, and the order of the others.
+        teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if not given.
+    """
+
+    start: str | None = None
+    words: Count | None = None
+    dimension: Count | None = None
+    epochs: Count | None = None
+    held_out: Annotated[int, Range(at_least=0), Advanced] = 2000
+    seed: Seed = 1
+    teacher_cache: Annotated[str | None, Advanced, RunOnly] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistillRecord(Record):
+    """The content of the `distillation.json` of an encoder; its `training.json` is that of the last step."""
+
+    FILE: ClassVar[str] = DISTILLATION_FILE
+    KIND: ClassVar[str] = "a distilled encoder (`paranmt distill`)"
+
+    settings: dict[str, Any]  # What determines the encoder, as JSON values
+    command: str  # The command, with paths shortened to names
+    start: str  # What training started from: the name of an encoder, or `words`
+    sentences: int  # Distinct sentences that were trained on
+    held_out: int  # Sentences that were held out
+    epochs: int
+    dimension: int  # Dimension of a sentence vector
+    # How like the teacher the start and the encoder are on the held-out sentences, in [-1, 1]; None without enough
+    likeness: dict[str, float] | None
+    scores: dict[str, dict[str, float]]  # Pearson's r of the start and the encoder by evaluation set, in [-1, 1]
+
+
+class Distilled(Result[DistillRecord]):
+    """A distilled encoder."""
+
+    def load(self) -> SentenceEncoder:
+        """Load the encoder."""
+        from paranmt_hf.encoders.loading import load
+
+        return load(self.folder)
+
+    def summary(self) -> str:
+        """Size, likeness to the teacher and scores in a few lines."""
+        record, shown = self.record, shown_path(self.folder)
+        lines = [
+            f"{shown}: {counted(record.dimension, 'dimension')}, {counted(record.epochs, 'epoch')} over "
+            f"{counted(record.sentences, 'sentence')}, from {record.start}{'' if self.fresh else ' (found)'}"
+        ]
+        if record.likeness is None:
+            lines.append("  no sentences were held out, so how like its teacher it is was not measured")
+        else:
+            was, now = (f"{100 * record.likeness[name]:.1f}" for name in ("start", "encoder"))
+            of = counted(record.held_out, "held-out sentence")
+            lines.append(f"  like its teacher: {now} of 100 on {of}, {was} before training")
+        for name, score in record.scores["encoder"].items():
+            before = record.scores["start"][name]
+            lines.append(f"  {name}: Pearson {100 * score:.1f}, {100 * before:.1f} before training")
+        return "\n".join([*lines, f"load it: paranmt_hf.load({shown!r})"])
+
+
+def distill(
+    teacher: Names = (),
+    *,
+    out: str | Path,
+    text: Names,
+    data: Names | None = None,
+    config: DistillConfig | None = None,
+    exclude: str | Path | None = None,
+    evaluate: str | Path | None = None,
+) -> Distilled:
+    """Distill a fast averaging encoder from a large encoder and your own text.
+
+    It learns the teacher's similarities among neighbours (`paranmt train --teacher`), starting from the carried
+    encoder or from the teacher's vectors of words (`paranmt encoder vectors`); with pairs, a pass of the margin loss
+    follows, and the result is the mean of both. At the end the encoder is compared with its teacher on held-out
+    sentences. After an interruption the same command continues, and the result has the same bytes.
+
+    Sizes follow from the text: three million sentences are read in at most 12 epochs; 30,000 sentences get 12 epochs,
+    a million 3. An encoder to start from keeps its words and dimensions.
+
+    Args:
+        teacher: SentenceTransformer folder or Hub id; `base` if left out. The words of an averaging teacher are read
+            alone, because its vectors are those of words already.
+        out: Folder of the encoder; work in progress is next to it in `<out>.work`.
+        text: Sentences: text files with one on a line, Parquet, releases.
+        data: Pairs for the margin loss, as `paranmt train` takes them.
+        config: How it is distilled.
+        exclude: Folder with STS sets: leave out text that shares eight words in a row with one, and pairs with their
+            sentences.
+        evaluate: Evaluate the start and the encoder on the STS sets of a folder, or on `sample` (40 pairs of the
+            package).
+    """
+    config, names = config or DistillConfig(), listed(teacher) or [BASE]
+    if len(names) > 1:
+        raise InputError("name one teacher", option="teacher")
+    started = [config.start] if config.start not in (None, WORDS) else []
+    if started and (config.words or config.dimension):
+        advice = "leave out `words` and `dimension`, or choose another `start`"
+        raise InputError(f"{config.start} has its own words and dimensions; {advice}", option="start")
+    sources = [Path(name).expanduser() for name in [*names, *started, *listed(text), *listed(data)] if name]
+    out = result_folder(out, DistillRecord, sources=sources)
+    sets = sets_of(evaluate) if evaluate is not None else []
+    unwanted = sentences_of(exclude) if exclude is not None else set()
+    sentences = PairsAndText(None, SentenceSources(listed(text)), unwanted)
+    pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
+    located = locate(names[0])
+    settings = {
+        "teacher": located.revision,
+        "start": locate(started[0]).revision if started else None,
+        "text": sentences.identity,
+        "data": pairs.identity if pairs is not None else None,
+        "evaluated": {each.title: each.checksum for each in sets},
+        "config": as_json(config),
+    }
+    inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
+    words = ["paranmt distill", inputs["teacher"], "--text", *sentences.names]
+    words += ["--data", *map(source_name, map(str, listed(data)))] if data is not None else []
+    words += [*option_words(config), *(["--exclude", "STS"] if exclude is not None else []), "--out FOLDER"]
+
+    def make(work: Path, folder: Path) -> DistillRecord:
+        steps = _Steps(work, str(names[0]), located, config, *_split(sentences, work, config))
+        found = steps.run(folder, data, exclude, sets)
+        trained = TrainingRecord.read(folder)
+        trained = replace(trained, inputs=trained.inputs | inputs).write(folder)
+        made = made_with("torch", "numpy", "numba", "sentence-transformers")
+        command = " ".join([words[0], *map(shell_word, words[1:-1]), words[-1]])
+        record = DistillRecord(settings=settings, command=command, dimension=trained.dimension, **found, **made)
+        # The card shows the command.
+        record.write(folder)
+        write_model_card(folder, out.name, trained)
+        return record
+
+    # Other sets to evaluate on need no other work.
+    same = {name: value for name, value in settings.items() if name != "evaluated"}
+    return run(
+        out,
+        settings,
+        DistillRecord,
+        make,
+        result=Distilled,
+        command="distill",
+        holds=_holds,
+        work_identity=same,
+    )
+
+
+def _holds(work: Path) -> bool:
+    return holds_training(work) or any(work.glob("*.work/states-*")) or (work / "lists").exists()
+
+
+def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, list[str], list[str]]:
+    """Hold out some of the distinct sentences; the others are written into a file, returned with both."""
+    known: dict[int, str] = {}
+    for column in sentences.columns():
+        if len(column):
+            for key, sentence in zip(keys_of(column)[0].tolist(), column.to_pylist(), strict=True):
+                known.setdefault(key, sentence)
+    # That of sentences without a word.
+    known.pop(0, None)
+    if len(known) < 2:
+        raise InputError(f"there is nothing to learn from: {sentences.left_out}; give more text", option="text")
+    count = min(config.held_out, len(known) // 10) // NEIGHBOURS * NEIGHBOURS
+    chosen = set(np.random.default_rng(config.seed).choice(len(known), count, replace=False).tolist())
+    texts = list(known.values())
+    held_out = [texts[index] for index in sorted(chosen)]
+    others = [sentence for index, sentence in enumerate(texts) if index not in chosen]
+    path = work / "text.parquet"
+    with writing(path):
+        pq.write_table(pa.table({SENTENCE: pa.array(others, pa.string())}), path)
+    return path, others, held_out
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The steps of a distillation in its work folder."""
+
+    work: Path
+    name: str  # Of the teacher, as it was given: the steps must find the same revision
+    teacher: Model
+    config: DistillConfig
+    text: Path
+    sentences: list[str]
+    held_out: list[str]
+
+    def run(self, folder: Path, data: Names | None, exclude: str | Path | None, sets: list[StsSet]) -> dict[str, Any]:
+        """Fill the folder of the encoder; returns what the record says of it."""
+        from paranmt_hf.encoders.loading import load
+
+        counts = count_units([pa.array(self.sentences, pa.string())], ["word"])["word"]
+        start, epochs = self._start(counts), self._epochs
+        if start == WORDS and self.config.dimension:
+            # Before the hours of the teacher.
+            width = load(self.teacher).get_embedding_dimension() or 0
+            check_reduction(len(self.sentences), width, self.config.dimension, 0)
+        with followed_by(epochs * len(self.sentences) / PER_CORE / visible_cores()):
+            taught = self._teach()
+            encoder = EncoderConfig(init_from=start) if start != WORDS else self._words(counts, taught)
+        before = NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
+        # What cannot be evaluated is refused before training.
+        scores = {"start": _scores(before, sets)}
+        last = self.work / "lists"
+        train(None, last, text=[self.text], encoder=encoder, config=self._lists)
+        if data is not None:
+            last = self._with_pairs(last, data, exclude)
+        shutil.copytree(last, folder, dirs_exist_ok=True)
+        after = NamedEncoder(str(folder)).load()
+        alike = None
+        if self.held_out:
+            teacher = taught.of(keys_of(self.held_out)[0]).numpy()
+            models = {"start": before, "encoder": after}
+            alike = {name: likeness(each.encode(self.held_out), teacher) for name, each in models.items()}
+        return {
+            "start": start if start in (WORDS, BASE) else plain_name(start),
+            "likeness": alike,
+            "sentences": len(self.sentences),
+            "held_out": len(self.held_out),
+            "epochs": epochs,
+            "scores": scores | {"encoder": _scores(after, sets)},
+        }
+
+    @property
+    def _epochs(self) -> int:
+        return self.config.epochs or max(1, min(MOST_EPOCHS, MOST_PASSES // len(self.sentences)))
+
+    @property
+    def _cache(self) -> Path:
+        return Path(self.config.teacher_cache or self.work / "teacher").expanduser()
+
+    @property
+    def _lists(self) -> TrainConfig:
+        """Settings of the step that learns the teacher's lists: those of this package's own encoders."""
+        return TrainConfig(
+            # Half of its sentences; an epoch has ten steps or more.
+            batch_size=max(1, min(BATCH, len(self.sentences) // 20)),
+            learning_rate=0.001,
+            precision="bf16",
+            seed=self.config.seed,
+            teacher=self.name,
+            teacher_cache=str(self._cache),
+            teacher_loss="listwise",
+            temperature=TEMPERATURE,
+            neighbours=True,
+            epochs=self._epochs,
+            decay=True,
+        )
+
+    def _start(self, counts: Counter[str]) -> str:
+        """What training starts from; see `DistillConfig.start`."""
+        if self.config.start is not None:
+            return self.config.start
+        if self.config.words or self.config.dimension or StaticEncoder.read(self.teacher) is not None:
+            return WORDS
+        (tables, _) = read_average_tables(locate(BASE)) or ([], "")
+        known = sum(count for word, count in counts.items() if word in tables[0].vocabulary.row_of)
+        return BASE if known >= KNOWN_SHARE * counts.total() else WORDS
+
+    def _teach(self) -> TeacherVectors:
+        """The teacher's vectors of all sentences."""
+        from paranmt_hf.training.teacher import teacher_vectors
+
+        column = pa.array([*self.sentences, *self.held_out], pa.string())
+        keyed = [(keys_of(column)[0], column)]
+        return teacher_vectors(self.teacher, keyed, self._cache, device=None, precision="bf16")
+
+    def _words(self, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
+        """Write the vectors of words to start from."""
+        from transformers import PreTrainedTokenizerFast
+
+        from paranmt_hf.encoders.loading import load
+        from paranmt_hf.training.teacher import fast_in_bf16
+
+        config, path, encoder = self.config, self.work / "vectors.txt", load(self.teacher)
+        words, width = config.words or MOST_WORDS, taught.dimension
+        dimension = config.dimension or min(width, len(self.sentences), MOST_DIMENSIONS)
+        if isinstance(getattr(encoder, "tokenizer", None), PreTrainedTokenizerFast):
+            reading = VectorsConfig(
+                words=words,
+                contexts=CONTEXTS,
+                dimension=dimension if dimension < width else None,
+                precision="bf16" if fast_in_bf16(encoder.device.type) else "float32",
+            )
+            distill_vectors(self.name, path, text=[self.text], config=reading)
+        else:
+            known = most_frequent("word", counts, words).units[1:]
+            matrix = Quiet(encoder, 256).encode(known)
+            if dimension < width:
+                sample = keys_of(self.sentences[:SAMPLE])[0]
+                matrix = matrix @ components(taught.of(sample).numpy(), dimension)
+            write_vectors(path, WordVectors(known, np.asarray(matrix, np.float32)))
+        pieces = min(MOST_PIECES, len(counts) // 4)
+        return EncoderConfig(words=words, pieces=pieces, dimension=dimension, vectors=str(path), init_std=INIT_STD)
+
+    def _with_pairs(self, first: Path, data: Names, exclude: str | Path | None) -> Path:
+        """Continue on pairs as the recipe does; returns the folder of the mean of both."""
+        from paranmt_hf.training.derived import average_encoders
+
+        values = values_for([TrainConfig, PairSelection], read_recipe(MARGIN_RECIPE).then, "recipe")
+        margin, mean = self.work / "margin", self.work / "mean"
+        config, selection = TrainConfig(**values[0], seed=self.config.seed), PairSelection(**values[1])
+        start = EncoderConfig(init_from=str(first))
+        train(data, margin, encoder=start, config=config, selection=selection, exclude=exclude)
+        average_encoders([first, margin], mean)
+        return mean
+
+
+def _scores(encoder: Encoder, sets: list[StsSet]) -> dict[str, float]:
+    """Pearson's r by evaluation set."""
+    rows = evaluate_sts(encoder, sets, bootstrap=0).tables["Set"] if sets else []
+    titles = {each.title for each in sets}
+    return {row.name: row.main for row in rows if row.name in titles}
