@@ -273,6 +273,8 @@ SCHEMA = pa.schema(
         pa.field("number_is", _TEXT),
     ]
 )
+# The evaluation item that a row resembles, and the file that it is from, if a filter explains.
+ITEM_FIELDS = [pa.field("item", pa.string()), pa.field("item_set", pa.string())]
 SELECTION = b"paranmt_selection"  # Key of the file's metadata for the selection that dropped the rows
 
 
@@ -289,6 +291,8 @@ class DroppedRows:
         self._names = pa.array(names, pa.string())
         self._name_of = np.array([names.index(one.number) if one.number else -1 for one in filters], np.int8)
         fields = [*SCHEMA][:1] + [pa.field("rank", pa.int32(), nullable=False)] * ranked + [*SCHEMA][1:]
+        self._explaining = {number: one for number, one in enumerate(filters) if one.explains}
+        fields += ITEM_FIELDS * bool(self._explaining)
         self._schema = pa.schema(fields, {SELECTION: selection.encode()})
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
 
@@ -309,8 +313,19 @@ class DroppedRows:
             pa.DictionaryArray.from_arrays(filters, self._reasons),
             pa.array(numbers[chosen], mask=~known),
             pa.DictionaryArray.from_arrays(pa.array(names, mask=~known), self._names),
+            *(self._items(rows, filters) if self._explaining else []),
         ]
         self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+
+    def _items(self, rows: pa.Table, filters: np.ndarray) -> Iterator[pa.Array]:
+        """The columns of items and sets for dropped rows, given the filter of each [row]."""
+        found: list[tuple[str | None, str | None]] = [(None, None)] * rows.num_rows
+        for number, one in self._explaining.items():
+            chosen = np.flatnonzero(filters == number)
+            for row, explanation in zip(chosen.tolist(), one.explain(rows.take(pa.array(chosen))), strict=True):
+                found[row] = explanation
+        for field, values in zip(ITEM_FIELDS, zip(*found, strict=True), strict=True):
+            yield pa.array(values, pa.string()).cast(field.type)
 
 
 def selection_of(path: Path) -> str | None:
