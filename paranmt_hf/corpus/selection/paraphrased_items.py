@@ -1,4 +1,4 @@
-"""Rows that are paraphrases of evaluation items, by the cosine of an encoder, numbers, negation and names."""
+"""Rows that are paraphrases of evaluation items: the cosine of an encoder, numbers, negation, names and lengths."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from paranmt_hf.corpus.meaning.columns import DEFINITION, MismatchReader
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS
@@ -18,9 +19,10 @@ from paranmt_hf.text.evaluation_sets import EvaluationSentences
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
-# Both from pairs that the benchmark does not use (benchmarks/decontamination.py --tune).
-SIMILARITY = 0.63  # Smallest score of a paraphrase
+# From pairs that the benchmark does not use (benchmarks/decontamination.py --tune).
+SIMILARITY = 0.6  # Smallest score of a paraphrase
 MISMATCH = 0.04  # What numbers, negation and names that do not agree take off the cosine, each
+LENGTH = 0.1  # What the longer text takes off, times the share of its characters that it is longer by
 ROUNDING = 1e-3  # More than products of other batches differ
 _ROWS = 2_048  # Texts that are compared with all items at once
 _NOTHING = -1
@@ -39,22 +41,20 @@ class Resemblance:
     def or_better(self, other: Resemblance) -> Resemblance:
         """Take for each text the better of two, the first of equal ones."""
         better = other.scores > self.scores
-        return Resemblance(
-            np.where(better, other.scores, self.scores), np.where(better, other.items, self.items)
-        )
+        return Resemblance(np.where(better, other.scores, self.scores), np.where(better, other.items, self.items))
 
 
 class ItemMeanings:
     """The items of evaluation sets by their meaning, which are searched for in text of a language (ISO 639-1 code).
 
-    The score of a text and an item is the cosine of their vectors, less `MISMATCH` for each of numbers, negation and
-    names in which they differ (English only). Items of fewer than `MIN_WORDS` words are not looked for.
+    The score of a text and an item is the cosine of their vectors, less what `taken_off` computes. Items of fewer than
+    `MIN_WORDS` words are not looked for.
     """
 
     def __init__(
         self, found: EvaluationSentences, encoder: NamedEncoder, similarity: float, language: str = ENGLISH
     ) -> None:
-        self.similarity, self._encoder, self._english = similarity, encoder, language == ENGLISH
+        self.similarity, self._encoder = similarity, encoder
         (table,) = word_tokenizer_for(language).tables(pa.array(found.texts, pa.string()))
         is_word = np.array([any(map(str.isalnum, token)) for token in table.vocabulary], bool)
         words = np.concatenate([[0], np.cumsum(is_word[table.ids])])[table.offsets]
@@ -65,7 +65,9 @@ class ItemMeanings:
                 "evaluation sets"
             )
         self.items, self.sets = [found.texts[one] for one in long], [found.sets[one] for one in long]
-        self._mismatches = MismatchReader()
+        self._texts = pa.array(self.items, pa.string())
+        # The rules of mismatches are those of English.
+        self._mismatches = MismatchReader() if language == ENGLISH else None
 
     @cached_property
     def _loaded(self) -> tuple[Encoder, np.ndarray]:
@@ -80,10 +82,11 @@ class ItemMeanings:
         for start in range(0, len(texts), _ROWS):
             block = texts.slice(start, _ROWS)
             cosines = unit_vectors(np.asarray(encoder.encode(block.to_pylist()), np.float32)) @ vectors.T
-            # Mismatches only lower a score. Most texts are like no item, and the largest is found fast.
+            # No score is above its cosine. Most texts are like no item, and the largest is found fast.
             close = np.flatnonzero(cosines.max(axis=1) >= least)
             rows, items = np.nonzero(cosines[close] >= least)
-            scores = cosines[close[rows], items] - self._taken_off(block.take(pa.array(close[rows])), items)
+            pairs = block.take(pa.array(close[rows])), self._texts.take(pa.array(items))
+            scores = cosines[close[rows], items] - taken_off(*pairs, self._mismatches)
             order = np.lexsort((items, -scores, rows))
             order = order[scores[order] >= least]
             rows, first = np.unique(close[rows[order]], return_index=True)
@@ -95,13 +98,15 @@ class ItemMeanings:
             np.concatenate([part.items for part in parts] or [np.empty(0, np.int64)]),
         )
 
-    def _taken_off(self, texts: pa.Array, items: np.ndarray) -> np.ndarray:
-        """What is taken off the cosines of pairs of a text and an item [pair], float32."""
-        if not self._english or not len(items):
-            return np.zeros(len(items), np.float32)
-        named = pa.array(self.items, pa.string()).take(pa.array(items))
-        counts = self._mismatches.columns(named, texts.cast(pa.string()))
-        return np.float32(MISMATCH) * np.sum([count.to_numpy() > 0 for count in counts.values()], axis=0)
+
+def taken_off(texts: pa.Array, items: pa.Array, reader: MismatchReader | None) -> np.ndarray:
+    """What is taken off the cosines of texts and items [pair], float32; without a reader for lengths alone."""
+    lengths = [pc.utf8_length(side).to_numpy() for side in (texts, items)]
+    off = LENGTH * (1 - np.minimum(*lengths) / np.maximum(np.maximum(*lengths), 1))
+    if reader is not None and len(texts):
+        counts = reader.columns(items, texts).values()
+        off += MISMATCH * np.sum([count.to_numpy() > 0 for count in counts], axis=0)
+    return off.astype(np.float32)
 
 
 class NotParaphrased(Filter):
@@ -112,11 +117,10 @@ class NotParaphrased(Filter):
     def __init__(
         self,
         found: EvaluationSentences,
-        encoder: NamedEncoder | None = None,
-        similarity: float | None = None,
+        encoder: NamedEncoder,
+        similarity: float = SIMILARITY,
         language: str = ENGLISH,
     ) -> None:
-        encoder, similarity = encoder or NamedEncoder(), similarity or SIMILARITY
         encoder.check_language(language)
         self._meanings = ItemMeanings(found, encoder, similarity, language)
         super().__init__(
@@ -129,6 +133,7 @@ class NotParaphrased(Filter):
             similarity=similarity,
             mismatch=MISMATCH,
             mismatches=DEFINITION,
+            length=LENGTH,
             min_words=MIN_WORDS,
             language=language,
         )

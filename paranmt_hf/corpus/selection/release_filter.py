@@ -70,8 +70,8 @@ class ReleaseFilter(Settings):
         decontaminate_by: What is shared: `ngrams`, a sentence or a run of 8 words; `meaning`, a sentence that is a
             paraphrase of one of a set.
         item_encoder: Encoder whose cosine finds paraphrases of evaluation sentences.
-        item_similarity: Smallest cosine of a paraphrase, less 0.04 for each of numbers, negation and names that
-            differ.
+        item_similarity: Smallest score of a paraphrase: the cosine, less 0.04 for each of numbers, negation and names
+            that differ, and less 0.1 times the share of characters that the longer text has more.
         sample: Number of rows, sampled at random from those that are left, or all of these if they are fewer;
             the paper: 5 million.
         seed: Seed of the sample.
