@@ -138,6 +138,29 @@ def neighbours(
             yield step / total
 
 
+def alike(
+    vectors: Vectors, lists: InvertedIndex, probes: int, least: float, most: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Find pairs of rows of one set with at least a minimum cosine: yields the earlier and the later rows [pair].
+
+    Rows are those from before the vectors were sorted. Each is compared with its nearest `probes` lists, and paired
+    with at most `most` rows of a list, the first ones. A pair may be found twice. Yields once for each list and shard.
+    """
+    for shard in spans(len(vectors), SHARD):
+        for number, rows in _by_list(_probed(vectors, shard, lists, probes), every=len(lists)):
+            start, stop = int(lists.bounds[number]), int(lists.bounds[number + 1])
+            members, parts = vectors.read(start, stop).T, [np.empty((2, 0), np.int64)]
+            for some in np.array_split(shard[0] + rows, -(-len(rows) * members.shape[1] // AT_ONCE) or 1):
+                near = vectors.take(some) @ members >= np.float32(least)
+                # A list has its rows in ascending order.
+                row, column = np.nonzero(near)
+                place = np.arange(len(row)) - np.searchsorted(row, row)
+                pair = np.stack([lists.order[some[row]], lists.order[start + column]])[:, place <= most]
+                parts.append(np.sort(pair[:, pair[0] != pair[1]], axis=0))
+            earlier, later = np.concatenate(parts, axis=1)
+            yield earlier, later
+
+
 def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, probes: int) -> np.ndarray:
     """Find the lists that are searched for the vectors of a shard [vector, probe]."""
     found = np.empty((shard[1] - shard[0], min(probes, len(lists))), np.int32)

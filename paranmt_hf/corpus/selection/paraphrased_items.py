@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,22 +25,6 @@ LENGTH = 0.1  # What the longer text takes off, times the share of its character
 ROUNDING = 1e-3  # More than products of other batches differ
 _ROWS = 2_048  # Texts that are compared with all items at once
 _NOTHING = -1
-
-
-@dataclass(frozen=True)
-class Resemblance:
-    """The items that texts resemble most."""
-
-    scores: np.ndarray  # Score with the best item [text], float32; minus infinity if none reaches the threshold
-    items: np.ndarray  # Index of that item [text], the first of equal ones; -1 if there is none
-
-    def take(self, rows: np.ndarray) -> Resemblance:
-        return Resemblance(self.scores[rows], self.items[rows])
-
-    def or_better(self, other: Resemblance) -> Resemblance:
-        """Take for each text the better of two, the first of equal ones."""
-        better = other.scores > self.scores
-        return Resemblance(np.where(better, other.scores, self.scores), np.where(better, other.items, self.items))
 
 
 class ItemMeanings:
@@ -74,29 +57,33 @@ class ItemMeanings:
         encoder = self._encoder.load()
         return encoder, unit_vectors(np.asarray(encoder.encode(self.items), np.float32))
 
-    def nearest(self, texts: pa.Array, *, slack: float = 0) -> Resemblance:
-        """Find the item that each text [text] resembles most, if its score is at least the threshold less `slack`."""
-        least = self.similarity - slack
-        encoder, vectors = self._loaded
-        parts = []
+    def nearest(self, texts: pa.Array, *, slack: float = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Find the item that each text [text] resembles most, the first of equal ones.
+
+        Returns scores [text], float32, and items [text]: minus infinity and -1 if no score is at least the threshold
+        less `slack`.
+        """
+        scores, items = np.full(len(texts), -np.inf, np.float32), np.full(len(texts), _NOTHING)
         for start in range(0, len(texts), _ROWS):
-            block = texts.slice(start, _ROWS)
-            cosines = unit_vectors(np.asarray(encoder.encode(block.to_pylist()), np.float32)) @ vectors.T
-            # No score is above its cosine. Most texts are like no item, and the largest is found fast.
-            close = np.flatnonzero(cosines.max(axis=1) >= least)
-            rows, items = np.nonzero(cosines[close] >= least)
-            pairs = block.take(pa.array(close[rows])), self._texts.take(pa.array(items))
-            scores = cosines[close[rows], items] - taken_off(*pairs, self._mismatches)
-            order = np.lexsort((items, -scores, rows))
-            order = order[scores[order] >= least]
-            rows, first = np.unique(close[rows[order]], return_index=True)
-            best = Resemblance(np.full(len(block), -np.inf, np.float32), np.full(len(block), _NOTHING))
-            best.scores[rows], best.items[rows] = scores[order[first]], items[order[first]]
-            parts.append(best)
-        return Resemblance(
-            np.concatenate([part.scores for part in parts] or [np.empty(0, np.float32)]),
-            np.concatenate([part.items for part in parts] or [np.empty(0, np.int64)]),
-        )
+            block = slice(start, start + _ROWS)
+            scores[block], items[block] = self._nearest(texts.slice(start, _ROWS), self.similarity - slack)
+        return scores, items
+
+    def _nearest(self, texts: pa.Array, least: float) -> tuple[np.ndarray, np.ndarray]:
+        encoder, vectors = self._loaded
+        cosines = unit_vectors(np.asarray(encoder.encode(texts.to_pylist()), np.float32)) @ vectors.T
+        # No score is above its cosine. Most texts are like no item, and the largest is found fast.
+        close = np.flatnonzero(cosines.max(axis=1) >= least)
+        rows, items = np.nonzero(cosines[close] >= least)
+        rows = close[rows]
+        pairs = texts.take(pa.array(rows)), self._texts.take(pa.array(items))
+        found = cosines[rows, items] - taken_off(*pairs, self._mismatches)
+        # The best is written last.
+        order = np.lexsort((-items, found, rows))
+        order = order[found[order] >= least]
+        scores, best = np.full(len(texts), -np.inf, np.float32), np.full(len(texts), _NOTHING)
+        scores[rows[order]], best[rows[order]] = found[order], items[order]
+        return scores, best
 
 
 def taken_off(texts: pa.Array, items: pa.Array, reader: MismatchReader | None) -> np.ndarray:
@@ -139,16 +126,18 @@ class NotParaphrased(Filter):
         )
 
     def judge(self, table: pa.Table) -> Verdict:
-        scores = self._resemblance(table).scores
+        scores, _ = self._nearest(table)
         return Verdict(np.isneginf(scores), scores.astype(np.float64))
 
     def explain(self, table: pa.Table) -> list[tuple[str, str]]:
-        found = self._resemblance(table, slack=ROUNDING).items.tolist()
-        return [(self._meanings.items[item], self._meanings.sets[item]) for item in found]
+        _, items = self._nearest(table, slack=ROUNDING)
+        return [(self._meanings.items[item], self._meanings.sets[item]) for item in items.tolist()]
 
-    def _resemblance(self, table: pa.Table, *, slack: float = 0) -> Resemblance:
-        """What each row resembles most with the better of its sides."""
+    def _nearest(self, table: pa.Table, *, slack: float = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Score and item of the better side of each row, the first of equal ones."""
         sides = [table[name].combine_chunks() for name in self.columns]
         texts = pa.concat_arrays(sides).dictionary_encode()
-        found, where = self._meanings.nearest(texts.dictionary, slack=slack), texts.indices.to_numpy()
-        return found.take(where[: len(table)]).or_better(found.take(where[len(table) :]))
+        where, found = texts.indices.to_numpy(), self._meanings.nearest(texts.dictionary, slack=slack)
+        scores, items = found[0][where].reshape(2, -1), found[1][where].reshape(2, -1)
+        better, rows = scores.argmax(axis=0), np.arange(len(table))
+        return scores[better, rows], items[better, rows]

@@ -20,10 +20,11 @@ from paranmt_hf.corpus.release import read_tables
 from paranmt_hf.corpus.schema import key_columns, row_numbers
 from paranmt_hf.corpus.selection.filters import Filter, TwoPassFilter
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_regular, write_bytes, writing
+from paranmt_hf.util.files import check_regular, resolved, result_file, write_bytes, writing
 from paranmt_hf.util.parquet import open_parquet, read_schema
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json, from_json, read_json
+from paranmt_hf.util.run import work_folder
 
 KEEP_SECONDS = 20.0  # Seconds of a pass after which its verdicts are saved
 LONG_SECONDS = 60.0  # Seconds of work after which it is kept if the command fails
@@ -340,3 +341,19 @@ def selection_of(path: Path) -> str | None:
     if SELECTION not in metadata:
         raise InputError(f"{path} exists and holds no dropped rows; choose another file or move it away", path=path)
     return str(metadata[SELECTION].decode("ascii", "replace"))
+
+
+def dropped_file(path: str | Path | None, source: Path, out: Path, selection: str) -> Path | None:
+    """Check the place of a file of dropped rows, given the source of the rows and the checksum of the selection."""
+    if path is None:
+        return None
+    file = resolved(path, "keep_dropped")
+    if file.is_relative_to(out) or file.is_relative_to(work_folder(out)):
+        raise InputError(f"{path} is inside the result {out}; name a file elsewhere", option="keep_dropped")
+    result_file(file, [".parquet"], sources=[source], option="keep_dropped")
+    if selection_of(file) not in (None, selection):
+        raise InputError(
+            f"{file} holds rows that another selection dropped; choose another file or delete it",
+            option="keep_dropped",
+        )
+    return file
