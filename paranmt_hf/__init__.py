@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.config import ParaphraserTraining as ParaphraserTraining
     from paranmt_hf.paraphrase.paraphraser import Paraphraser as Paraphraser
     from paranmt_hf.paraphrase.train import train_paraphraser as train_paraphraser
+    from paranmt_hf.search.dedup import DedupConfig as DedupConfig
+    from paranmt_hf.search.dedup import dedup as dedup
     from paranmt_hf.search.index import SentenceIndex as SentenceIndex
     from paranmt_hf.search.mine import MineConfig as MineConfig
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 # The module of each public name, which is imported when the name is first used: importing the package stays cheap.
 _MODULES = {
     "SAMPLE": "paranmt_hf.hub.repository",
+    "DedupConfig": "paranmt_hf.search.dedup",
     "DistillConfig": "paranmt_hf.encoders.distillation",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
@@ -85,6 +88,7 @@ _MODULES = {
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "build": "paranmt_hf.corpus.build",
+    "dedup": "paranmt_hf.search.dedup",
     "describe_corpora": "paranmt_hf.corpus.stats",
     "distill_vectors": "paranmt_hf.training.vectors",
     "evaluate": "paranmt_hf.evaluation.evaluate",
