@@ -4,15 +4,16 @@
 were written by people: the second sentences of pairs of MRPC's test set that are paraphrases, and of STS 2012 to 2014
 with a score of at least 4. Half were written by machines: the distinct outputs of machine translation in SMTeuroparl
 and SMTnews of STS 2012, as far as they go, and else items whose words are replaced by a lexicon and whose clauses are
-put in another order; or all are those of a paraphraser. The items are looked for among other ones, first sentences of the same sets. A row is removed falsely
-if it holds no hidden item and shares no sentence and no 8 words in a row with any item: some sets stem from the news
-that the pairs stem from.
+put in another order; or all are those of a paraphraser. The items are looked for among other ones, first sentences of
+the same sets. A row is removed falsely if it holds no hidden item and shares no sentence and no 8 words in a row with
+any item: some sets stem from the news that the pairs stem from.
 
-    python benchmarks/decontamination.py --sts sts --mrpc senteval/MRPC --pairs machine-translations.parquet \
+    python benchmarks/decontamination.py --sts sts --mrpc senteval/MRPC --pairs machine-translations.parquet \\
         --lexicon ppdb-xl-lexical.txt
 
-`--tune` shows the settings beside each other on other data: the training sets of MRPC and of the STS benchmark, without
-sentences of STS 2012 to 2014, and pairs of news with their machine translation, against rows beyond the million.
+`--tune` shows the settings beside each other on other data: the training sets of MRPC and of the STS benchmark,
+without sentences of STS 2012 to 2014, and pairs of news with their machine translation, against rows beyond the
+million.
 """
 
 from __future__ import annotations
@@ -164,9 +165,8 @@ def measure(arguments: argparse.Namespace) -> None:
         rows = places[start:stop]
         print(f"| paraphrased by {name} | {len(rows)} | {meaning[rows].mean():.1%} | {ngrams[rows].mean():.1%} |")
     free = ~held & ~ngrams
-    print(
-        f"\nrows removed falsely: {(meaning & free).sum():,} of {free.sum():,}, {(meaning & free).sum() / free.sum():.2%}"
-    )
+    wrong, others = (meaning & free).sum(), free.sum()
+    print(f"\nrows removed falsely: {wrong:,} of {others:,}, {wrong / others:.2%}")
 
 
 def tune(arguments: argparse.Namespace) -> None:

@@ -24,6 +24,7 @@ from paranmt_hf.corpus.selection.duplicates import (
     JACCARD,
     Likeness,
     NearDuplicateSearch,
+    cut_between,
     decide_pairs,
 )
 from paranmt_hf.corpus.selection.minhash import BATCH, BLOCK, FIRST, CandidateFiles
@@ -51,7 +52,7 @@ from paranmt_hf.util.wording import counted
 
 Method = Literal["exact", "near", "meaning"]
 METHODS: tuple[Method, ...] = ("exact", "near", "meaning")
-MAX_EXACT_ROWS = 30_000  # Up to this many texts are compared with all others
+MAX_EXACT_ROWS = 10_000  # Up to this many texts are compared with all others
 STORED, SORTED = "stored", "sorted.npy"
 # A dropped row, the row it is like, and their similarity.
 DROPPED = np.dtype([("row", np.int64), ("like", np.int64), ("score", np.float32)])
@@ -275,8 +276,9 @@ class _Deduplication:
             for earlier, later in found:
                 pairs.append(earlier, later)
                 progress.advance_to(progress.rows + 1)
-        for earlier, later in pairs.blocks():
-            decide_pairs(earlier, later, repeats)
+        for block in pairs.blocks():
+            for earlier, later in cut_between(*block):
+                decide_pairs(earlier, later, repeats)
         return repeats
 
 

@@ -150,7 +150,7 @@ class NearDuplicateSearch:
                 pairs.append(earlier, later)
             report()
         for block in pairs.blocks():
-            for earlier, later in _cut_between(*block):
+            for earlier, later in cut_between(*block):
                 # Documents that are decided and were dropped need no comparison.
                 open_ = repeats[earlier] < 0
                 near = earlier[open_], later[open_]
@@ -205,7 +205,7 @@ def _cut(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, n
         yield earlier[start : start + _COMPARED], later[start : start + _COMPARED]
 
 
-def _cut_between(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def cut_between(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Split pairs that are sorted by their later documents, never between two of the same one."""
     start = 0
     while start < len(later):
