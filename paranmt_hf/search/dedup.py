@@ -30,7 +30,7 @@ from paranmt_hf.corpus.selection.duplicates import (
 from paranmt_hf.corpus.selection.minhash import BATCH, BLOCK, FIRST, CandidateFiles
 from paranmt_hf.corpus.selection.run_filters import SELECTION, dropped_file
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.search.indexed_vectors import LISTS_SEED, encoded
+from paranmt_hf.search.indexed_vectors import LISTS_SEED, SEARCH, encoded
 from paranmt_hf.search.row_files import RowFile, open_rows
 from paranmt_hf.search.storage import (
     WRITTEN,
@@ -87,8 +87,8 @@ class DedupConfig(Settings):
     similarity: Annotated[float, Range(above=0, at_most=1)] = JACCARD
     cosine: Annotated[float, Range(above=0, at_most=1)] = COSINE
     language: Annotated[str, Advanced] = ENGLISH
-    lists: Annotated[Count | None, Advanced] = None
-    probes: Annotated[Count, Advanced] = 8
+    lists: Annotated[Count | None, SEARCH, Advanced] = None
+    probes: Annotated[Count, SEARCH, Advanced] = 8
 
 
 @dataclass(frozen=True, kw_only=True)
