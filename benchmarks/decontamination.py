@@ -8,7 +8,7 @@ put in another order; or all are those of a paraphraser. The items are looked fo
 the same sets. A row is removed falsely if it holds no hidden item and shares no sentence and no 8 words in a row with
 any item: some sets stem from the news that the pairs stem from.
 
-    python benchmarks/decontamination.py --sts sts --mrpc senteval/MRPC --lexicon ppdb-xl-lexical.txt --pairs pairs.parquet
+    python benchmarks/decontamination.py --sts sts --mrpc senteval/MRPC --lexicon ppdb-xl.txt --pairs pairs.parquet
 
 `--tune` shows the settings beside each other on other data: the training sets of MRPC and of the STS benchmark,
 without sentences of STS 2012 to 2014, and pairs of news with their machine translation, against rows beyond the
