@@ -41,9 +41,10 @@ class InvertedIndex:
         The seed decides which vectors the centroids are chosen from, and which of them are the first ones.
         """
         centroids = _centroids(vectors, count, seed)
-        lists = np.concatenate(
-            [_nearest(torch.from_numpy(vectors.read(*span)), centroids, 1)[:, 0] for span in spans(len(vectors), STEP)]
-        )
+        # Small arrays kept between large ones would leave holes in memory, gigabytes for a million vectors.
+        lists = np.empty(len(vectors), np.int64)
+        for start, stop in spans(len(vectors), STEP):
+            lists[start:stop] = _nearest(torch.from_numpy(vectors.read(start, stop)), centroids, 1)[:, 0]
         order = np.argsort(lists, kind="stable")
         bounds = np.concatenate([[0], np.cumsum(np.bincount(lists, minlength=count))])
         return cls(centroids, bounds, order)
