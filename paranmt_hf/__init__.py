@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from paranmt_hf.paraphrase.config import ParaphraserTraining as ParaphraserTraining
     from paranmt_hf.paraphrase.paraphraser import Paraphraser as Paraphraser
     from paranmt_hf.paraphrase.train import train_paraphraser as train_paraphraser
+    from paranmt_hf.search.dedup import DedupConfig as DedupConfig
+    from paranmt_hf.search.dedup import dedup as dedup
     from paranmt_hf.search.hard_negatives import hard_negatives as hard_negatives
     from paranmt_hf.search.index import SentenceIndex as SentenceIndex
     from paranmt_hf.search.mine import MineConfig as MineConfig
@@ -64,6 +66,7 @@ _MODULES = {
     "SAMPLE": "paranmt_hf.hub.repository",
     "VectorsConfig": "paranmt_hf.encoders.distillation",
     "DistillConfig": "paranmt_hf.training.distill",
+    "DedupConfig": "paranmt_hf.search.dedup",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",
     "HardNegativesConfig": "paranmt_hf.search.ranked_negatives",
@@ -93,6 +96,7 @@ _MODULES = {
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "build": "paranmt_hf.corpus.build",
+    "dedup": "paranmt_hf.search.dedup",
     "describe_corpora": "paranmt_hf.corpus.stats",
     "distill": "paranmt_hf.training.distill",
     "distill_vectors": "paranmt_hf.training.vectors",

@@ -55,6 +55,9 @@ annotate import = apps.annotate.annotate:import_annotation
 select = corpus.selection.select:select
   select rows of a release by score, length, language and more
   paranmt50m --tenths 9-10 --max-length 30 --sample 5000000 --out paranmt5m
+dedup = search.dedup:dedup
+  drop repeated texts of a file, by words or by meaning
+  sentences.txt --by exact near meaning --keep-dropped dropped.parquet --out distinct.txt
 stats = corpus.stats:describe_corpora
   measure how diverse the sentences of corpora are, side by side
   paranmt50m news.en --idf-text wiki.txt.gz --parser link-grammar --json stats.json

@@ -36,7 +36,7 @@ def open_sentences(path: str | Path, column: str | None = None) -> Reader:
             raise InputError(f"{path}: a release has the sides {' and '.join(SIDES)}, not {column!r}")
         return ParquetFiles(checked_files(path), {SENTENCE: column or SIDES[0]})
     if path.suffix == ".parquet" and path.exists():
-        return ParquetFiles([path], {SENTENCE: column or _only_text(path)})
+        return ParquetFiles([path], {SENTENCE: column or only_text(read_schema(path), path)})
     if column is not None:
         raise InputError(f"{path}: `column` is for Parquet files and releases; a text file has none")
     return LineFiles({SENTENCE: path})
@@ -49,8 +49,8 @@ def all_lines(sentences: Reader) -> Iterator[pa.Array]:
         yield normalise(decode(column.fill_null(pa.scalar("", column.type))))
 
 
-def _only_text(path: Path) -> str:
-    schema = read_schema(path)
+def only_text(schema: pa.Schema, path: Path) -> str:
+    """Name of the only column of text of a file."""
     names = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
     if len(names) != 1:
         raise InputError(

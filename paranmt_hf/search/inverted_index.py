@@ -41,9 +41,10 @@ class InvertedIndex:
         The seed decides which vectors the centroids are chosen from, and which of them are the first ones.
         """
         centroids = _centroids(vectors, count, seed)
-        lists = np.concatenate(
-            [_nearest(torch.from_numpy(vectors.read(*span)), centroids, 1)[:, 0] for span in spans(len(vectors), STEP)]
-        )
+        # Small arrays kept between large ones would leave holes in memory, gigabytes for a million vectors.
+        lists = np.empty(len(vectors), np.int64)
+        for start, stop in spans(len(vectors), STEP):
+            lists[start:stop] = _nearest(torch.from_numpy(vectors.read(start, stop)), centroids, 1)[:, 0]
         order = np.argsort(lists, kind="stable")
         bounds = np.concatenate([[0], np.cumsum(np.bincount(lists, minlength=count))])
         return cls(centroids, bounds, order)
@@ -138,6 +139,29 @@ def neighbours(
                 continue
             _compare(vectors, others, shard[0] + rows, lists.bounds[place : place + 2], forward, backward)
             yield step / total
+
+
+def alike(
+    vectors: Vectors, lists: InvertedIndex, probes: int, least: float, most: int
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Find pairs of rows of one set with at least a minimum cosine: yields the earlier and the later rows [pair].
+
+    Rows are those from before the vectors were sorted. Each is compared with its nearest `probes` lists, and paired
+    with at most `most` rows of a list, the first ones. A pair may be found twice. Yields once for each list and shard.
+    """
+    for shard in spans(len(vectors), SHARD):
+        for number, rows in _by_list(_probed(vectors, shard, lists, probes), every=len(lists)):
+            start, stop = int(lists.bounds[number]), int(lists.bounds[number + 1])
+            members, parts = vectors.read(start, stop).T, [np.empty((2, 0), np.int64)]
+            for some in np.array_split(shard[0] + rows, -(-len(rows) * members.shape[1] // AT_ONCE) or 1):
+                near = vectors.take(some) @ members >= np.float32(least)
+                # A list has its rows in ascending order.
+                row, column = np.nonzero(near)
+                place = np.arange(len(row)) - np.searchsorted(row, row)
+                pair = np.stack([lists.order[some[row]], lists.order[start + column]])[:, place <= most]
+                parts.append(np.sort(pair[:, pair[0] != pair[1]], axis=0))
+            earlier, later = np.concatenate(parts, axis=1)
+            yield earlier, later
 
 
 def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, probes: int) -> np.ndarray:

@@ -78,30 +78,38 @@ def write_sentences(batches: Iterable[pa.RecordBatch], folder: Path, *, copies: 
             progress.advance_to(count)
     for file in files.values():
         file.close()
-    items = np.arange(count) if copies else _distinct(folder, count)
+    items = np.arange(count) if copies else _distinct(folder)
     write_bytes(folder / ITEMS, items.astype(np.int64).tobytes())
     (folder / HASHES).unlink()
     return Counted(count, len(items))
 
 
-def _distinct(folder: Path, count: int) -> np.ndarray:
+def _distinct(folder: Path) -> np.ndarray:
     """Find the first row of each distinct sentence [item], ascending.
 
     Equal sentences have equal hashes, and lie together when rows are sorted by them; each is compared with the first.
     """
-    hashes = _mapped(folder / HASHES, np.uint64)
-    order = np.argsort(hashes, kind="stable")
+    text = _stored(folder)
+    return np.flatnonzero(first_equal(_mapped(folder / HASHES, np.uint64), lambda rows: text.take(pa.array(rows))) < 0)
+
+
+def first_equal(hashes: np.ndarray, texts: Callable[[np.ndarray], pa.Array]) -> np.ndarray:
+    """Find the first row with an equal text for each row, -1 if none is before it [row].
+
+    `hashes` [row] are those of the texts, and `texts` gets the texts of some rows.
+    """
+    count, order = len(hashes), np.argsort(hashes, kind="stable")
     # Of the row in each place, whether it has the hash of the row before it.
     same = np.zeros(count, bool)
     same[1:] = hashes[order[1:]] == hashes[order[:-1]]
     first = np.maximum.accumulate(np.where(same, 0, np.arange(count)))
-    text = _stored(folder)
-    places = np.flatnonzero(same)
+    places, found = np.flatnonzero(same), np.full(count, -1)
     for start in range(0, len(places), STEP):
         some = places[start : start + STEP]
-        pairs = (text.take(pa.array(order[rows])) for rows in (some, first[some]))
-        same[some] = pc.equal(*pairs).to_numpy(zero_copy_only=False)
-    return np.sort(order[~same])
+        pairs = [order[some], order[first[some]]]
+        equal = pc.equal(*map(texts, pairs)).to_numpy(zero_copy_only=False)
+        found[pairs[0][equal]] = pairs[1][equal]
+    return found
 
 
 def _stored(folder: Path) -> pa.Array:

@@ -30,6 +30,7 @@ class EvaluationSentences:
     """The text of evaluation sets."""
 
     texts: list[str]  # Each distinct text once, in order
+    sets: list[str]  # The first file that each text is in [text], by its path from the given folder on
     files: dict[str, int]  # Number of texts, copies included, of each file that was read
     unread: dict[str, str]  # Why other files were not read
 
@@ -47,7 +48,7 @@ def read_sentences(*folders: str | Path) -> EvaluationSentences:
     STS, the STS benchmark, MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK and plain text are all read alike. Of Parquet,
     JSON and JSON lines every string is a text. Files that are not UTF-8 are read as Latin-1, as MR and CR are.
     """
-    texts: dict[str, None] = {}
+    texts: dict[str, str] = {}
     files: dict[str, int] = {}
     unread: dict[str, str] = {}
     for folder in folders:
@@ -65,14 +66,16 @@ def read_sentences(*folders: str | Path) -> EvaluationSentences:
                 unread[str(file)] = str(error)
                 continue
             files[str(file)] = len(found)
-            texts.update(dict.fromkeys(found))
+            name = str(file.relative_to(path.parent))
+            for text in found:
+                texts.setdefault(text, name)
         if len(files) == before:
             reasons = "; ".join(f"{Path(name).name}: {reason}" for name, reason in list(unread.items())[:3])
             raise InputError(
                 f"{folder} holds no evaluation set: expected text, TSV, CSV, JSON or Parquet files"
                 + (f", found {reasons}" if reasons else "")
             )
-    return EvaluationSentences(sorted(texts), files, unread)
+    return EvaluationSentences(sorted(texts), [texts[text] for text in sorted(texts)], files, unread)
 
 
 class _UnreadError(Exception):

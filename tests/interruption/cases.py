@@ -68,6 +68,11 @@ def _release(root: Path) -> None:
         raise RuntimeError("there is no release")
 
 
+def _dedup(root: Path) -> list[str]:
+    words = ["dedup", f"{root}/text.txt", "--out", f"{root}/out.txt", "--by", "exact", "near", "meaning"]
+    return [*words, "--cosine", "0.6", "--keep-dropped", f"{root}/dropped.parquet"]
+
+
 def _select(root: Path) -> list[str]:
     words = ["select", f"{root}/whole", "--out", f"{root}/out", "--tenths", "2-10", "--drop-copies", "reference"]
     return [*words, "--sample", "9", "--keep-dropped", f"{root}/dropped.parquet", "--json", f"{root}/counts.json"]
@@ -264,6 +269,7 @@ CASES = [
     Case("import, preset of sets", lambda root: _import_preset(root, "tapaco"), _in_sets),
     Case("score", lambda root: ["score", "--scorer", "embedded", f"{root}/out", *ONE], _release),
     Case("select", _select, _whole),
+    Case("dedup", _dedup, _sentences),
     _train("word"),
     _train("lstm"),
     Case("train-sent2vec", _sent2vec, _sentences, {"out/sent2vec.json": ("seconds",)}),

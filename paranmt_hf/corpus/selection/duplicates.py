@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -133,8 +134,14 @@ class NearDuplicateSearch:
         copied = np.flatnonzero(copies >= 0)
         origin = copies[copied]
         repeats[copied] = np.where(repeats[origin] >= 0, repeats[origin], origin)
-        self._store.close()
         return repeats
+
+    def similarities(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
+        """Jaccard similarities, or cosines with an encoder, of pairs of documents [pair]."""
+        return np.concatenate([np.empty(0), *(self._similarities(*pairs) for pairs in _cut(earlier, later))])
+
+    def close(self) -> None:
+        self._store.close()
 
     def _compare_candidates(self, repeats: np.ndarray, leave_out: np.ndarray, report: Callable[[], None]) -> None:
         pairs = CandidateFiles(self._folder, len(self))
@@ -143,7 +150,7 @@ class NearDuplicateSearch:
                 pairs.append(earlier, later)
             report()
         for block in pairs.blocks():
-            for earlier, later in _cut_between(*block):
+            for earlier, later in cut_between(*block):
                 # Documents that are decided and were dropped need no comparison.
                 open_ = repeats[earlier] < 0
                 near = earlier[open_], later[open_]
@@ -158,8 +165,12 @@ class NearDuplicateSearch:
             alike = np.minimum(*counts) >= self._least * np.maximum(*counts)
             alike[alike] = self._jaccard(earlier[alike], later[alike]) >= self._least
             return alike
-        products = np.einsum("pd,pd->p", self._store.vectors(earlier), self._store.vectors(later))
-        return products >= self._least
+        return self._similarities(earlier, later) >= self._least
+
+    def _similarities(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
+        if self._encoder is None:
+            return self._jaccard(earlier, later)
+        return np.einsum("pd,pd->p", self._store.vectors(earlier), self._store.vectors(later))
 
     def _jaccard(self, earlier: np.ndarray, later: np.ndarray) -> np.ndarray:
         return jaccard(self._store.sets(earlier), self._store.sets(later))
@@ -194,7 +205,7 @@ def _cut(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, n
         yield earlier[start : start + _COMPARED], later[start : start + _COMPARED]
 
 
-def _cut_between(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def cut_between(earlier: np.ndarray, later: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Split pairs that are sorted by their later documents, never between two of the same one."""
     start = 0
     while start < len(later):
@@ -306,11 +317,12 @@ class FirstOfLike(FirstIsKept):
 
     def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
         encoder = self._encoder.load() if self._encoder else None
-        search, ids = NearDuplicateSearch(work, self._likeness, self._language, encoder), [np.empty(0, np.int64)]
-        for table in rows():
-            search.add([table[name].combine_chunks() for name in self.columns])
-            ids.append(table["id"].to_numpy())
-        with Progress(f"compare: {self.reason}", unit="steps", least=QUIET_SECONDS) as progress:
-            repeats = search.repeats(progress)
+        ids = [np.empty(0, np.int64)]
+        with closing(NearDuplicateSearch(work, self._likeness, self._language, encoder)) as search:
+            for table in rows():
+                search.add([table[name].combine_chunks() for name in self.columns])
+                ids.append(table["id"].to_numpy())
+            with Progress(f"compare: {self.reason}", unit="steps", least=QUIET_SECONDS) as progress:
+                repeats = search.repeats(progress)
         places = np.flatnonzero(repeats >= 0)
         return places, np.concatenate(ids)[repeats[places]]

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import pyarrow as pa
 
@@ -28,6 +28,7 @@ from paranmt_hf.corpus.selection.filters import (
     Tenths,
     parse_tenths,
 )
+from paranmt_hf.corpus.selection.paraphrased_items import SIMILARITY, NotParaphrased
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import read_sentences
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 NEAR = Group("near_duplicates", "How `drop_near_duplicates` finds near-duplicates.")
+ITEMS = Group("decontamination", "How `decontaminate_by` meaning finds rows.")
 DETECTION = Group("language_detection", "How `language` detects languages.")
 
 
@@ -64,7 +66,12 @@ class ReleaseFilter(Settings):
         language: Drop rows with a side that is not in this language, such as en.
         detector: Package that detects languages: langid (py3langid), or lingua, which is much slower.
         probability: A side with a smaller probability of `language` is not in it.
-        decontaminate: Drop rows that share a sentence or a run of 8 words with the evaluation sets in these folders.
+        decontaminate: Drop rows that share text with the evaluation sets in these folders.
+        decontaminate_by: What is shared: `ngrams`, a sentence or a run of 8 words; `meaning`, a sentence that is a
+            paraphrase of one of a set.
+        item_encoder: Encoder whose cosine finds paraphrases of evaluation sentences.
+        item_similarity: Smallest score of a paraphrase: the cosine, less 0.04 for each of numbers, negation and names
+            that differ, and less 0.1 times the share of characters that the longer text has more.
         sample: Number of rows, sampled at random from those that are left, or all of these if they are fewer;
             the paper: 5 million.
         seed: Seed of the sample.
@@ -88,6 +95,9 @@ class ReleaseFilter(Settings):
     detector: Annotated[Detector, DETECTION, Advanced] = LanguageConfig.detector
     probability: Annotated[Share, DETECTION, Advanced] = LanguageConfig.probability
     decontaminate: tuple[str, ...] | None = None
+    decontaminate_by: tuple[Literal["ngrams", "meaning"], ...] = ("ngrams",)
+    item_encoder: Annotated[str, ITEMS, Advanced] = NamedEncoder.name
+    item_similarity: Annotated[float, Range(above=0, at_most=1), ITEMS, Advanced] = SIMILARITY
     sample: Count | None = None
     seed: Seed = 0
 
@@ -149,7 +159,11 @@ class ReleaseFilter(Settings):
             found = read_sentences(*self.decontaminate)
             for file, reason in found.unread.items():
                 logger.warning(f"evaluation set not read: {file} ({reason})")
-            filters.append(NotInEvaluation(EvaluationText(found.texts, language=language), found.checksum))
+            if "ngrams" in self.decontaminate_by:
+                filters.append(NotInEvaluation(EvaluationText(found.texts, language=language), found.checksum))
+            if "meaning" in self.decontaminate_by:
+                encoder = NamedEncoder(self.item_encoder)
+                filters.append(NotParaphrased(found, encoder, self.item_similarity, language))
         return filters
 
 

@@ -20,10 +20,11 @@ from paranmt_hf.corpus.release import read_tables
 from paranmt_hf.corpus.schema import key_columns, row_numbers
 from paranmt_hf.corpus.selection.filters import Filter, TwoPassFilter
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_regular, write_bytes, writing
+from paranmt_hf.util.files import check_regular, resolved, result_file, write_bytes, writing
 from paranmt_hf.util.parquet import open_parquet, read_schema
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json, from_json, read_json
+from paranmt_hf.util.run import work_folder
 
 KEEP_SECONDS = 20.0  # Seconds of a pass after which its verdicts are saved
 LONG_SECONDS = 60.0  # Seconds of work after which it is kept if the command fails
@@ -273,6 +274,8 @@ SCHEMA = pa.schema(
         pa.field("number_is", _TEXT),
     ]
 )
+# The evaluation item that a row resembles, and the file that it is from, if a filter explains.
+ITEM_FIELDS = [pa.field("item", pa.string()), pa.field("item_set", pa.string())]
 SELECTION = b"paranmt_selection"  # Key of the file's metadata for the selection that dropped the rows
 
 
@@ -289,6 +292,8 @@ class DroppedRows:
         self._names = pa.array(names, pa.string())
         self._name_of = np.array([names.index(one.number) if one.number else -1 for one in filters], np.int8)
         fields = [*SCHEMA][:1] + [pa.field("rank", pa.int32(), nullable=False)] * ranked + [*SCHEMA][1:]
+        self._explaining = {number: one for number, one in enumerate(filters) if one.explains}
+        fields += ITEM_FIELDS * bool(self._explaining)
         self._schema = pa.schema(fields, {SELECTION: selection.encode()})
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd")
 
@@ -309,8 +314,19 @@ class DroppedRows:
             pa.DictionaryArray.from_arrays(filters, self._reasons),
             pa.array(numbers[chosen], mask=~known),
             pa.DictionaryArray.from_arrays(pa.array(names, mask=~known), self._names),
+            *(self._items(rows, filters) if self._explaining else []),
         ]
         self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+
+    def _items(self, rows: pa.Table, filters: np.ndarray) -> Iterator[pa.Array]:
+        """The columns of items and sets for dropped rows, given the filter of each [row]."""
+        found: list[tuple[str | None, str | None]] = [(None, None)] * rows.num_rows
+        for number, one in self._explaining.items():
+            chosen = np.flatnonzero(filters == number)
+            for row, explanation in zip(chosen.tolist(), one.explain(rows.take(pa.array(chosen))), strict=True):
+                found[row] = explanation
+        for field, values in zip(ITEM_FIELDS, zip(*found, strict=True), strict=True):
+            yield pa.array(values, pa.string()).cast(field.type)
 
 
 def selection_of(path: Path) -> str | None:
@@ -325,3 +341,19 @@ def selection_of(path: Path) -> str | None:
     if SELECTION not in metadata:
         raise InputError(f"{path} exists and holds no dropped rows; choose another file or move it away", path=path)
     return str(metadata[SELECTION].decode("ascii", "replace"))
+
+
+def dropped_file(path: str | Path | None, source: Path, out: Path, selection: str) -> Path | None:
+    """Check the place of a file of dropped rows, given the source of the rows and the checksum of the selection."""
+    if path is None:
+        return None
+    file = resolved(path, "keep_dropped")
+    if file.is_relative_to(out) or file.is_relative_to(work_folder(out)):
+        raise InputError(f"{path} is inside the result {out}; name a file elsewhere", option="keep_dropped")
+    result_file(file, [".parquet"], sources=[source], option="keep_dropped")
+    if selection_of(file) not in (None, selection):
+        raise InputError(
+            f"{file} holds rows that another selection dropped; choose another file or delete it",
+            option="keep_dropped",
+        )
+    return file

@@ -28,15 +28,15 @@ from paranmt_hf.corpus.selection.run_filters import (
     Judging,
     ReleaseRows,
     Verdicts,
-    selection_of,
+    dropped_file,
     took_long,
 )
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import replacing, resolved, result_file
+from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
-from paranmt_hf.util.run import result_folder, run, work_folder, working
+from paranmt_hf.util.run import result_folder, run, working
 from paranmt_hf.util.settings import RunOnly
 from paranmt_hf.util.wording import counted
 
@@ -92,7 +92,7 @@ def select(
     source = selection.rows.files[0].parents[1]
     if out == source.resolve():
         raise InputError(f"{out} is the release that rows are selected from; choose another folder", option="out")
-    file = _dropped_file(keep_dropped, source, out, selection.checksum)
+    file = dropped_file(keep_dropped, source, out, selection.checksum)
 
     def make(work: Path, folder: Path) -> ReleaseRecord:
         with selection.judged(work) as (verdicts, counts):
@@ -244,19 +244,3 @@ class _Selection:
                 if kept.any():
                     yield table if kept.all() else table.filter(pa.array(kept))
                 progress.advance_to(place + table.num_rows)
-
-
-def _dropped_file(path: str | Path | None, source: Path, out: Path, selection: str) -> Path | None:
-    """Check the place of the file of dropped rows; the source is the folder of the rows."""
-    if path is None:
-        return None
-    file = resolved(path, "keep_dropped")
-    if file.is_relative_to(out) or file.is_relative_to(work_folder(out)):
-        raise InputError(f"{path} is inside the release {out}; name a file elsewhere", option="keep_dropped")
-    result_file(file, [".parquet"], sources=[source], option="keep_dropped")
-    if selection_of(file) not in (None, selection):
-        raise InputError(
-            f"{file} holds rows that another selection dropped; choose another file or delete it",
-            option="keep_dropped",
-        )
-    return file

@@ -1,0 +1,143 @@
+"""Rows that are paraphrases of evaluation items: the cosine of an encoder, numbers, negation, names and lengths."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.meaning.columns import DEFINITION, MismatchReader
+from paranmt_hf.corpus.selection.decontamination import MIN_WORDS
+from paranmt_hf.corpus.selection.duplicates import unit_vectors
+from paranmt_hf.corpus.selection.filters import Filter, Verdict
+from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.errors import InputError
+from paranmt_hf.text.evaluation_sets import EvaluationSentences
+from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
+
+# From pairs that the benchmark does not use (benchmarks/decontamination.py --tune).
+SIMILARITY = 0.6  # Smallest score of a paraphrase
+MISMATCH = 0.04  # What numbers, negation and names that do not agree take off the cosine, each
+LENGTH = 0.1  # What the longer text takes off, times the share of its characters that it is longer by
+ROUNDING = 1e-3  # More than products of other batches differ
+_ROWS = 2_048  # Texts that are compared with all items at once
+_NOTHING = -1
+
+
+class ItemMeanings:
+    """The items of evaluation sets by their meaning, which are searched for in text of a language (ISO 639-1 code).
+
+    The score of a text and an item is the cosine of their vectors, less what `taken_off` computes. Items of fewer than
+    `MIN_WORDS` words are not looked for.
+    """
+
+    def __init__(
+        self, found: EvaluationSentences, encoder: NamedEncoder, similarity: float, language: str = ENGLISH
+    ) -> None:
+        self.similarity, self._encoder = similarity, encoder
+        (table,) = word_tokenizer_for(language).tables(pa.array(found.texts, pa.string()))
+        is_word = np.array([any(map(str.isalnum, token)) for token in table.vocabulary], bool)
+        words = np.concatenate([[0], np.cumsum(is_word[table.ids])])[table.offsets]
+        long = np.flatnonzero(np.diff(words) >= MIN_WORDS).tolist()
+        if not long:
+            raise InputError(
+                f"no evaluation sentence has {MIN_WORDS} words, so nothing can be found; name folders with "
+                "evaluation sets"
+            )
+        self.items, self.sets = [found.texts[one] for one in long], [found.sets[one] for one in long]
+        self._texts = pa.array(self.items, pa.string())
+        # The rules of mismatches are those of English.
+        self._mismatches = MismatchReader() if language == ENGLISH else None
+
+    @cached_property
+    def _loaded(self) -> tuple[Encoder, np.ndarray]:
+        encoder = self._encoder.load()
+        return encoder, unit_vectors(np.asarray(encoder.encode(self.items), np.float32))
+
+    def nearest(self, texts: pa.Array, *, slack: float = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Find the item that each text [text] resembles most, the first of equal ones.
+
+        Returns scores [text], float32, and items [text]: minus infinity and -1 if no score is at least the threshold
+        less `slack`.
+        """
+        scores, items = np.full(len(texts), -np.inf, np.float32), np.full(len(texts), _NOTHING)
+        for start in range(0, len(texts), _ROWS):
+            block = slice(start, start + _ROWS)
+            scores[block], items[block] = self._nearest(texts.slice(start, _ROWS), self.similarity - slack)
+        return scores, items
+
+    def _nearest(self, texts: pa.Array, least: float) -> tuple[np.ndarray, np.ndarray]:
+        encoder, vectors = self._loaded
+        cosines = unit_vectors(np.asarray(encoder.encode(texts.to_pylist()), np.float32)) @ vectors.T
+        # No score is above its cosine. Most texts are like no item, and the largest is found fast.
+        close = np.flatnonzero(cosines.max(axis=1) >= least)
+        rows, items = np.nonzero(cosines[close] >= least)
+        rows = close[rows]
+        pairs = texts.take(pa.array(rows)), self._texts.take(pa.array(items))
+        found = cosines[rows, items] - taken_off(*pairs, self._mismatches)
+        # The best is written last.
+        order = np.lexsort((-items, found, rows))
+        order = order[found[order] >= least]
+        scores, best = np.full(len(texts), -np.inf, np.float32), np.full(len(texts), _NOTHING)
+        scores[rows[order]], best[rows[order]] = found[order], items[order]
+        return scores, best
+
+
+def taken_off(texts: pa.Array, items: pa.Array, reader: MismatchReader | None) -> np.ndarray:
+    """What is taken off the cosines of texts and items [pair], float32; without a reader for lengths alone."""
+    lengths = [pc.utf8_length(side).to_numpy() for side in (texts, items)]
+    off = LENGTH * (1 - np.minimum(*lengths) / np.maximum(np.maximum(*lengths), 1))
+    if reader is not None and len(texts):
+        counts = reader.columns(items, texts).values()
+        off += MISMATCH * np.sum([count.to_numpy() > 0 for count in counts], axis=0)
+    return off.astype(np.float32)
+
+
+class NotParaphrased(Filter):
+    """Drops rows with a side that is a paraphrase of an item of an evaluation set."""
+
+    explains = True
+
+    def __init__(
+        self,
+        found: EvaluationSentences,
+        encoder: NamedEncoder,
+        similarity: float = SIMILARITY,
+        language: str = ENGLISH,
+    ) -> None:
+        encoder.check_language(language)
+        self._meanings = ItemMeanings(found, encoder, similarity, language)
+        super().__init__(
+            "paraphrased items",
+            "that paraphrase an item of an evaluation set",
+            ["reference", "translation"],
+            "similarity",
+            sentences=found.checksum,
+            encoder=encoder.identity,
+            similarity=similarity,
+            mismatch=MISMATCH,
+            mismatches=DEFINITION,
+            length=LENGTH,
+            min_words=MIN_WORDS,
+            language=language,
+        )
+
+    def judge(self, table: pa.Table) -> Verdict:
+        scores, _ = self._nearest(table)
+        return Verdict(np.isneginf(scores), scores.astype(np.float64))
+
+    def explain(self, table: pa.Table) -> list[tuple[str, str]]:
+        _, items = self._nearest(table, slack=ROUNDING)
+        return [(self._meanings.items[item], self._meanings.sets[item]) for item in items.tolist()]
+
+    def _nearest(self, table: pa.Table, *, slack: float = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Score and item of the better side of each row, the first of equal ones."""
+        sides = [table[name].combine_chunks() for name in self.columns]
+        texts = pa.concat_arrays(sides).dictionary_encode()
+        where, found = texts.indices.to_numpy(), self._meanings.nearest(texts.dictionary, slack=slack)
+        scores, items = found[0][where].reshape(2, -1), found[1][where].reshape(2, -1)
+        better, rows = scores.argmax(axis=0), np.arange(len(table))
+        return scores[better, rows], items[better, rows]

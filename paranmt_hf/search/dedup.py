@@ -1,0 +1,325 @@
+"""`paranmt dedup`: drop repeated texts of a file, by their letters, their word bigrams, or their meaning."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.draws import text_hashes
+from paranmt_hf.corpus.pairs import plain
+from paranmt_hf.corpus.selection.duplicates import (
+    COSINE,
+    JACCARD,
+    Likeness,
+    NearDuplicateSearch,
+    cut_between,
+    decide_pairs,
+)
+from paranmt_hf.corpus.selection.minhash import BATCH, BLOCK, FIRST, CandidateFiles
+from paranmt_hf.corpus.selection.run_filters import SELECTION, dropped_file
+from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.search.indexed_vectors import LISTS_SEED, SEARCH, encoded
+from paranmt_hf.search.row_files import RowFile, open_rows
+from paranmt_hf.search.storage import (
+    WRITTEN,
+    StoredSentences,
+    Vectors,
+    first_equal,
+    spans,
+    write_encoded,
+    write_in_order,
+    write_sentences,
+)
+from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.util.files import replacing, result_file, write_bytes
+from paranmt_hf.util.progress import QUIET_SECONDS, Progress
+from paranmt_hf.util.records import FileRecord, Record, as_json, made_with
+from paranmt_hf.util.run import Result, result_folder, run, working
+from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Settings
+from paranmt_hf.util.wording import counted
+
+Method = Literal["exact", "near", "meaning"]
+METHODS: tuple[Method, ...] = ("exact", "near", "meaning")
+MAX_EXACT_ROWS = 10_000  # Up to this many texts are compared with all others
+STORED, SORTED = "stored", "sorted.npy"
+# A dropped row, the row it is like, and their similarity.
+DROPPED = np.dtype([("row", np.int64), ("like", np.int64), ("score", np.float32)])
+SCHEMA = pa.schema(
+    {
+        "line": pa.int64(),
+        "text": pa.string(),
+        "reason": pa.string(),
+        "score": pa.float32(),
+        "like_line": pa.int64(),
+        "like_text": pa.string(),
+    }
+)
+
+
+@dataclass(frozen=True)
+class DedupConfig(Settings):
+    """What counts as a repetition.
+
+    Attributes:
+        by: Methods, which run in this order: `exact`, the same letters and digits, case aside; `near`, much the same
+            pairs of neighbouring words; `meaning`, much the same vector of an encoder.
+        similarity: Of `near`: smallest Jaccard similarity of the sets of word bigrams.
+        cosine: Of `meaning`: smallest cosine.
+        language: Language of the texts, as an ISO 639-1 code; it decides how words are cut.
+        lists: Of `meaning`: number of lists of an inverted index; 1 compares all texts. By default 1 for few texts,
+            else the square root of their number.
+        probes: Number of lists that are searched for each text.
+    """
+
+    by: tuple[Method, ...] = ("exact", "near")
+    similarity: Annotated[float, Range(above=0, at_most=1)] = JACCARD
+    cosine: Annotated[float, Range(above=0, at_most=1)] = COSINE
+    language: Annotated[str, Advanced] = ENGLISH
+    lists: Annotated[Count | None, SEARCH, Advanced] = None
+    probes: Annotated[Count, SEARCH, Advanced] = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class DedupRecord(Record):
+    """The record of a dataset without repetitions."""
+
+    FILE: ClassVar[str] = "dedup.json"
+    KIND: ClassVar[str] = "texts without repetitions (`paranmt dedup`)"
+
+    rows: int  # Rows that were read
+    dropped: dict[str, int]  # Rows that each method dropped, in the order of application
+
+
+@dataclass(frozen=True, kw_only=True)
+class DedupFileRecord(FileRecord, DedupRecord):
+    """The record of a file without repetitions."""
+
+
+class Deduplicated(Result[DedupRecord]):
+    """A file or a dataset without repetitions."""
+
+    def summary(self) -> str:
+        """Count the rows that each method dropped."""
+        left, state = self.record.rows, "" if self.fresh else " (was made already)"
+        kept = left - sum(self.record.dropped.values())
+        lines = [f"{self.folder}: {kept:,} of {counted(left, 'row')}{state}"]
+        lines += [f"  {'dropped':>12} {'left':>12}", f"  {'':>12} {left:>12,}"]
+        for method, count in self.record.dropped.items():
+            left -= count
+            lines.append(f"  {count:>12,} {left:>12,}  {method}")
+        return "\n".join(lines)
+
+
+def dedup(
+    file: str | Path,
+    out: str | Path,
+    *,
+    column: str | None = None,
+    config: DedupConfig | None = None,
+    encoder: str | Path | None = None,
+    keep_dropped: Annotated[str | Path | None, RunOnly] = None,
+) -> Deduplicated:
+    """Drop the texts of a file that repeat an earlier one; the others keep their order and their format.
+
+    Each method sees what those before it kept, and drops a text if and only if it is like an earlier one that the
+    method keeps. A text without a letter or a digit is like none.
+
+    Args:
+        file: Text file with a sentence or document on each line (plain, .gz, .bz2, .xz, .zst); .parquet, .jsonl, .csv
+            or .tsv; or a folder that `Dataset.save_to_disk` wrote.
+        out: The new file, whose name ends as that of `file` does, or the new folder.
+        column: Column of the texts, unless the only column of text of Parquet or a dataset.
+        config: What counts as a repetition.
+        encoder: Encoder of `meaning`: folder, Hub id, or file of word vectors; the small encoder of this package if
+            left out.
+        keep_dropped: Parquet file for the dropped rows: line, text, method, similarity, and the line they are like.
+    """
+    source, config = open_rows(file, column), config or DedupConfig()
+    folder = source.path.is_dir()
+    suffixes = [source.path.suffix.lower()] if source.path.suffix else []
+    out = result_folder(out, DedupRecord, sources=[source.path]) if folder else result_file(out, suffixes)
+    config = replace(config, by=tuple(method for method in METHODS if method in config.by))
+    search = _Deduplication(source, config, NamedEncoder.of(encoder))
+    dropped = dropped_file(keep_dropped, source.path, out, search.checksum)
+
+    kind: type[DedupRecord] = DedupRecord if folder else DedupFileRecord
+
+    def make(work: Path, path: Path) -> DedupRecord:
+        counts, kept = search.run(work, dropped)
+        source.write(path, kept)
+        return kind(settings=search.identity, rows=len(kept), dropped=counts, **made_with("numpy", "pyarrow"))
+
+    made = run(out, search.identity, kind, make, result=Deduplicated, command="dedup", holds=_holds)
+    if dropped is not None and not dropped.exists():
+        with working(out, "dedup", search.identity, _holds) as work:
+            search.run(work, dropped)
+    return made
+
+
+def _holds(work: Path) -> bool:
+    """Whether a work folder holds what took long."""
+    return any(work.glob("*.npy")) or any(work.rglob(WRITTEN))
+
+
+class _Deduplication:
+    """Finds the repetitions of a file; each method keeps what it found in the work folder."""
+
+    def __init__(self, source: RowFile, config: DedupConfig, encoder: NamedEncoder) -> None:
+        self.source, self.config, self.encoder = source, config, encoder
+        by_meaning = "meaning" in config.by
+        if by_meaning:
+            encoder.check_language(config.language)
+        self.identity = as_json(
+            {
+                "input": source.identity,
+                "dedup": asdict(config),
+                **({"encoder": encoder.identity} if by_meaning else {}),
+            }
+        )
+
+    @property
+    def checksum(self) -> str:
+        """Identifies the work in the file of dropped rows."""
+        return hashlib.sha256(json.dumps(self.identity, sort_keys=True).encode()).hexdigest()
+
+    def run(self, work: Path, file: Path | None) -> tuple[dict[str, int], np.ndarray]:
+        """Find the repetitions, and write them into a file; returns counts for each method, and kept rows [row]."""
+        texts = self._stored(work / STORED)
+        methods: dict[Method, Callable[[StoredSentences, np.ndarray, Path], np.ndarray]] = {
+            "exact": _exact,
+            "near": self._near,
+            "meaning": self._meaning,
+        }
+        kept, found = np.ones(len(texts), bool), {}
+        for method in self.config.by:
+            path, folder = work / f"{method}.npy", work / method
+            if not path.exists():
+                folder.mkdir(exist_ok=True)
+                repeats = methods[method](texts, np.flatnonzero(kept), folder)
+                with replacing(path) as aside, aside.open("wb") as opened:
+                    np.save(opened, repeats, allow_pickle=False)
+            shutil.rmtree(folder, ignore_errors=True)
+            found[method] = np.load(path, allow_pickle=False)
+            kept[found[method]["row"]] = False
+        if file is not None:
+            with replacing(file) as aside:
+                _write_dropped(aside, texts, found, self.checksum)
+        return {method: len(rows) for method, rows in found.items()}, kept
+
+    def _stored(self, folder: Path) -> StoredSentences:
+        """Store all texts, so that any of them can be read."""
+        if not (folder / "complete").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            write_sentences(_numbered(self.source.texts()), folder, copies=True)
+            write_bytes(folder / "complete", b"")
+        return StoredSentences(folder)
+
+    def _near(self, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
+        for path in folder.iterdir():
+            path.unlink()
+        with closing(NearDuplicateSearch(folder, Likeness(self.config.similarity), self.config.language)) as search:
+            with Progress("cut into words", len(rows), unit="rows", least=QUIET_SECONDS) as progress:
+                for start, stop in spans(len(rows), BATCH):
+                    search.add([texts.take(rows[start:stop]).cast(pa.string())])
+                    progress.advance_to(stop)
+            with Progress("compare words", unit="steps", least=QUIET_SECONDS) as progress:
+                repeats = search.repeats(progress)
+            later = np.flatnonzero(repeats >= 0)
+            return _dropped(rows[later], rows[repeats[later]], search.similarities(repeats[later], later))
+
+    def _meaning(self, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
+        loaded = None
+
+        def encode(start: int, stop: int) -> np.ndarray:
+            nonlocal loaded
+            loaded = loaded or self.encoder.load()
+            return encoded(loaded, texts.take(rows[start:stop]).to_pylist())
+
+        if not len(rows):
+            return np.empty(0, DROPPED)
+        vectors, count = write_encoded(folder, len(rows), encode, "float16"), self.config.lists
+        if count is None:
+            count = 1 if len(rows) <= MAX_EXACT_ROWS else round(math.sqrt(len(rows)))
+        repeats = self._in_lists(vectors, min(count, len(rows)), folder)
+        later = np.flatnonzero(repeats >= 0)
+        parts = [
+            np.einsum("pd,pd->p", *map(vectors.take, (repeats[later[start:stop]], later[start:stop])))
+            for start, stop in spans(len(later), BATCH)
+        ]
+        return _dropped(rows[later], rows[repeats[later]], np.concatenate([np.empty(0), *parts]))
+
+    def _in_lists(self, vectors: Vectors, count: int, folder: Path) -> np.ndarray:
+        """For each vector the first earlier kept one that is like it, -1 if it is kept [vector]."""
+        # Imports torch, which the help of the command does not need.
+        from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
+
+        lists = InvertedIndex.make(vectors, count, LISTS_SEED)
+        write_in_order(vectors, lists.order, folder / SORTED, "float16")
+        for path in folder.glob("pairs-*"):
+            path.unlink()
+        pairs, repeats = CandidateFiles(folder, len(vectors)), np.full(len(vectors), -1, np.int64)
+        found = alike(Vectors(folder / SORTED), lists, self.config.probes, self.config.cosine, FIRST)
+        with Progress("compare", count * -(-len(vectors) // SHARD), unit="lists", least=QUIET_SECONDS) as progress:
+            for earlier, later in found:
+                pairs.append(earlier, later)
+                progress.advance_to(progress.rows + 1)
+        for block in pairs.blocks():
+            for earlier, later in cut_between(*block):
+                decide_pairs(earlier, later, repeats)
+        return repeats
+
+
+def _numbered(columns: Iterator[pa.Array]) -> Iterator[pa.RecordBatch]:
+    read = 0
+    for column in columns:
+        ids = pa.array(np.arange(read, read + len(column)))
+        read += len(column)
+        yield pa.record_batch([ids, column], names=["id", "sentence"])
+
+
+def _exact(texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
+    def letters_of(some: np.ndarray) -> pa.Array:
+        return plain(texts.take(rows[some]).cast(pa.string()))
+
+    hashes, empty = [np.empty(0, np.uint64)], [np.empty(0, bool)]
+    for start, stop in spans(len(rows), BATCH):
+        column = letters_of(np.arange(start, stop))
+        hashes.append(text_hashes(column))
+        empty.append(pc.equal(column, "").to_numpy(zero_copy_only=False))
+    repeats = np.where(np.concatenate(empty), -1, first_equal(np.concatenate(hashes), letters_of))
+    later = np.flatnonzero(repeats >= 0)
+    return _dropped(rows[later], rows[repeats[later]], np.ones(len(later)))
+
+
+def _dropped(rows: np.ndarray, like: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    found = np.empty(len(rows), DROPPED)
+    found["row"], found["like"], found["score"] = rows, like, scores.clip(-1, 1)
+    return found
+
+
+def _write_dropped(path: Path, texts: StoredSentences, found: dict[Method, np.ndarray], checksum: str) -> None:
+    """Write the file of dropped rows, in the order of the rows; lines count from 1."""
+    every = np.concatenate([np.empty(0, DROPPED), *found.values()])
+    reasons = np.repeat(np.arange(len(found)), [len(rows) for rows in found.values()])
+    names, order = pa.array(list(found), pa.string()), np.argsort(every["row"])
+    schema = SCHEMA.with_metadata({SELECTION: checksum.encode()})
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for start, stop in spans(len(every), BLOCK):
+            some, chosen = every[order[start:stop]], reasons[order[start:stop]]
+            sides = [texts.take(some[name]).cast(pa.string()) for name in ("row", "like")]
+            lines = [pa.array(some[name] + 1) for name in ("row", "like")]
+            columns = [lines[0], sides[0], names.take(pa.array(chosen)), pa.array(some["score"]), lines[1], sides[1]]
+            writer.write_table(pa.table(columns, schema=schema))
