@@ -24,6 +24,7 @@ PRINTED = {
     "corpus_from_bitext": r"\b[34]\d\d of 475 pairs",
     "deduplicate": r"A man plays the guitar\..*A man is playing a guitar\.",
     "distil_domain": r"dog: .*\bdogs\b",
+    "distil_encoder": r"0\.\d\d  .*\b[Cc]hildren\b",
     "encode_and_search": r"0\.\d\d  Two small children are playing with a ball",
     "hard_negatives": r"negative_3 +\w",
     "langchain_store": r"0\.\d\d  Two small children are playing with a ball",
