@@ -24,7 +24,7 @@ _TABLE = {
     "corpus": """
 build = corpus.build:build
   make a release from a bitext, or from text alone
-  --source train.cs --reference train.en --translator embedded --out corpus --license mit
+  --source train.cs --reference train.en --translator embedded --out corpus --license cc-by-nc-sa-4.0
 import = corpus.import_pairs:import_pairs
   score pairs that are translated already, and release them
   pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0

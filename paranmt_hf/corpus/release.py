@@ -240,7 +240,10 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
         check_regular(place)
     files = sorted((folder / FOLDERS[config]).glob("train-*-of-*.parquet"))
     if not files:
-        raise InputError(f"{folder} is not a release: {folder / FOLDERS[config]} holds no train-*.parquet")
+        raise InputError(
+            f"{folder} is a folder, but no release: {folder / FOLDERS[config]} holds no train-*.parquet, as `paranmt "
+            "build` and `paranmt import` write them"
+        )
     expected = int(files[0].stem.rsplit("-", 1)[1])
     if len(files) != expected:
         raise InputError(f"{folder / FOLDERS[config]} holds {len(files)} of {expected} Parquet files; copy it again")

@@ -38,7 +38,7 @@ from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import usual_score
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
-from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Identity, as_json, made_with
@@ -117,7 +117,7 @@ class Built(Result[ReleaseRecord]):
                 f"in {held_out.ordered:.1%} of {held_out.pairs:,} held-out pairs"
             )
         lines += ["paraphrase score", text_histogram(statistics.histogram, width=40)]
-        return "\n".join([*lines, f"load it: load_dataset({self.folder.name!r}) in {self.folder.resolve().parent}"])
+        return "\n".join([*lines, f"load it: load_dataset({shown_path(self.folder.resolve())!r})"])
 
 
 def make_release(

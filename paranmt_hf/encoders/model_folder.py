@@ -16,6 +16,7 @@ from paranmt_hf.encoders.families import FILES, FURTHER_FILES
 from paranmt_hf.encoders.modules.paranmt_tables import (
     CONFIG_FILE,
     HASHES,
+    WEIGHT,
     NgramTable,
     load_json,
     read_rows,
@@ -177,9 +178,18 @@ def _read_stock(folder: Path) -> AverageTable | None:
         units = vocabulary_of(Tokenizer.from_file(str(path)))
     except Exception as error:  # the tokenizers' errors have no class of their own
         raise ValueError(f"{path} is damaged ({error})") from error
-    if units is None:
+    if units is None or _of_model2vec(folder / "model.safetensors"):
         return None
     return AverageTable(Vocabulary("word", units), read_rows(folder / "model.safetensors", units)[0])
+
+
+def _of_model2vec(path: Path) -> bool:
+    """Whether weights have the name that model2vec gives them; it also leaves unknown words out of the mean."""
+    if not path.is_file():
+        return False
+    with suppress(SafetensorError), safe_open(path, "np") as file:
+        return "embeddings" in file.keys() and WEIGHT not in file.keys()  # noqa: SIM118 - it is no mapping
+    return False
 
 
 def code_files() -> dict[str, str]:

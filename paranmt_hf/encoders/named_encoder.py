@@ -56,7 +56,7 @@ class NamedEncoder:
         if not self.is_carried and not path.exists() and not is_id(split_revision(self.name)[0]):
             raise InputError(
                 f"no encoder {self.name!r}: expected a folder or a file of word vectors that exists, or a Hub id like "
-                f"'organisation/name'{perhaps_path(self.name, EMBEDDED)}"
+                f"'organisation/name'{perhaps_path(self.name, *CARRIED['encoder'])}"
             )
         return locate(self.name)
 

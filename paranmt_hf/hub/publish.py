@@ -194,7 +194,10 @@ def publish(
     """
     folder = Path(folder).expanduser()
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}", option="folder", path=folder)
+        found = "is a file" if folder.is_file() else "does not exist"
+        raise InputError(
+            f"{folder} {found}; expected the folder of a release or a model", option="folder", path=folder
+        )
     kind = kind_of(folder)
     if kind is None:
         raise InputError(

@@ -79,7 +79,7 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
         if revision is not None:
             raise InputError(f"{name} is a folder, which has no revision {revision!r}; leave the revision out")
         return Model(plain_name(str(folder)), folder, f"sha256:{_check_safe(folder)}")
-    _check_id(name)
+    _check_id(name, kind)
     from huggingface_hub import snapshot_download
 
     ignored = [*PICKLES, *CODE, "onnx/*", "openvino/*"]
@@ -98,7 +98,7 @@ def check_name(model: str, *, kind: Kind = "encoder") -> None:
     if folder.is_dir():
         return
     _check_carried(model, folder, kind)
-    _check_id(split_revision(model)[0])
+    _check_id(split_revision(model)[0], kind)
     if absent_here(model) is not None:
         locate(model, kind=kind)
 
@@ -113,12 +113,12 @@ def _check_carried(name: str, folder: Path, kind: Kind) -> None:
         )
 
 
-def _check_id(name: str) -> None:
+def _check_id(name: str, kind: Kind) -> None:
     """Reject the name of a model that is neither a folder nor a valid Hub id."""
     if not is_id(name):
         raise InputError(
             f"no model {name!r}: expected a folder that exists or a Hub id like 'organisation/name'"
-            f"{perhaps_path(name, EMBEDDED)}"
+            f"{perhaps_path(name, *CARRIED[kind])}"
         )
 
 

@@ -24,7 +24,7 @@ from paranmt_hf.corpus.sentences import open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors, holds_vectors, store_vectors
-from paranmt_hf.util.files import replacing
+from paranmt_hf.util.files import replacing, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run, work_folder
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each is compared with every other one
 WRITE_ROWS = 20_000
 NEIGHBOURS, PAIRS = "neighbours.safetensors", "pairs.parquet"
+SHOWN = 3  # Number of pairs that the summary of a file of pairs shows
 NEARLY_ONE = 0.999  # Sentences below this cosine are not equal
 CHECKPOINT_SECONDS = 60.0
 
@@ -96,7 +97,11 @@ class MinedPairs(Result[MinedRecord]):
     """
 
     def summary(self) -> str:
-        return f"{self.folder}: {counted(self.record.pairs, 'pair')}" + ("" if self.fresh else " (was mined already)")
+        lines = [f"{self.folder}: {counted(self.record.pairs, 'pair')}{'' if self.fresh else ' (was mined already)'}"]
+        best = next(pq.ParquetFile(self.folder).iter_batches(SHOWN, columns=["cosine", "first", "second"]), None)
+        for pair in [] if best is None else best.to_pylist():
+            lines.append(f"  {pair['cosine']:.3f}  {pair['first']}  |  {pair['second']}")
+        return "\n".join([*lines, f"load it: Dataset.from_parquet({shown_path(self.folder)!r})"])
 
 
 def mine_pairs(

@@ -132,8 +132,8 @@ def _check_given(data: object, text: object, config: TrainConfig, selection: Pai
     """Reject data that do not fit the settings; arguments as in `train`."""
     if text is not None and config.margin_weight:
         raise InputError(
-            "`text` has sentences without paraphrases, which only a teacher helps to learn from; give `teacher` and "
-            "a `teacher_weight` of 1.0, and train on pairs afterwards (`init_from`)",
+            "`text` has sentences without paraphrases, which only a teacher helps to learn from; give `teacher`, "
+            "leave `teacher_weight` at 1.0, and train on pairs afterwards (`init_from`)",
             option="text",
         )
     if data is None and text is None:

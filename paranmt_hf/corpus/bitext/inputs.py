@@ -89,7 +89,12 @@ def open_table(files: list[Path], columns: Mapping[str, str], options: TextOptio
         return ParquetFiles(files, columns, **options)
     for name, column in columns.items():
         if not column.isdigit() or column == "0":
-            raise InputError(f"`columns` {name}={column}: columns of a TSV file are numbered from 1", option="columns")
+            numbered = ",".join(f"{name}={number}" for number, name in enumerate(columns, 1))
+            raise InputError(
+                f"`columns` {name}={column}: columns of a TSV file are numbered from 1, such as {numbered}; a line of "
+                "names at its beginning has to be removed",
+                option="columns",
+            )
     return TabFile(files, {name: int(column) for name, column in columns.items()}, **options)
 
 

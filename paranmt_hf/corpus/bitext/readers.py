@@ -221,7 +221,8 @@ class TabFile(Reader):
                 if not width and (width := count_fields(block)) < max(self.positions.values()):
                     raise InputError(
                         f"{path}:1: expected at least {max(self.positions.values())} tab-separated fields, "
-                        f"got {width}: check the columns {self.positions}"
+                        f"got {width}: check the columns "
+                        + ", ".join(f"{name}={position}" for name, position in self.positions.items())
                     )
                 rows = split_lines(block)
                 wanted = [position - 1 for position in self.positions.values()]

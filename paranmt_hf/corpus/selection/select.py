@@ -33,7 +33,7 @@ from paranmt_hf.corpus.selection.run_filters import (
 )
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import replacing
+from paranmt_hf.util.files import replacing, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run, working
@@ -66,7 +66,7 @@ class Selected(Built):
             lines.append(f"  {one.dropped:>12,} {left:>12,}  {one.reason}")
         for name, config in self.record.configs.items():
             lines.append(f"  {name:<9}{counted(config.rows, 'pair'):>18} {config.file_bytes:>15,} bytes")
-        return "\n".join([*lines, f"load it: load_dataset({self.folder.name!r}) in {self.folder.parent}"])
+        return "\n".join([*lines, f"load it: load_dataset({shown_path(self.folder.resolve())!r})"])
 
     def to_json(self) -> dict[str, Any]:
         return {"folder": str(self.folder), "left": self.rows, "selection": as_json(self.selection)}

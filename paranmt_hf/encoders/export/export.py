@@ -69,7 +69,8 @@ class Exported(Result[ExportRecord]):
         folder = shown_path(self.folder)
         lines = [f"{folder}: {record.encoder} as {format}, {counted(record.dimension, 'dimension')}, {size:.1f} MB"]
         if record.difference is None:
-            lines.append("not compared with the encoder, because the package that reads it is not installed")
+            extra = formats()[format].package or format
+            lines.append(f"not compared with the encoder; `pip install 'paranmt-hf[{extra}]'` first to compare them")
         else:
             measure = "1 - cosine" if record.settings.format == "model2vec" else "difference"
             lines.append(
