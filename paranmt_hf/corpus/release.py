@@ -241,8 +241,8 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
     files = sorted((folder / FOLDERS[config]).glob("train-*-of-*.parquet"))
     if not files:
         raise InputError(
-            f"{folder} is a folder, but no release: {folder / FOLDERS[config]} holds no train-*.parquet, as `paranmt "
-            "build` and `paranmt import` write them"
+            f"{folder} is not a release, the folder that `paranmt build` or `paranmt import` writes: "
+            f"{folder / FOLDERS[config]} holds no train-*.parquet"
         )
     expected = int(files[0].stem.rsplit("-", 1)[1])
     if len(files) != expected:

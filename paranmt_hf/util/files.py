@@ -274,7 +274,7 @@ def shown_path(path: Path) -> str:
     """Format a path as a person would type it: relative to the working directory, if it is below."""
     try:
         return str(path.relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, FileNotFoundError):  # The second where the result replaced the working directory itself.
         return str(path)
 
 

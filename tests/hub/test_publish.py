@@ -309,7 +309,7 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["RELEASE", "org/corpus", "--license", "cc-by-4"], "did you mean cc-by-"),
         (["RELEASE", "org/corpus", "--results", "x.json"], "shows no --results"),
         (["MODEL", "org/word"], "a license is needed"),
-        (["NOWHERE", "org/corpus"], "there is no folder"),
+        (["NOWHERE", "org/corpus"], "expected the folder of a release or a model"),
     ],
 )
 def test_arguments_that_are_refused(arguments, message, release, model, tmp_path, capsys):

@@ -18,6 +18,7 @@ from paranmt_hf.encoders.export.export import export_encoder, formats
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
@@ -76,6 +77,8 @@ def test_model2vec_gives_equal_cosines(sources, tmp_path, real_sentences, name):
     # The same folder is a model of sentence-transformers, with equal lengths too.
     plain = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     np.testing.assert_allclose(plain.encode(sentences), ours, atol=1e-6)
+    # And an encoder of searches and scores here.
+    np.testing.assert_allclose(NamedEncoder(str(tmp_path / "out")).load().encode(sentences), ours, atol=1e-6)
 
 
 # One of each way through a graph; the others are slow tests.
