@@ -95,7 +95,6 @@ def run_given(
     """Run steps that are read already, as values that are all text; the arguments are those of `run_pipeline`."""
     path = resolved(file)
     folder = path.parent if out is None else resolved(out, "out")
-
     with chdir(path.parent):
         steps = _parse_steps(given, Path(file), folder, publish)
     lines = _run_steps(steps, redo, dry_run)
@@ -142,7 +141,7 @@ def _step(
     """Parse a step; `earlier` has the names of all steps, and the earlier ones."""
     command = COMMANDS.get(given["command"])
     if command is None or command.function is run_pipeline:
-        raise InputError(f"{given['command']!r} is no command of a step{perhaps(given['command'], COMMANDS)}")
+        raise InputError(f"{given['command']!r} is no command of a step{perhaps(given['command'], list(COMMANDS))}")
     options = {str(key).replace("-", "_"): value for key, value in given.items() if key != "command"}
     options = {key: _filled(value, key, earlier) for key, value in options.items()}
     writes = _place_results(command, name, options, out)
@@ -157,8 +156,8 @@ def _step(
     before = [step for step in earlier.values() if step is not None]
     for other in before:
         if any(_is_in(file, other.written) or _is_in(each, [file]) for file in written for each in other.written):
-            advice = "whose result it would change: give its options to that step" if command.kept else "too"
-            raise InputError(f"it writes what step {other.name!r} writes, {advice}", path=written[0])
+            advice = "give its options to that step" if command.kept else "choose another path"
+            raise InputError(f"it changes what step {other.name!r} writes; {advice}", path=written[0])
     after = [other.name for other in before if any(_is_in(path, other.written) for path in read)]
     return Step(name, command, values, where, tuple(written), tuple(after))
 
@@ -170,9 +169,8 @@ def _filled(value: Any, key: str, earlier: Mapping[str, Step | None]) -> Any:  #
         if found[1] is None:
             return found[0][0]
         if found[1] not in earlier:
-            raise InputError(
-                f"{key} names {found[0]}, and there is no such step{perhaps(found[1], earlier)}", option=key
-            )
+            near = perhaps(found[1], list(earlier))
+            raise InputError(f"{key} names {found[0]}, and there is no such step{near}", option=key)
         if (step := earlier[found[1]]) is None:
             raise InputError(f"{key} names {found[0]}, which does not come before it", option=key)
         if not step.written:
@@ -279,17 +277,18 @@ def _run(step: Step, redo: bool) -> Iterator[str]:
     for file in step.written:
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
-    identity = _identity(step)
+    # Before the work: what changes in the meantime is not what was read.
+    identity = None if step.command.finds_result else _identity(step)
     while True:
         try:
             yield from perform(step.command, step.values)
             break
         except OtherSettingsError as error:
             if error.path is None or not (redo and error.path.exists()):
-                text = f"{error}, or give `redo`: the old one is kept beside the new one"
+                text = f"{error}, or give `redo`, which keeps it under another name"
                 raise OtherSettingsError(text, option=error.option, path=error.path) from None
             yield f"{shown_path(error.path)} is now {shown_path(_move_aside(error.path))}"
-    if not step.command.finds_result and step.written and step.written[0].is_file():
+    if identity is not None and step.written and step.written[0].is_file():
         StepRecord(settings=identity, **made_with()).write(step.written[0])
 
 
