@@ -13,7 +13,7 @@ from contextlib import chdir, contextmanager, suppress
 from dataclasses import MISSING, dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from paranmt_hf.cli import PRINTED, describe_refusal, expanded, options_file, perform
 from paranmt_hf.cli.command import Command, reworded
@@ -22,7 +22,7 @@ from paranmt_hf.errors import InputError, NotMadeError, OtherSettingsError
 from paranmt_hf.util.files import checksum, resolved, shown_path, writing
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import find, only_finding
-from paranmt_hf.util.settings import Writes
+from paranmt_hf.util.settings import PythonOnly, Writes
 from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.yaml_files import OPTIONS_FILE, read_yaml
 from paranmt_hf.version import __version__
@@ -65,6 +65,7 @@ def run_pipeline(
     redo: bool = False,
     publish: bool = False,
     dry_run: bool = False,
+    changes: Annotated[Mapping[str, Mapping[str, str]] | None, PythonOnly] = None,
 ) -> Iterator[str]:
     """Run the commands that a YAML file lists, each unless its result is there.
 
@@ -78,25 +79,13 @@ def run_pipeline(
             NAME.old.
         publish: Send what steps with the command publish would send; without it they are dry runs.
         dry_run: List the steps and what is there; make nothing.
+        changes: Options, as in the file, that replace those of steps.
     """
-    given = read_yaml(resolved(file), "`steps:` with a name and options for each", as_text=True)
-    yield from run_given(given, file, out=out, redo=redo, publish=publish, dry_run=dry_run)
-
-
-def run_given(
-    given: Mapping[str, Any],
-    file: str | Path,
-    *,
-    out: str | Path | None = None,
-    redo: bool = False,
-    publish: bool = False,
-    dry_run: bool = False,
-) -> Iterator[str]:
-    """Run steps that are read already, as values that are all text; the arguments are those of `run_pipeline`."""
     path = resolved(file)
+    given = read_yaml(path, "`steps:` with a name and options for each", as_text=True)
     folder = path.parent if out is None else resolved(out, "out")
     with chdir(path.parent):
-        steps = _parse_steps(given, Path(file), folder, publish)
+        steps = _parse_steps(given, Path(file), folder, publish, changes or {})
     lines = _run_steps(steps, redo, dry_run)
     while True:
         # Who reads the lines keeps its current folder.
@@ -107,7 +96,9 @@ def run_given(
         yield line
 
 
-def _parse_steps(given: Mapping[str, Any], file: Path, out: Path, publish: bool) -> list[Step]:
+def _parse_steps(
+    given: Mapping[str, Any], file: Path, out: Path, publish: bool, changes: Mapping[str, Mapping[str, str]]
+) -> list[Step]:
     """Parse the steps of a pipeline file, whose folder is the current one; results are in the folder `out`."""
     if unknown := [name for name in given if name != "steps"]:
         raise InputError(f"{file} holds {unknown[0]!r}; expected `steps:` alone", path=file)
@@ -121,7 +112,7 @@ def _parse_steps(given: Mapping[str, Any], file: Path, out: Path, publish: bool)
                 raise InputError("the name of a step has letters and digits, and after the first of them also _ . -")
             if not isinstance(options, dict) or not isinstance(options.get("command"), str):
                 raise InputError("expected `command: NAME` and options, such as {command: select, tenths: 7-10}")
-            found[name] = _step(name, options, where, found, out, publish)
+            found[name] = _step(name, {**options, **changes.get(name, {})}, where, found, out, publish)
     return [step for step in found.values() if step is not None]
 
 

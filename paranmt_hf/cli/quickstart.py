@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from paranmt_hf.cli.pipeline import run_given
+from paranmt_hf.cli.pipeline import run_pipeline
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, EMBEDDED, check_name
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.util.yaml_files import read_yaml
 
 
 def quickstart(out: str | Path, *, translator: str = EMBEDDED) -> Iterator[str]:
@@ -26,13 +25,13 @@ def quickstart(out: str | Path, *, translator: str = EMBEDDED) -> Iterator[str]:
     folder, steps = Path(out).expanduser(), ASSETS / "quickstart.yaml"
     _check_free(folder)
     check_name(translator, kind="translator")
-    given = read_yaml(steps, "the steps of the quickstart", as_text=True)
+    changes = {}
     if translator != EMBEDDED:
         name = Path(translator).expanduser()
         # The terms of what another model writes are its own.
         other = {"translator": str(name.resolve() if name.exists() else translator), "license": "unknown"}
-        given["steps"]["paranmt50m"] |= other
-    yield from run_given(given, steps, out=folder)
+        changes["paranmt50m"] = other
+    yield from run_pipeline(steps, out=folder, changes=changes)
     yield from _show_corpus(folder / "paranmt50m")
     yield from _show_encoder(folder / "word", folder / "vectors.txt")
     yield f"these steps are in {steps}; `paranmt run` runs such files"
