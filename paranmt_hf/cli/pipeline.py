@@ -19,7 +19,7 @@ from paranmt_hf.cli import PRINTED, describe_refusal, expanded, options_file, pe
 from paranmt_hf.cli.command import Command, reworded
 from paranmt_hf.cli.table import COMMANDS
 from paranmt_hf.errors import InputError, NotMadeError, OtherSettingsError
-from paranmt_hf.util.files import checksum, resolved, shown_path, writing
+from paranmt_hf.util.files import checksum, resolved, shown_path, sweep_killed, writing
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import find, only_finding
 from paranmt_hf.util.settings import PythonOnly, Writes
@@ -280,6 +280,7 @@ def _run(step: Step, redo: bool) -> Iterator[str]:
                 raise OtherSettingsError(text, option=error.option, path=error.path) from None
             yield f"{shown_path(error.path)} is now {shown_path(_move_aside(error.path))}"
     if identity is not None and step.written and step.written[0].is_file():
+        sweep_killed(StepRecord.path(step.written[0]))
         StepRecord(settings=identity, **made_with()).write(step.written[0])
 
 
