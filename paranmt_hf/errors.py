@@ -30,6 +30,10 @@ class OtherSettingsError(InputError):
     """A result, or work in progress, was made with other settings than those that are given."""
 
 
+class NotMadeError(InputError):
+    """A result is not there, and was only looked for."""
+
+
 class UnfitError(InputError):
     """Settings that are incompatible with each other or their data; others may work."""
 

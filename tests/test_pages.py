@@ -12,6 +12,7 @@ from types import ModuleType
 
 import pytest
 
+from paranmt_hf.cli.pipeline import run_pipeline
 from tests.cli.test_documented_commands import BLOCK, GUIDES
 
 ROOT = Path(__file__).parents[1]
@@ -58,6 +59,28 @@ def test_tutorial_runs(tmp_path):
     for code in (code for code in found if "evaluate sts" in code):
         before, after = (list(map(float, re.findall(r"\d+\.\d", each[code]))) for each in (recorded, found))
         assert len(before) == 3 and after == pytest.approx(before, abs=3)
+    # Its pipeline finds what its commands made; only the records of figures are a pipeline's own.
+    (tmp_path / "pipeline.yaml").write_text(pipeline_of(page))
+    listed = dict(line.split(": ") for line in run_pipeline(tmp_path / "pipeline.yaml", dry_run=True))
+    there = [name for name, state in listed.items() if state.endswith(", there")]
+    assert there == ["paraphrases", "vectors", "encoder", "taught"] and len(listed) == 8
+    lines = list(run_pipeline(tmp_path / "pipeline.yaml"))
+    assert sum("dry run: nothing was sent" in line for line in lines) == 2
+
+
+def pipeline_of(page):
+    """The pipeline that a page shows."""
+    (text,) = re.findall(r"```yaml\n(# pipeline\.yaml\n.*?)```", page.read_text(encoding="utf8"), re.DOTALL)
+    return text
+
+
+@pytest.mark.parametrize("name", ["tutorial.md", "pipelines.md", "examples/pipeline.yaml"])
+def test_pipelines_are_parsed(tmp_path, name):
+    page = ROOT / "docs" / name
+    text = page.read_text(encoding="utf8") if page.suffix == ".yaml" else pipeline_of(page)
+    (tmp_path / "pipeline.yaml").write_text(text)
+    lines = list(run_pipeline(tmp_path / "pipeline.yaml", dry_run=True))
+    assert len(lines) >= 5 and all(line.endswith(", to run") for line in lines)
 
 
 @each_page

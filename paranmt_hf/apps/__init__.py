@@ -1,1 +1,1 @@
-"""Programs over all features: the local pages, the quickstart, the doctor."""
+"""Programs over all features: the local pages, the doctor."""

@@ -100,20 +100,33 @@ def overview() -> str:
 
 def run_command(command: Command, words: Sequence[str]) -> None:
     """Parse the options of a command, call its function, and report its result."""
-    values: dict[str, Any] = {}
-    try:
-        from paranmt_hf.cli.parsing import parse
+    from paranmt_hf.cli.parsing import parse
 
+    try:
         values = parse(command, words, file_values(command, words))
-        json_file = None if values.get("json") == PRINTED else values.get("json")
+    except InputError as error:
+        raise reworded(error, command.flags) from error.__cause__
+    for text in perform(command, values):
+        print(text, flush=True)
+
+
+def perform(command: Command, values: Mapping[str, Any]) -> Iterator[str]:
+    """Call the function of a command, keep its result and its options, and yield what is printed."""
+    json_file = None if values.get("json") == PRINTED else values.get("json")
+    try:
         with result_files(command, values, json_file) if is_rank_0() else nullcontext():
             result = command.call(values)
             if is_rank_0():
-                _report(command, values, result, json_file)
+                yield from _report(command, values, result, json_file)
     except InputError as error:
-        if isinstance(error, OtherSettingsError):
-            error = _with_options(command, values, error)
-        raise reworded(error, command.flags) from error.__cause__
+        raise describe_refusal(command, values, error) from error.__cause__
+
+
+def describe_refusal(command: Command, values: Mapping[str, Any], error: InputError) -> InputError:
+    """Rewrite an error of the function of a command with options as they are typed."""
+    if isinstance(error, OtherSettingsError):
+        error = _with_options(command, values, error)
+    return reworded(error, command.flags)
 
 
 def _with_options(command: Command, values: Mapping[str, Any], error: OtherSettingsError) -> InputError:
@@ -142,11 +155,10 @@ def _with_options(command: Command, values: Mapping[str, Any], error: OtherSetti
     )
 
 
-def _report(command: Command, values: Mapping[str, Any], result: Any, json_file: Path | None) -> None:  # noqa: ANN401
-    """Print a result, and write it and the options of the command to the files that belong to it."""
+def _report(command: Command, values: Mapping[str, Any], result: Any, json_file: Path | None) -> Iterator[str]:  # noqa: ANN401
+    """Describe a result, and write it and the options of the command to the files that belong to it."""
     if isinstance(result, Iterator):
-        for line in result:
-            print(line, flush=True)
+        yield from result
         return
     made = getattr(result, "folder", None) or getattr(result, "path", None)
     if made is not None and (command.kept or "out" in values):
@@ -160,7 +172,7 @@ def _report(command: Command, values: Mapping[str, Any], result: Any, json_file:
             write_result(json_file, f"{values_as_text}\n")
             text += f"\nresults: {json_file}"
     if result is not None:
-        print(with_flags(text, command.flags))
+        yield with_flags(text, command.flags)
 
 
 @contextmanager
@@ -241,6 +253,11 @@ def file_values(command: Command, words: Sequence[str]) -> dict[str, Any]:
     if path := _given(words, "--config"):
         expected = f"options of `paranmt {command.name}`, a name and a value each"
         values = command.values_of(read_yaml(Path(path).expanduser(), expected, as_text=True), path)
+    return expanded(command, values, words)
+
+
+def expanded(command: Command, values: dict[str, Any], words: Sequence[str] = ()) -> dict[str, Any]:
+    """Add the values that the name of a set of values, such as a recipe, stands for."""
     for option in command.options:
         for marker in option.expected.markers:
             chosen = _given(words, option.flag) or values.get(option.name)

@@ -6,6 +6,7 @@ import builtins
 import inspect
 import os
 import re
+import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cached_property
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.run import Result
 from paranmt_hf.util.settings import (
     Advanced,
     Expected,
@@ -163,8 +165,19 @@ class Command:
     @cached_property
     def writes_json(self) -> bool:
         """Whether `--json FILE` writes the result: its class has `to_json`."""
-        returned = inspect.signature(self.function).return_annotation
-        return hasattr(_evaluated(returned, self.function), "to_json")
+        return hasattr(self._returned, "to_json")
+
+    @cached_property
+    def finds_result(self) -> bool:
+        """Whether the command finds a finished result: its class is a `Result`."""
+        kinds = typing.get_args(self._returned) or [self._returned]
+        if self._returned is typing.Self:
+            kinds = [getattr(import_module(self.function.__module__), self.function.__qualname__.split(".")[0])]
+        return any(isinstance(kind, type) and issubclass(kind, Result) for kind in kinds)
+
+    @property
+    def _returned(self) -> Any:  # noqa: ANN401
+        return _evaluated(inspect.signature(self.function).return_annotation, self.function)
 
     @cached_property
     def flags(self) -> dict[str, str]:
@@ -212,6 +225,10 @@ class Command:
 
     def call(self, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - the result of the function
         """Call the function with the values of its options."""
+        return self.function(**self.arguments(values))
+
+    def arguments(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Make the arguments of the function, settings among them, from the values of its options."""
         arguments: dict[str, Any] = {}
         for name, expected, _ in self._parameters:
             if name not in self.settings:
@@ -231,7 +248,7 @@ class Command:
                 arguments[name] = expected.kind(**given)
             except InputError as error:
                 raise reworded(error, {option.field: option.flag for option in own}) from None
-        return self.function(**arguments)
+        return arguments
 
     @cached_property
     def recorded(self) -> list[Option]:

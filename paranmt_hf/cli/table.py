@@ -173,9 +173,12 @@ serve = apps.serve.serve:serve_encoder
 publish = hub.publish:publish
   put a release, an encoder or another model on the Hub
   paranmt50m you/paranmt50m --dry-run
-quickstart = apps.quickstart:quickstart
+quickstart = cli.quickstart:quickstart
   build a small corpus and an encoder offline, from nothing
   --out demo
+run = cli.pipeline:run_pipeline
+  run the commands of a YAML file that are not done yet
+  pipeline.yaml --dry-run
 experiment paranmt-table4 = experiments.paranmt_table4:paranmt_table4
   which source of text gives the best encoders
   news captions --development FOLDER_WITH_STS --out sources

@@ -42,7 +42,7 @@ from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Identity, as_json, made_with
-from paranmt_hf.util.run import Holds, Result, run
+from paranmt_hf.util.run import Holds, Result, check_making, run
 from paranmt_hf.util.settings import Advanced, Settings
 from paranmt_hf.util.wording import brief, counted
 
@@ -159,6 +159,7 @@ def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:
     """Write the card of a finished release again if its texts have changed."""
     if built.record.settings["release"] == wanted["release"]:
         return built
+    check_making(built.folder)
     said = {name: getattr(release, name) for name in WORDING}
     settings = {**built.record.settings, "release": as_json(wanted["release"])}
     record = replace(built.record, **said, settings=settings)

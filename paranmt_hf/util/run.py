@@ -12,13 +12,14 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from filelock import FileLock, Timeout
 
-from paranmt_hf.errors import InputError, LostProcessError, OtherSettingsError, WriteError
+from paranmt_hf.errors import InputError, LostProcessError, NotMadeError, OtherSettingsError, WriteError
 from paranmt_hf.util.files import (
     AGAIN,
     checksum,
@@ -40,6 +41,7 @@ ADVICE = "choose another path or delete it"
 CLEARED = {"identity": {"cleared": True}}  # Of a work folder that is being emptied
 # Windows renames no folder with an open file in it, such as the lock.
 RENAMES_OPEN = os.name == "posix"
+_FINDING = ContextVar("finding", default=False)
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -96,6 +98,22 @@ def work_folder(out: Path) -> Path:
 def is_free(out: Path) -> bool:
     """Whether a path is missing or an empty folder."""
     return not out.exists() or (out.is_dir() and not any(out.iterdir()))
+
+
+@contextmanager
+def only_finding() -> Iterator[None]:
+    """Find results in a `with` block and make none: where there is anything to do, that is a `NotMadeError`."""
+    before = _FINDING.set(True)
+    try:
+        yield
+    finally:
+        _FINDING.reset(before)
+
+
+def check_making(path: Path) -> None:
+    """Raise a `NotMadeError` before anything is written, if results are only looked for."""
+    if _FINDING.get():
+        raise NotMadeError(f"{path} is not made now, because results are only looked for", path=path)
 
 
 def run(
@@ -264,6 +282,7 @@ def locked(work: Path, command: str, identity: Identity, holds: Holds | None) ->
 
     Work in progress must agree with `identity`; for the other arguments see `run`.
     """
+    check_making(work)
     if work.exists() and not (work / STATE).exists() and not _is_unused(work):
         raise InputError(f"{work} is needed for work in progress and holds something else; move it away", path=work)
     with writing(work):

@@ -256,6 +256,29 @@ def _model(root: Path) -> None:
     (root / "model.bin").write_bytes(BinFile(WORDS).write())
 
 
+def _steps(root: Path) -> None:
+    from tests.training.toys import synonyms
+
+    pairs(root)
+    sides = zip(*synonyms(40), strict=True)
+    (root / "judged.tsv").write_text(
+        "".join(f"{row % 5}\t{left}\t{right}\n" for row, (left, right) in enumerate(sides))
+    )
+    (root / "pipeline.yaml").write_text(
+        """steps:
+  corpus: {command: import, data: pairs.parquet, license: cc-by-nc-sa-4.0, shard-rows: 10, workers: 1, threads: 1}
+  out: {command: train, data: "{corpus}", dimension: 8, batch-size: 10, mega-batch: 2, epochs: 2, device: cpu}
+  report: {command: evaluate sts, models: "{out}", data: judged.tsv}
+"""
+    )
+
+
+# The record of the last step has a checksum of the training's record, whose seconds differ.
+STEPS_CHANGING = {
+    "out/training.json": ("seconds",),
+    "report.json": ("speed",),
+    "report.json.step.json": ("sha256", "out/training.json"),
+}
 CASES = [
     *PARAPHRASING,
     Case("build", lambda root: _build(root, *TWO_ROWS), lambda root: bitext(root, 6)),
@@ -330,6 +353,7 @@ CASES = [
         _whole,
     ),
     Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
+    Case("run", lambda root: ["run", f"{root}/pipeline.yaml"], _steps, STEPS_CHANGING),
     *([Case("evaluate mteb", _mteb, _tasks, MTEB_CHANGING, grows=True)] if available("mteb") else []),
     Case("stats", _stats, pairs),
     Case("parse", _parse, _trees),

@@ -83,7 +83,7 @@ class Shim:
 
     def _is_below(self, path: Any) -> bool:
         try:
-            return os.fsdecode(os.fspath(path)).startswith(self.root)
+            return os.path.abspath(os.fsdecode(path)).startswith(self.root)  # noqa: PTH100 - without Path's calls
         except TypeError:
             return False
 

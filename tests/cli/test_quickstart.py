@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import paranmt_hf
-from paranmt_hf.apps import quickstart
-from paranmt_hf.cli import main
+from paranmt_hf.cli import main, quickstart
+from paranmt_hf.cli.pipeline import run_pipeline
 from paranmt_hf.corpus.translation.engines import load_translator
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
@@ -29,14 +29,20 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+def write_assets(folder, lines):
+    """Write what the quickstart reads, with the first lines of the sample alone."""
+    shutil.copytree(ASSETS / "sample", folder / "sample")
+    shutil.copy(ASSETS / "quickstart.yaml", folder)
+    for language in ("cs", "en"):
+        path = folder / "sample" / f"sample.{language}"
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]))
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """What `paranmt quickstart` makes of the first sentences of the sample."""
     root = tmp_path_factory.mktemp("quickstart")
-    (root / "assets" / "sample").mkdir(parents=True)
-    for language in ("cs", "en"):
-        lines = (ASSETS / "sample" / f"sample.{language}").read_bytes().splitlines(keepends=True)
-        (root / "assets" / "sample" / f"sample.{language}").write_bytes(b"".join(lines[:40]))
+    write_assets(root / "assets", 40)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quickstart, "ASSETS", root / "assets")
         assert main(["quickstart", "--out", str(root / "demo")]) == 0
@@ -110,10 +116,7 @@ def test_without_the_translator(folder, without_translator, capsys):
 @pytest.mark.slow
 def test_quickstart_with_another_translator(folder, without_translator, monkeypatch):
     other = shutil.copytree(ASSETS / "captions-cs-en", folder / "other")
-    (folder / "assets" / "sample").mkdir(parents=True)
-    for language in ("cs", "en"):
-        lines = (ASSETS / "sample" / f"sample.{language}").read_bytes().splitlines(keepends=True)
-        (folder / "assets" / "sample" / f"sample.{language}").write_bytes(b"".join(lines[:10]))
+    write_assets(folder / "assets", 10)
     monkeypatch.setattr(quickstart, "ASSETS", folder / "assets")
     assert main(["quickstart", "--out", "demo", "--translator", str(other)]) == 0
     record = json.loads((folder / "demo" / "paranmt50m" / "build.json").read_bytes())
@@ -123,6 +126,9 @@ def test_quickstart_with_another_translator(folder, without_translator, monkeypa
 def test_quickstart_in_small(demo):
     assert pq.read_table(demo / "paranmt50m" / "data").num_rows == 40
     assert (demo / "paranmt50m" / "README.md").is_file() and (demo / "word" / "modules.json").is_file()
+    # Its steps are those of a file that anybody can run.
+    steps = demo.parent / "assets" / "quickstart.yaml"
+    assert [line.split(", ")[1] for line in run_pipeline(steps, out=demo, dry_run=True)] == ["there"] * 3
 
 
 @pytest.mark.slow

@@ -1,0 +1,306 @@
+"""`paranmt run`: the commands of a YAML file, one after the other; a result that is there is not made again.
+
+A step with a result folder asks its command, which finds its result, or rejects one of other settings. Next to the
+file of another step, such as the figures of an evaluation, a record says what it was made from.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager, suppress
+from dataclasses import MISSING, dataclass
+from itertools import count
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from paranmt_hf.cli import PRINTED, describe_refusal, expanded, options_file, perform
+from paranmt_hf.cli.command import Command, reworded
+from paranmt_hf.cli.table import COMMANDS
+from paranmt_hf.errors import InputError, NotMadeError, OtherSettingsError
+from paranmt_hf.util.files import checksum, resolved, shown_path, sweep_killed, writing
+from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
+from paranmt_hf.util.run import find, only_finding
+from paranmt_hf.util.settings import PythonOnly, Writes
+from paranmt_hf.util.wording import perhaps
+from paranmt_hf.util.yaml_files import OPTIONS_FILE, read_yaml
+from paranmt_hf.version import __version__
+
+THERE, RUN = "there", "to run"
+NAME = re.compile(r"\w[\w.-]*")
+BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")  # A name in braces, or doubled braces, which stand for single ones
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRecord(FileRecord):
+    """The record of a file that a step wrote: `settings` are its options, and checksums of what it read."""
+
+    FILE: ClassVar[str] = ".step.json"
+    KIND: ClassVar[str] = "a file of `paranmt run`"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of a pipeline."""
+
+    name: str
+    command: Command
+    values: Mapping[str, Any]  # Of its options, and of `json`
+    where: str  # The file and the name, for errors
+    written: tuple[Path, ...]  # What it writes; the first is its result
+    after: tuple[str, ...]  # Names of the earlier steps whose files it reads
+
+    @property
+    def is_written(self) -> bool:
+        """Whether all that it writes is there, and the options, which come last."""
+        last = options_file(self.written[0], self.command.kept or OPTIONS_FILE) if self.written else None
+        return last is not None and all(file.exists() for file in (*self.written, last))
+
+
+def run_pipeline(
+    file: str | Path,
+    *,
+    out: str | Path | None = None,
+    redo: bool = False,
+    publish: bool = False,
+    dry_run: bool = False,
+    changes: Annotated[Mapping[str, Mapping[str, str]] | None, PythonOnly] = None,
+) -> Iterator[str]:
+    """Run the commands that a YAML file lists, each unless its result is there.
+
+    All steps are checked before the first one runs. After an interruption the same command continues.
+
+    Args:
+        file: YAML file: under `steps` a name for each, with its `command` and options; {NAME} is the result of an
+            earlier step. Paths are relative to the folder of the file.
+        out: Folder of the results; that of the file if left out.
+        redo: Make results again that have other settings or were made from other data; the old ones are kept as
+            NAME.old.
+        publish: Send what steps with the command publish would send; without it they are dry runs.
+        dry_run: List the steps and what is there; make nothing.
+        changes: Options, as in the file, that replace those of steps.
+    """
+    path = resolved(file)
+    given = read_yaml(path, "`steps:` with a name and options for each", as_text=True)
+    folder = path.parent if out is None else resolved(out, "out")
+    with chdir(path.parent):
+        steps = _parse_steps(given, Path(file), folder, publish, changes or {})
+    lines = _run_steps(steps, redo, dry_run)
+    while True:
+        # Who reads the lines keeps its current folder.
+        with chdir(path.parent):
+            line = next(lines, None)
+        if line is None:
+            return
+        yield line
+
+
+def _parse_steps(
+    given: Mapping[str, Any], file: Path, out: Path, publish: bool, changes: Mapping[str, Mapping[str, str]]
+) -> list[Step]:
+    """Parse the steps of a pipeline file, whose folder is the current one; results are in the folder `out`."""
+    if unknown := [name for name in given if name != "steps"]:
+        raise InputError(f"{file} holds {unknown[0]!r}; expected `steps:` alone", path=file)
+    if not isinstance(steps := given.get("steps"), dict) or not steps:
+        raise InputError(f"{file} holds no steps; expected `steps:` with a name and options for each", path=file)
+    found: dict[str, Step | None] = dict.fromkeys(steps)
+    for name, options in steps.items():
+        where = f"{file}, step {str(name)!r}"
+        with _naming(where):
+            if not isinstance(name, str) or not NAME.fullmatch(name):
+                raise InputError("the name of a step has letters and digits, and after the first of them also _ . -")
+            if not isinstance(options, dict) or not isinstance(options.get("command"), str):
+                raise InputError("expected `command: NAME` and options, such as {command: select, tenths: 7-10}")
+            found[name] = _step(name, {**options, **changes.get(name, {})}, where, found, out, publish)
+    return [step for step in found.values() if step is not None]
+
+
+@contextmanager
+def _naming(where: str) -> Iterator[None]:
+    """Name the step in the errors of a `with` block, unless they do."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error) if str(error).startswith(where) else f"{where}: {error}"
+        raise type(error)(text, option=error.option, path=error.path) from error.__cause__
+
+
+def _step(
+    name: str, given: Mapping[Any, Any], where: str, earlier: Mapping[str, Step | None], out: Path, publish: bool
+) -> Step:
+    """Parse a step; `earlier` has the names of all steps, and the earlier ones."""
+    command = COMMANDS.get(given["command"])
+    if command is None or command.function is run_pipeline:
+        raise InputError(f"{given['command']!r} is no command of a step{perhaps(given['command'], list(COMMANDS))}")
+    options = {str(key).replace("-", "_"): value for key, value in given.items() if key != "command"}
+    options = {key: _filled(value, key, earlier) for key, value in options.items()}
+    writes = _place_results(command, name, options, out)
+    if command.name == "publish" and not publish:
+        options["dry_run"] = "true"
+    values = _values(command, options, where)
+    written = [_path(text) for key in writes for text in _texts(values[key]) if text != str(PRINTED)]
+    if command.kept:
+        # It changes the folder that it reads, its first argument.
+        written.insert(0, _path(values[command.options[0].name]))
+    read = [_path(text) for option in command.options for text in _texts(values[option.name])]
+    before = [step for step in earlier.values() if step is not None]
+    for other in before:
+        if any(_is_in(file, other.written) or _is_in(each, [file]) for file in written for each in other.written):
+            advice = "give its options to that step" if command.kept else "choose another path"
+            raise InputError(f"it changes what step {other.name!r} writes; {advice}", path=written[0])
+    after = [other.name for other in before if any(_is_in(path, other.written) for path in read)]
+    return Step(name, command, values, where, tuple(written), tuple(after))
+
+
+def _filled(value: Any, key: str, earlier: Mapping[str, Step | None]) -> Any:  # noqa: ANN401
+    """Replace the names of steps in a value by the paths of their results."""
+
+    def result(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0][0]
+        if found[1] not in earlier:
+            near = perhaps(found[1], list(earlier))
+            raise InputError(f"{key} names {found[0]}, and there is no such step{near}", option=key)
+        if (step := earlier[found[1]]) is None:
+            raise InputError(f"{key} names {found[0]}, which does not come before it", option=key)
+        if not step.written:
+            raise InputError(f"{key} names {found[0]}, which has no result", option=key)
+        return shown_path(step.written[0])
+
+    if isinstance(value, list):
+        return [_filled(part, key, earlier) for part in value]
+    if isinstance(value, dict):
+        if len(value) == 1 and (only := next(iter(value))) in earlier and value[only] is None:
+            raise InputError(f'{key} needs quotation marks: "{{{only}}}"', option=key)
+        return {name: _filled(part, key, earlier) for name, part in value.items()}
+    return BRACES.sub(result, value) if isinstance(value, str) else value
+
+
+def _place_results(command: Command, name: str, options: dict[str, Any], out: Path) -> list[str]:
+    """Put what a command writes into the folder of results; returns the options that name it, its result first.
+
+    The result is that of `out`, or else of `json`, and has the name of the step if none is given.
+    """
+    known = {option.name: option for option in command.options}
+    writes: list[str] = [key for key in ("out", "json") if key in known or (key == "json" and command.writes_json)]
+    writes += [key for key in known if key != "out" and Writes in known[key].expected.markers]
+    if writes[:1] in (["out"], ["json"]):
+        options[writes[0]] = options.get(writes[0]) or (name if writes[0] == "out" else f"{name}.json")
+    options |= {key: _placed(options[key], out) for key in writes if key in options}
+    return writes
+
+
+def _placed(given: Any, out: Path) -> Any:  # noqa: ANN401
+    if isinstance(given, list):
+        return [_placed(each, out) for each in given]
+    is_path = isinstance(given, str) and given != str(PRINTED)
+    return shown_path(out / Path(given).expanduser()) if is_path else given
+
+
+def _values(command: Command, options: dict[str, Any], where: str) -> dict[str, Any]:
+    """Value of each option of a command, and of `json`; settings are made too, so that wrong ones are rejected."""
+    if not isinstance(json := options.pop("json", None) if command.writes_json else None, str | None):
+        raise InputError("json must be one path", option="json")
+    given = expanded(command, command.values_of(options, where))
+    values = {option.name: given.get(option.name, option.default) for option in command.options}
+    try:
+        if missing := next((name for name, value in values.items() if value is MISSING), None):
+            raise InputError(f"`paranmt {command.name}` needs {missing}", option=missing)
+        command.arguments(values)
+    except InputError as error:
+        raise reworded(error, command.flags) from error.__cause__
+    return {**values, "json": None if json is None else Path(json)}
+
+
+def _is_in(path: Path, places: Sequence[Path]) -> bool:
+    return any(place in (path, *path.parents) for place in places)
+
+
+def _path(text: str) -> Path:
+    """Make a path absolute, without looking at the disk: the text may be no path."""
+    return Path(os.path.abspath(os.path.expanduser(text)))  # noqa: PTH100, PTH111
+
+
+def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401
+    """The texts and paths in a value."""
+    if isinstance(value, str | Path):
+        yield str(value)
+    elif isinstance(value, Mapping | list | tuple):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(part)
+
+
+def _run_steps(steps: Sequence[Step], redo: bool, dry_run: bool) -> Iterator[str]:
+    """Run each step unless its result is there, or say in a dry run what would be done."""
+    pending: set[str] = set()  # Steps that the dry run leaves out
+    for step in steps:
+        with _naming(step.where):
+            state = _state(step, pending)
+            if dry_run or state == THERE:
+                yield f"{step.name}: {step.command.name}, {state}"
+                pending |= {step.name} if state != THERE else set()
+            else:
+                yield f"{step.name}: {step.command.name}"
+                yield from _run(step, redo)
+
+
+def _state(step: Step, pending: set[str]) -> str | InputError:
+    """Whether the result of a step is there, or what its command finds wrong with it."""
+    if not step.is_written:
+        return RUN
+    if waits := next((name for name in step.after if name in pending), None):
+        return f"{THERE}, to be compared when {waits} has run"
+    try:
+        if not step.command.finds_result:
+            return THERE if find(step.written[0], _identity(step), StepRecord) else RUN
+        with only_finding():
+            step.command.call(step.values)
+    except NotMadeError:
+        return RUN
+    except InputError as error:
+        return describe_refusal(step.command, step.values, error) if step.command.finds_result else RUN
+    return THERE
+
+
+def _run(step: Step, redo: bool) -> Iterator[str]:
+    """Run a step; with `redo`, what has other settings is moved aside first."""
+    for file in step.written:
+        with writing(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+    # Before the work: what changes in the meantime is not what was read.
+    identity = None if step.command.finds_result else _identity(step)
+    while True:
+        try:
+            yield from perform(step.command, step.values)
+            break
+        except OtherSettingsError as error:
+            if error.path is None or not (redo and error.path.exists()):
+                text = f"{error}, or give `redo`, which keeps it under another name"
+                raise OtherSettingsError(text, option=error.option, path=error.path) from None
+            yield f"{shown_path(error.path)} is now {shown_path(_move_aside(error.path))}"
+    if identity is not None and step.written and step.written[0].is_file():
+        sweep_killed(StepRecord.path(step.written[0]))
+        StepRecord(settings=identity, **made_with()).write(step.written[0])
+
+
+def _move_aside(path: Path) -> Path:
+    """Rename a result to NAME.old, or NAME.old2, with its record and its options if it is a file."""
+    names = (f"{path.name}.old{number if number > 1 else ''}" for number in count(1))
+    target = next(free for name in names if not (free := path.with_name(name)).exists())
+    with writing(target):
+        for suffix in ("",) if path.is_dir() else ("", FileRecord.FILE, f".{OPTIONS_FILE}"):
+            if (file := path.with_name(f"{path.name}{suffix}")).exists():
+                file.rename(target.with_name(f"{target.name}{suffix}"))
+    return target
+
+
+def _identity(step: Step) -> Identity:
+    """What determines the file of a step: its options, and the content of files and folders that they name."""
+    options = step.command.kept_values(step.values)
+    inputs: dict[str, str] = {}
+    for path in map(_path, _texts(options)):
+        with suppress(OSError):
+            files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+            inputs |= {shown_path(file): checksum(file) for file in files if file.is_file()}
+    return as_json({"command": step.command.name, "version": __version__, "options": options, "inputs": inputs})

@@ -1,0 +1,306 @@
+"""`paranmt run`: steps are parsed before any runs, found where they are there, and compared with their input."""
+
+import importlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from paranmt_hf.cli import main, pipeline
+from paranmt_hf.cli.pipeline import run_pipeline
+from paranmt_hf.errors import InputError, OtherSettingsError
+from paranmt_hf.hub.publish import publish
+from tests.cli.commands import fails, write_pairs
+
+STEPS = {
+    "corpus": {"command": "import", "data": "pairs.tsv", "license": "mit", "scorer": "vectors.txt", "workers": 1},
+    "chosen": {"command": "select", "release": "{corpus}", "max-length": 30},
+    "word": {
+        "command": "train",
+        "data": "{chosen}",
+        "dimension": 4,
+        "batch-size": 2,
+        "mega-batch": 2,
+        "epochs": 2,
+    },
+    "report": {"command": "evaluate sts", "models": ["{word}"], "data": "judged.tsv", "json": "results.json"},
+}
+
+
+@pytest.fixture(autouse=True)
+def inputs(folder):
+    lines = [f"{letter} x\t{letter} y {letter}\n" for letter in "abcdefghij"]
+    (folder / "pairs.tsv").write_text("".join(lines))
+    (folder / "judged.tsv").write_text("".join(f"{row % 5}\ta {a}\tb {a} {a}\n" for row, a in enumerate("abcdefgh")))
+    return folder
+
+
+def write(steps, path="pipeline.yaml"):
+    Path(path).write_text(yaml.safe_dump({"steps": steps}, sort_keys=False))
+    return path
+
+
+def states(path="pipeline.yaml", **options):
+    """What a dry run says of each step, after its name and its command."""
+    return [line.split(", ", 1)[1] for line in run_pipeline(path, dry_run=True, **options)]
+
+
+def tree(folder):
+    """All files and their bytes, but for what is never twice the same: seconds, and what has their checksums."""
+    found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    timed = ("training.json", "results.json", "results.json.step.json")
+    return {name: None if path.name in timed else path.read_bytes() for name, path in found.items()}
+
+
+@pytest.fixture
+def done(inputs):
+    """The folder after all steps."""
+    write(STEPS)
+    assert main(["run", "pipeline.yaml"]) == 0
+    return inputs
+
+
+def change(**options):
+    """The steps with other options of some of them."""
+    return write({name: step | options.get(name, {}) for name, step in STEPS.items()})
+
+
+def test_steps_run_once(done):
+    before = {path: path.stat().st_mtime_ns for path in done.rglob("*")}
+    assert (done / "word" / "modules.json").is_file()
+    assert json.loads((done / "results.json").read_text())
+    assert list(run_pipeline("pipeline.yaml")) == [f"{name}: {step['command']}, there" for name, step in STEPS.items()]
+    assert {path: path.stat().st_mtime_ns for path in done.rglob("*")} == before
+    assert states() == ["there"] * 4
+
+
+def test_each_step_is_the_command_that_one_would_type(done, monkeypatch):
+    words = ["train", "--data", "chosen", "--dimension", "4", "--batch-size", "2", "--mega-batch", "2"]
+    assert main([*words, "--epochs", "2", "--out", "typed"]) == 0
+    for name in ("model.safetensors", "paranmt.yaml"):
+        assert (done / "typed" / name).read_bytes() == (done / "word" / name).read_bytes()
+    # The command finds the result of the step, and the other way round.
+    assert main([*words, "--epochs", "2", "--out", "word"]) == 0
+    (done / "elsewhere").mkdir()
+    monkeypatch.chdir(done / "elsewhere")
+    assert states("../pipeline.yaml") == ["there"] * 4
+    assert Path.cwd() == done / "elsewhere"
+
+
+def test_results_in_another_folder(inputs):
+    write(STEPS)
+    lines = run_pipeline("pipeline.yaml", out="new/results")
+    for _ in lines:
+        assert Path.cwd() == inputs, "who reads the lines keeps its folder"
+    assert sorted(path.name for path in (inputs / "new" / "results").glob("[!.]*")) == [
+        *("chosen", "corpus", "results.json", "results.json.paranmt.yaml", "results.json.step.json", "word")
+    ]
+    assert states() == ["to run"] * 4 and states(out="new/results") == ["there"] * 4
+
+
+@pytest.mark.parametrize("stopped", ["corpus", "chosen", "word", "report"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interruption_between_steps(done, inputs, monkeypatch, stopped, when):
+    place = inputs / ("results.json" if stopped == "report" else stopped)
+    perform, whole = pipeline.perform, tree(inputs)
+
+    def stopping(command, values):
+        own = command.name == STEPS[stopped]["command"]
+        if not own or when == "after":
+            yield from perform(command, values)
+        if own:
+            raise KeyboardInterrupt
+
+    for name in ("corpus", "chosen", "word"):
+        shutil.rmtree(inputs / name)
+    for path in inputs.glob("results.json*"):
+        path.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "perform", stopping)
+        assert main(["run", "pipeline.yaml"]) == 130
+    assert place.exists() == (when == "after")
+    assert main(["run", "pipeline.yaml"]) == 0
+    assert tree(inputs) == whole and states() == ["there"] * 4
+
+
+def test_other_options_are_refused_and_redone(done):
+    change(word={"epochs": 3})
+    assert states()[0:2] == ["there", "there"] and "to run" not in states()
+    old = tree(done / "word")
+    with pytest.raises(OtherSettingsError) as refused:
+        list(run_pipeline("pipeline.yaml"))
+    assert (refused.value.option, refused.value.path) == ("out", done / "word")
+    assert "--epochs was 2, now 3" in str(refused.value) and "step 'word'" in str(refused.value)
+    assert main(["run", "pipeline.yaml", "--redo"]) == 0
+    assert tree(done / "word.old") == old != tree(done / "word")
+    assert states() == ["there"] * 4
+    change(word={"epochs": 4})
+    assert main(["run", "pipeline.yaml", "--redo"]) == 0
+    assert tree(done / "word.old") == old and (done / "word.old2").is_dir()
+
+
+def test_changed_data_are_noticed_all_the_way_down(done):
+    results = (done / "results.json").read_bytes()
+    with (done / "pairs.tsv").open("a") as file:
+        file.write("k x\tk y k\n")
+    first, *others = states()
+    assert "sha256" in first and [each.split(",")[0] for each in others] == ["there"] * 3
+    with pytest.raises(OtherSettingsError):
+        list(run_pipeline("pipeline.yaml"))
+    assert main(["run", "pipeline.yaml", "--redo"]) == 0
+    assert {path.name for path in done.glob("*.old")} == {"corpus.old", "chosen.old", "word.old"}
+    assert states() == ["there"] * 4 and (done / "results.json").read_bytes() != results
+
+
+def test_a_step_in_the_middle_that_is_gone_is_made_again(done):
+    shutil.rmtree(done / "chosen")
+    assert states() == ["there", "to run", "there, to be compared when chosen has run", states()[3]]
+    assert main(["run", "pipeline.yaml"]) == 0
+    assert states() == ["there"] * 4
+
+
+def test_results_of_an_evaluation_are_those_of_its_input(done):
+    record = done / "results.json.step.json"
+    for name, text in (("judged.tsv", (done / "judged.tsv").read_text() + "3\tc d\td c\n"), ("results.json", "[]\n")):
+        (done / name).write_text(text)
+        assert states() == ["there"] * 3 + ["to run"]
+        assert main(["run", "pipeline.yaml"]) == 0
+        assert states() == ["there"] * 4
+    record.write_text("{")
+    assert states()[3] == "to run"
+    change(report={"speed": True})
+    assert main(["run", "pipeline.yaml"]) == 0 and states() == ["there"] * 4
+
+
+def test_a_file_that_is_made_again_keeps_its_record(folder):
+    (folder / "text.txt").write_text("some words\n")
+    write({"vectors": {"command": "encoder vectors", "models": "embedded", "text": "text.txt", "out": "words.txt"}})
+    assert main(["run", "pipeline.yaml"]) == 0
+    before = {suffix: (folder / f"words.txt{suffix}").read_bytes() for suffix in ("", ".json", ".paranmt.yaml")}
+    (folder / "text.txt").write_text("other words\n")
+    assert main(["run", "pipeline.yaml", "--redo"]) == 0
+    for suffix, content in before.items():
+        assert (folder / f"words.txt.old{suffix}").read_bytes() == content
+    assert states() == ["there"]
+
+
+def test_unfinished_work_of_other_settings_is_moved_too(done, monkeypatch):
+    (done / "word.work").mkdir()
+    (done / "word.work" / "run.json").write_text(
+        json.dumps({"command": "train", "resumable": True, "identity": {"other": 1}})
+    )
+    change(word={"epochs": 3})
+    monkeypatch.setattr(importlib.import_module("paranmt_hf.training.train"), "holds_training", lambda work: True)
+    assert main(["run", "pipeline.yaml", "--redo"]) == 0
+    assert (done / "word.old").is_dir() and (done / "word.work.old" / "run.json").is_file()
+    assert not (done / "word.work").exists() and states() == ["there"] * 4
+
+
+def test_publishing_needs_an_option(encoder, monkeypatch):
+    write({"card": {"command": "publish", "folder": "encoder", "name": "you/encoder", "license": "mit"}})
+    sent = []
+
+    def called(*arguments, dry_run=False, **options):
+        sent.append(not dry_run)
+        return publish(*arguments, dry_run=True, **options)
+
+    # As the command calls it.
+    command = pipeline.COMMANDS["publish"]
+    call = type(command).call
+    monkeypatch.setattr(
+        type(command),
+        "call",
+        lambda self, values: called(**self.arguments(values)) if self is command else call(self, values),
+    )
+    assert states() == ["to run"]
+    for words in ([], ["--publish"], ["--publish", "--dry-run"]):
+        assert main(["run", "pipeline.yaml", *words]) == 0
+    assert sent == [False, True]
+
+
+def test_a_release_of_others_is_scored_in_place(folder):
+    write_pairs(folder / "pairs.parquet")
+    assert main(["import", "pairs.parquet", "--out", "theirs", "--license", "mit", "--scorer", "vectors.txt"]) == 0
+    write(
+        {
+            "scored": {"command": "score", "release": "theirs", "add": "number_mismatch", "workers": 1},
+            "chosen": {"command": "select", "release": "{scored}", "max-length": 30},
+        }
+    )
+    assert states() == ["to run", "to run"]
+    assert main(["run", "pipeline.yaml"]) == 0
+    assert states() == ["there", "there"]
+
+
+def test_braces_that_name_no_step(folder):
+    (folder / "asked.tsv").write_text("a\n")
+    step = {"command": "search query", "index": "none", "queries": "{{word}} in {{braces}}"}
+    write({"asked": step})
+    with pytest.raises(InputError) as refused:
+        list(run_pipeline("pipeline.yaml"))
+    assert refused.value.path is None or refused.value.path.name != "pipeline.yaml", "it was parsed"
+
+
+def stats(**options):
+    return {"command": "stats", "data": "pairs.tsv", **options}
+
+
+MISTYPED = {
+    "no steps": ({}, None),
+    "a list": ([stats()], None),
+    "a text": ({"b": "stats"}, None),
+    "no command": ({"b": {"data": "pairs.tsv"}}, None),
+    "an unknown command": ({"b": {"command": "stat"}}, None),
+    "a pipeline": ({"b": {"command": "run", "file": "pipeline.yaml"}}, None),
+    "a name that is no file's": ({"../b": stats()}, None),
+    "no name": ({None: stats()}, None),
+    "an unknown option": ({"b": stats(epoch=3)}, None),
+    "a mistyped value": ({"b": STEPS["word"] | {"data": "x", "epochs": "many"}}, "epochs"),
+    "a number out of its range": ({"b": STEPS["word"] | {"data": "x", "margin": 3}}, "margin"),
+    "settings that do not fit": ({"b": {**STEPS["corpus"], "license": "mit", "language": "xx"}}, None),
+    "an option without its argument": ({"b": {"command": "select"}}, "release"),
+    "several files for one": ({"b": stats(json=["a", "b"])}, "json"),
+    "an unknown step": ({"b": stats(data="{c}")}, "data"),
+    "itself": ({"b": stats(data="{b}")}, "data"),
+    "a later step": ({"b": stats(data="{c}"), "c": stats()}, "data"),
+    "a step without a result": (
+        {"b": {"command": "publish", "folder": "x", "name": "y/z"}, "c": stats(data=["x", "{b}/y"])},
+        "data",
+    ),
+    "no quotation marks": ({"b": stats(), "c": stats(data={"b": None})}, "data"),
+    "one place": ({"b": stats(json="x"), "c": stats(json="x")}, None),
+    "a place inside another": ({"b": {**STEPS["corpus"]}, "c": stats(json="b/x.json")}, None),
+    "a place around another": ({"b": stats(json="c/x.json"), "c": {**STEPS["corpus"]}}, None),
+    "a release changed in place": ({"b": STEPS["corpus"], "c": {"command": "score", "release": "{b}"}}, None),
+}
+
+
+@pytest.mark.parametrize("case", MISTYPED)
+def test_all_steps_are_parsed_before_any_runs(folder, case):
+    steps, option = MISTYPED[case]
+    first = {"first": stats()} if isinstance(steps, dict) and steps else {}
+    write({**first, **steps} if first else steps)
+    before = sorted(folder.rglob("*"))
+    with pytest.raises(InputError) as refused:
+        list(run_pipeline("pipeline.yaml"))
+    assert refused.value.option == option
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "text", ["steps: {a: {command: stats}, a: {command: stats}}", "a: b: c", "- a", "step: {}", ""]
+)
+def test_bad_files(folder, capsys, text):
+    (folder / "bad.yaml").write_text(text)
+    fails(capsys, ["run", "bad.yaml"], "bad.yaml")
+    fails(capsys, ["run", "none.yaml"], "none.yaml")
+
+
+def test_a_later_step_that_fails_keeps_the_earlier_ones(inputs, capsys):
+    change(word={"vectors": "none.txt"})
+    fails(capsys, ["run", "pipeline.yaml"], "step 'word'", "none.txt")
+    assert states()[:3] == ["there", "there", "to run"]
+    write(STEPS)
+    assert main(["run", "pipeline.yaml"]) == 0
