@@ -21,9 +21,10 @@ from paranmt_hf.cli.table import COMMANDS
 from paranmt_hf.errors import InputError, NotMadeError, OtherSettingsError
 from paranmt_hf.util.files import checksum, resolved, shown_path, sweep_killed, writing
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
-from paranmt_hf.util.run import find, only_finding
+from paranmt_hf.util.run import find
 from paranmt_hf.util.settings import PythonOnly, Writes
 from paranmt_hf.util.wording import perhaps
+from paranmt_hf.util.work import only_finding
 from paranmt_hf.util.yaml_files import OPTIONS_FILE, read_yaml
 from paranmt_hf.version import __version__
 

@@ -42,9 +42,10 @@ from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Identity, as_json, made_with
-from paranmt_hf.util.run import Holds, Result, check_making, run
+from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Advanced, Settings
 from paranmt_hf.util.wording import brief, counted
+from paranmt_hf.util.work import Holds, check_making
 
 logger = logging.getLogger(__name__)
 

@@ -26,9 +26,10 @@ from paranmt_hf.text.word_rules import ENGLISH, cutter
 from paranmt_hf.util.files import checksum, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
-from paranmt_hf.util.run import Result, clear, result_folder, run
+from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Cosine, Count, Range, RunOnly, Settings
 from paranmt_hf.util.wording import counted
+from paranmt_hf.util.work import clear
 
 GIGABYTE = 10**9
 

@@ -46,9 +46,10 @@ from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import replacing, result_file, write_bytes
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import FileRecord, Record, as_json, made_with
-from paranmt_hf.util.run import Result, result_folder, run, working
+from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Settings
 from paranmt_hf.util.wording import counted
+from paranmt_hf.util.work import working
 
 Method = Literal["exact", "near", "meaning"]
 METHODS: tuple[Method, ...] = ("exact", "near", "meaning")

@@ -27,9 +27,10 @@ from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVector
 from paranmt_hf.util.files import replacing, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
-from paranmt_hf.util.run import Result, result_folder, run, work_folder
+from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Advanced, Cosine, Count, Group, PythonOnly, Range
 from paranmt_hf.util.wording import counted
+from paranmt_hf.util.work import work_folder
 
 if TYPE_CHECKING:
     # Both import torch, which the help of the command does not need.

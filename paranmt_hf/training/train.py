@@ -40,9 +40,10 @@ from paranmt_hf.training.record import (
     training_values,
 )
 from paranmt_hf.util.records import as_json, from_json, made_with
-from paranmt_hf.util.run import clear, is_free, result_folder, run
+from paranmt_hf.util.run import is_free, result_folder, run
 from paranmt_hf.util.settings import Expands, Group, values_for
 from paranmt_hf.util.wording import counted, perhaps
+from paranmt_hf.util.work import clear
 from paranmt_hf.util.yaml_files import read_yaml
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, write_shard
 from paranmt_hf.errors import WriteError
-from paranmt_hf.util.run import locked
+from paranmt_hf.util.work import locked
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from typing import Annotated, ClassVar
 import pytest
 
 import paranmt_hf.util.run as module
+import paranmt_hf.util.work as work_module
 from paranmt_hf.errors import InputError, LostProcessError, WriteError
 from paranmt_hf.util.files import checksum, put_in_place, result_file
 from paranmt_hf.util.records import FileRecord, Record, made_with
-from paranmt_hf.util.run import Result, clear, locked, result_folder, run, work_folder
+from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import RunOnly
+from paranmt_hf.util.work import clear, locked, work_folder
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def test_a_result_is_made_once(tmp_path):
 
 
 def test_where_a_locked_folder_keeps_its_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "RENAMES_OPEN", False)
+    monkeypatch.setattr(work_module, "RENAMES_OPEN", False)
     out = tmp_path / "out"
     assert run_toy(out).fresh and names(tmp_path) == ["out"]
     with pytest.raises(InputError, match="^mine$"):
@@ -105,7 +107,7 @@ def test_where_a_locked_folder_keeps_its_name(tmp_path, monkeypatch):
     assert names(tmp_path) == ["out"]
     # A file that is still open keeps the folder, which is nobody's unfinished work.
     with monkeypatch.context() as patch:
-        patch.setattr(module, "clear", lambda work: (work / "step0").unlink() or Path("missing").unlink())
+        patch.setattr(work_module, "clear", lambda work: (work / "step0").unlink() or Path("missing").unlink())
         assert run_toy(tmp_path / "other").fresh
     assert names(tmp_path) == ["other", "other.work", "out"]
     shutil.copytree(tmp_path / "other.work", tmp_path / "third.work")

@@ -39,9 +39,10 @@ from paranmt_hf.util.files import checksum, source_name
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import made_with
-from paranmt_hf.util.run import Result, result_folder, run, work_folder
+from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Group, Seed
 from paranmt_hf.util.wording import counted
+from paranmt_hf.util.work import work_folder
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from paranmt_hf.util.files import check_regular, resolved, result_file, write_by
 from paranmt_hf.util.parquet import open_parquet, read_schema
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import as_json, from_json, read_json
-from paranmt_hf.util.run import work_folder
+from paranmt_hf.util.work import work_folder
 
 KEEP_SECONDS = 20.0  # Seconds of a pass after which its verdicts are saved
 LONG_SECONDS = 60.0  # Seconds of work after which it is kept if the command fails
