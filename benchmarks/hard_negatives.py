@@ -2,7 +2,7 @@
 
 The pairs of both rows are the same, those that have negatives; so are tokenizer, start, seed, batches and rate. The
 figure is Pearson's r x 100 on the papers' development set, STS 2017 track 5. Pairs with sentences of the STS sets are
-left out.
+left out. Compare at the rate that is best for in-batch negatives alone: at lower ones hard negatives gain more.
 
     python benchmarks/hard_negatives.py --pairs machine-translations.parquet --sts STS --count 50000
 """
@@ -10,11 +10,13 @@ left out.
 from __future__ import annotations
 
 import argparse
+import gzip
 import itertools
 import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from commands import heading
@@ -24,8 +26,6 @@ CAPTIONS = [f"caption_{number}" for number in range(1, 6)]
 
 def read(path: Path, count: int, folder: Path) -> Path:
     """Write random pairs of a file, or those of two captions of an image, as reference and translation."""
-    import numpy as np
-
     table = pq.read_table(path)
     if "reference" in table.column_names:
         table = table.select(["reference", "translation"])
@@ -51,7 +51,6 @@ def development(sts: Path) -> tuple[list[str], list[str], list[float]]:
 
 def trained(dataset: object, given: argparse.Namespace, rate: float, seed: int, folder: Path) -> tuple[float, float]:
     """Train a fresh encoder on the columns of a dataset: Pearson's r x 100, and seconds."""
-    import numpy as np
     import torch
     from sentence_transformers import (
         SentenceTransformer,
@@ -64,7 +63,11 @@ def trained(dataset: object, given: argparse.Namespace, rate: float, seed: int, 
 
     torch.manual_seed(seed)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=given.dimension)], device="cpu")
+    if given.vectors is None:
+        embedding = StaticEmbedding(tokenizer, embedding_dim=given.dimension)
+    else:
+        embedding = StaticEmbedding(tokenizer, embedding_weights=initial(tokenizer.get_vocab(), given.vectors))
+    model = SentenceTransformer(modules=[embedding], device="cpu")
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(folder / "trainer"),
         num_train_epochs=given.epochs,
@@ -86,6 +89,17 @@ def trained(dataset: object, given: argparse.Namespace, rate: float, seed: int, 
     left, right, gold = development(given.sts)
     vectors = [model.encode(side, normalize_embeddings=True, show_progress_bar=False) for side in (left, right)]
     return 100 * float(np.corrcoef((vectors[0] * vectors[1]).sum(axis=1), gold)[0, 1]), seconds
+
+
+def initial(vocabulary: dict[str, int], path: Path) -> np.ndarray:
+    """Read the vectors of words, with small random ones for unknown words."""
+    with gzip.open(path, "rt", encoding="utf8") as file:
+        found = {word: rest.split() for word, _, rest in (line.partition(" ") for line in file) if word in vocabulary}
+    width = len(next(iter(found.values())))
+    weights = np.random.default_rng(0).normal(0, 0.05, (len(vocabulary), width)).astype(np.float32)
+    for word, numbers in found.items():
+        weights[vocabulary[word]] = np.array(numbers, np.float32)
+    return weights
 
 
 def write_tokenizer(dataset: object, size: int, folder: Path) -> None:
@@ -115,6 +129,7 @@ def main() -> None:
     parser.add_argument("--sampling", choices=["top", "random"], default="top")
     parser.add_argument("--rates", type=float, nargs="+", default=[0.1])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--vectors", type=Path, help="word vectors to start from (.txt.gz), else random ones")
     parser.add_argument("--dimension", type=int, default=256)
     parser.add_argument("--vocabulary", type=int, default=20_000)
     parser.add_argument("--batch-size", type=int, default=256)
