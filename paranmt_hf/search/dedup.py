@@ -208,7 +208,8 @@ class _Deduplication:
             path, folder = work / f"{method}.npy", work / method
             if not path.exists():
                 folder.mkdir(exist_ok=True)
-                repeats = methods[method](texts, np.flatnonzero(kept), folder)
+                rows = np.flatnonzero(kept)
+                repeats = methods[method](texts, rows if method == "exact" else _worded(texts, rows), folder)
                 with replacing(path) as aside, aside.open("wb") as opened:
                     np.save(opened, repeats, allow_pickle=False)
             shutil.rmtree(folder, ignore_errors=True)
@@ -289,6 +290,16 @@ def _numbered(columns: Iterator[pa.Array]) -> Iterator[pa.RecordBatch]:
         ids = pa.array(np.arange(read, read + len(column)))
         read += len(column)
         yield pa.record_batch([ids, column], names=["id", "sentence"])
+
+
+def _worded(texts: StoredSentences, rows: np.ndarray) -> np.ndarray:
+    """Those of some rows [row] whose texts have a letter or a digit; `_exact` leaves the others out itself."""
+    parts = [np.empty(0, np.int64)]
+    for start, stop in spans(len(rows), BATCH):
+        some = rows[start:stop]
+        found = pc.not_equal(plain(texts.take(some).cast(pa.string())), "")
+        parts.append(some[found.to_numpy(zero_copy_only=False)])
+    return np.concatenate(parts)
 
 
 def _exact(texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:

@@ -29,6 +29,7 @@ from paranmt_hf.corpus.sentences import only_text
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 from paranmt_hf.util.parquet import open_parquet
+from paranmt_hf.util.records import read_json
 
 _PACKERS: dict[str, Callable[[Path], Any]] = {
     ".gz": lambda path: gzip.GzipFile(path, "wb", mtime=0),
@@ -48,8 +49,11 @@ class RowFile:
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that determines the texts, as JSON values."""
-        files = sorted(self.path.glob("*.arrow")) if self.path.is_dir() else [self.path]
-        return {"files": [file_identity(file) for file in files], "column": self.column}
+        return {"files": [file_identity(file) for file in self._files], "column": self.column}
+
+    @property
+    def _files(self) -> list[Path]:
+        return [self.path]
 
     def texts(self) -> Iterator[pa.Array]:
         """Read the texts of all rows, as the corpus stores them; empty where one is missing or not UTF-8."""
@@ -158,6 +162,15 @@ class ParquetRows(RowFile):
 
 class DatasetRows(RowFile):
     """The rows of a dataset in a folder, as `Dataset.save_to_disk` writes it."""
+
+    @property
+    def _files(self) -> list[Path]:
+        # Only those of the dataset: `Dataset.map` keeps its results in the same folder.
+        state = read_json(self.path / _DATASET, "the list of files of a dataset")
+        try:
+            return existing([self.path / Path(file["filename"]).name for file in state["_data_files"]])
+        except (KeyError, TypeError):
+            raise InputError(f"{self.path / _DATASET} does not list the files of a dataset", path=self.path) from None
 
     def _dataset(self) -> Any:  # noqa: ANN401 - a dataset of `datasets`
         import datasets

@@ -197,7 +197,9 @@ def isotonic(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float, flo
     from sklearn.isotonic import IsotonicRegression
 
     model = IsotonicRegression().fit([cosines.min(), *cosines, cosines.max()], [1, *positive, 0])
-    corners = zip(model.X_thresholds_, model.y_thresholds_, strict=True)
+    # Of millions of pairs a share may be nearer to 0 or 1 than is written.
+    shares = model.y_thresholds_.clip(10**-DIGITS, 1 - 10**-DIGITS)
+    corners = zip(model.X_thresholds_, shares, strict=True)
     return [(round(float(cosine), DIGITS), round(float(share), DIGITS)) for cosine, share in corners]
 
 

@@ -180,18 +180,20 @@ def distill(
     sentences = PairsAndText(None, SentenceSources(listed(text)), unwanted)
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
+    # The record is published, and does not show where folders are.
+    named = replace(config, start=plain_name(str(config.start)) if started else config.start)
     settings = {
         "teacher": located.revision,
         "start": locate(started[0]).revision if started else None,
         "text": sentences.identity,
         "data": pairs.identity if pairs is not None else None,
         "evaluated": {each.title: each.checksum for each in sets},
-        "config": as_json(config),
+        "config": as_json(named),
     }
     inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
     words = ["paranmt distill", inputs["teacher"], "--text", *sentences.names]
     words += ["--data", *map(source_name, map(str, listed(data)))] if data is not None else []
-    words += [*option_words(config), *(["--exclude", "STS"] if exclude is not None else []), "--out FOLDER"]
+    words += [*option_words(named), *(["--exclude", "STS"] if exclude is not None else []), "--out FOLDER"]
 
     def make(work: Path, folder: Path) -> DistillRecord:
         steps = _Steps(work, str(names[0]), located, config, *_split(sentences, work, config))

@@ -141,6 +141,20 @@ def test_other_options_are_refused_and_redone(done):
     assert tree(done / "word.old") == old and (done / "word.old2").is_dir()
 
 
+def test_the_file_of_dropped_rows_is_redone_too(inputs):
+    steps = {name: STEPS[name] for name in ("corpus", "chosen")}
+    steps["chosen"] = steps["chosen"] | {"keep-dropped": "gone.parquet"}
+    list(run_pipeline(write(steps)))
+    old = (inputs / "gone.parquet").read_bytes()
+    steps["chosen"] |= {"max-length": 31}
+    write(steps)
+    with pytest.raises(OtherSettingsError):
+        list(run_pipeline("pipeline.yaml"))
+    list(run_pipeline("pipeline.yaml", redo=True))
+    assert (inputs / "gone.parquet.old").read_bytes() == old and (inputs / "gone.parquet").is_file()
+    assert (inputs / "chosen.old").is_dir() and states() == ["there"] * 2
+
+
 def test_changed_data_are_noticed_all_the_way_down(done):
     results = (done / "results.json").read_bytes()
     with (done / "pairs.tsv").open("a") as file:

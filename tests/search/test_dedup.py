@@ -66,13 +66,16 @@ def oracle(lines, by, jaccard=0.7, cosine=0.95):
     vectors = unit_vectors(np.asarray(NamedEncoder().load().encode(lines), np.float32)).astype(np.float16)
     cosines = vectors.astype(np.float32) @ vectors.astype(np.float32).T
     alike = {
-        "exact": lambda one, two: letters(lines[one]) == letters(lines[two]) != "",
+        "exact": lambda one, two: letters(lines[one]) == letters(lines[two]),
         "near": lambda one, two: len(sets[one] & sets[two]) >= jaccard * len(sets[one] | sets[two]) > 0,
         "meaning": lambda one, two: cosines[one, two] >= cosine,
     }
     rows = list(range(len(lines)))
     for method in by:
-        rows, dropped = first_like(rows, alike[method])
+        # A text without letters is like none.
+        own = [row for row in rows if letters(lines[row])]
+        dropped = first_like(own, alike[method])[1]
+        rows = [row for row in rows if row not in dropped]
         found |= {row: (method, like) for row, like in dropped.items()}
     return rows, found
 
@@ -177,6 +180,24 @@ def test_an_interrupted_run_continues(tmp_path, monkeypatch):
     assert pq.read_metadata(tmp_path / "r.parquet").num_rows == sum(made.record.dropped.values())
     with pytest.raises(OtherSettingsError):
         dedup(tmp_path / "in.txt", tmp_path / "out.txt")
+
+
+@pytest.mark.parametrize("method", module.METHODS)
+def test_texts_without_letters_stay(tmp_path, method):
+    lines = "!!! !!!\n!!! !!!\n...\n...\n\n\n? ! ?\n? ! ?\n"
+    (tmp_path / "in.txt").write_text(lines)
+    made = dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=DedupConfig(by=(method,)))
+    assert made.record.dropped == {method: 0} and made.folder.read_text() == lines
+
+
+def test_results_of_map_in_the_folder_of_a_dataset_are_not_its_rows(tmp_path):
+    datasets.Dataset.from_dict({"text": ["a b", "A b", "c"]}).save_to_disk(str(tmp_path / "in"))
+    dedup(tmp_path / "in", tmp_path / "out")
+    shutil.copy(next((tmp_path / "in").glob("*.arrow")), tmp_path / "in" / "cache-0123456789abcdef.arrow")
+    assert not dedup(tmp_path / "in", tmp_path / "out").fresh
+    (tmp_path / "in" / "state.json").write_text("{}")
+    with pytest.raises(InputError):
+        dedup(tmp_path / "in", tmp_path / "out")
 
 
 def test_nothing_to_compare(tmp_path):

@@ -51,6 +51,12 @@ def test_fit_is_pool_adjacent_violators():
     assert 0 < corners[0][1] and corners[-1][1] < 1
 
 
+def test_many_pairs_do_not_reach_0_and_1(monkeypatch):
+    # As six digits are too few for millions of pairs.
+    monkeypatch.setattr("paranmt_hf.training.calibrate.DIGITS", 2)
+    assert isotonic(np.repeat([0.1, 0.9], 300), np.repeat([0, 1], 300)) == [(0.1, 0.01), (0.9, 0.99)]
+
+
 def test_calibration_error_by_hand():
     probabilities, positive = np.array([0.1, 0.3, 0.6, 0.9]), np.array([0, 1, 1, 1])
     assert reliability(probabilities, positive, 2) == [(0.2, 0.5, 2), (0.75, 1.0, 2)]

@@ -136,7 +136,9 @@ def test_a_transformer_is_read_in_context_and_a_start_follows_from_the_text(root
     assert found.record.likeness is None and found.record.held_out == 0
     config = DistillConfig(epochs=1, start=str(root / "teacher"))
     found = distill(root / "transformer", out=tmp_path / "named", text=root / "text.txt", config=config)
-    assert found.record.start == "teacher"
+    assert found.record.start == "teacher" and "--start teacher " in found.record.command
+    # No folder of this computer is in what is published.
+    assert str(root) not in (found.folder / "distillation.json").read_text()
 
 
 def test_pairs_give_the_mean_of_both_steps(root, tmp_path):

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.release import read_tables
 from paranmt_hf.corpus.schema import key_columns, row_numbers
 from paranmt_hf.corpus.selection.filters import Filter, TwoPassFilter
-from paranmt_hf.errors import InputError
+from paranmt_hf.errors import InputError, OtherSettingsError
 from paranmt_hf.util.files import check_regular, resolved, result_file, write_bytes, writing
 from paranmt_hf.util.parquet import open_parquet, read_schema
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
@@ -352,8 +352,9 @@ def dropped_file(path: str | Path | None, source: Path, out: Path, selection: st
         raise InputError(f"{path} is inside the result {out}; name a file elsewhere", option="keep_dropped")
     result_file(file, [".parquet"], sources=[source], option="keep_dropped")
     if selection_of(file) not in (None, selection):
-        raise InputError(
+        raise OtherSettingsError(
             f"{file} holds rows that another selection dropped; choose another file or delete it",
             option="keep_dropped",
+            path=file,
         )
     return file
