@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from paranmt_hf.evaluation.similarities import directions
-from paranmt_hf.training.pair_views import neighbour_order
 
 NEIGHBOURS = 50  # Sentences of a group
 EQUAL = 1e-7  # A smaller standard deviation of cosines is nothing but rounding
@@ -22,6 +21,9 @@ def likeness(vectors: np.ndarray, teacher: np.ndarray, *, seed: int = 0) -> floa
     Both are vectors of the same sentences [sentence, dimension]. Groups depend on the teacher and the seed; the
     sentences of an incomplete one do not count, nor does a group in which all cosines are equal.
     """
+    # With this import, `paranmt distill --help` would load torch.
+    from paranmt_hf.training.pair_views import neighbour_order
+
     own, wanted = directions(vectors), directions(teacher)
     order = neighbour_order(wanted.astype(np.float32), NEIGHBOURS, np.random.default_rng(seed))
     upper, found = np.triu_indices(NEIGHBOURS, 1), []
