@@ -30,7 +30,7 @@ if __name__ == "__main__":  # worker processes of `build` import this file
     else:
         texts, model = (SAMPLE / "sample.en").read_text(encoding="utf8").splitlines()[:20], tiny_paraphraser()
         labelled = [{"text": text, "label": "dog" if "dog" in text else "other"} for text in texts]
-    # Below this score a paraphrase has often lost what the label stands for; read the rows before you train on them.
+    # Below this score a paraphrase has often lost the meaning of the label; read the rows before you train on them.
     paraphraser = paranmt_hf.Paraphraser.from_pretrained(model, n=2, beams=6, min_score=0.8)
     rows = []
     for row, found in zip(labelled, paraphraser([row["text"] for row in labelled]), strict=True):

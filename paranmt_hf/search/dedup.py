@@ -31,7 +31,7 @@ from paranmt_hf.corpus.selection.minhash import BATCH, BLOCK, FIRST, CandidateFi
 from paranmt_hf.corpus.selection.run_filters import SELECTION, dropped_file
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.search.indexed_vectors import LISTS_SEED, SEARCH, encoded
-from paranmt_hf.search.row_files import RowFile, open_rows
+from paranmt_hf.search.row_files import TextRows, open_rows
 from paranmt_hf.search.storage import (
     WRITTEN,
     StoredSentences,
@@ -177,7 +177,7 @@ def _holds(work: Path) -> bool:
 class _Deduplication:
     """Finds the repetitions of a file; each method keeps what it found in the work folder."""
 
-    def __init__(self, source: RowFile, config: DedupConfig, encoder: NamedEncoder) -> None:
+    def __init__(self, source: TextRows, config: DedupConfig, encoder: NamedEncoder) -> None:
         self.source, self.config, self.encoder = source, config, encoder
         by_meaning = "meaning" in config.by
         if by_meaning:

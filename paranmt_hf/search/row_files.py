@@ -40,7 +40,7 @@ _PACKERS: dict[str, Callable[[Path], Any]] = {
 _DATASET = "state.json"  # A file of every folder of `Dataset.save_to_disk`
 
 
-class RowFile:
+class TextRows:
     """The lines of a text file, each a text; subclasses have a `column` of texts in rows of another kind."""
 
     def __init__(self, path: Path, column: str | None) -> None:
@@ -90,7 +90,7 @@ class RowFile:
         )
 
 
-class JsonLines(RowFile):
+class JsonLines(TextRows):
     """JSON objects, one on each line; an empty line is a row without a text."""
 
     def _rows(self) -> Iterator[tuple[bytes, bytes | None]]:
@@ -110,7 +110,7 @@ class JsonLines(RowFile):
         return (text or "").encode("utf8", "surrogatepass")
 
 
-class Fields(RowFile):
+class Fields(TextRows):
     """TSV or CSV with names in the first line; fields of CSV may be in quotes and span lines."""
 
     def _rows(self) -> Iterator[tuple[bytes, bytes | None]]:
@@ -141,7 +141,7 @@ class Fields(RowFile):
             raise InputError(f"{self.path}: a row is not CSV ({error}); correct it", path=self.path) from None
 
 
-class ParquetRows(RowFile):
+class ParquetRows(TextRows):
     """The rows of a Parquet file."""
 
     def _columns(self) -> Iterator[pa.Array]:
@@ -160,7 +160,7 @@ class ParquetRows(RowFile):
                 done += len(batch)
 
 
-class DatasetRows(RowFile):
+class DatasetRows(TextRows):
     """The rows of a dataset in a folder, as `Dataset.save_to_disk` writes it."""
 
     @property
@@ -195,7 +195,7 @@ class DatasetRows(RowFile):
 _KINDS = {".parquet": ParquetRows, ".jsonl": JsonLines, ".csv": Fields, ".tsv": Fields}
 
 
-def open_rows(path: str | Path, column: str | None = None) -> RowFile:
+def open_rows(path: str | Path, column: str | None = None) -> TextRows:
     """Open a file of texts, or a folder of `Dataset.save_to_disk`; a text file has no `column`."""
     path = Path(path).expanduser()
     if path.is_dir():
@@ -207,8 +207,8 @@ def open_rows(path: str | Path, column: str | None = None) -> RowFile:
             )
         return DatasetRows(path, column)
     existing([path])
-    kind = _KINDS.get(path.suffix.lower(), RowFile)
-    if kind is RowFile and column is not None:
+    kind = _KINDS.get(path.suffix.lower(), TextRows)
+    if kind is TextRows and column is not None:
         raise InputError(f"{path} is a text file, which has no columns; leave `column` out", option="column")
     if kind in (JsonLines, Fields) and column is None:
         raise InputError(f"{path} has columns; say which one holds the texts, with `column`", option="column")
