@@ -64,7 +64,8 @@ class TrainConfig(Settings):
         evaluations: Evaluations on the development set in each epoch.
         patience: Stop after this number of evaluations without a better development score.
         device: Where to train; if not given, averaging models choose the CPU, others a GPU if there is one.
-        precision: Precision in which a GPU trains LSTM models, and in which a teacher encodes.
+        precision: Precision in which a teacher encodes, and in which a GPU trains LSTM models; averaging models are
+            trained in float32.
         report_to: Where the trainer reports to: tensorboard, trackio, wandb.
     """
 
@@ -133,5 +134,4 @@ class TrainConfig(Settings):
     @property
     def needs_trainer(self) -> bool:
         """Whether averaging models too run through the trainer, for what their engines do not do."""
-        on_gpu = self.device == "cuda" and (self.precision != "float32" or self.report_to is not None)
-        return on_gpu or self.word_factors
+        return self.word_factors or (self.device == "cuda" and self.report_to is not None)
