@@ -22,7 +22,8 @@ from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.util.machine import torch_threads
 from paranmt_hf.util.progress import Progress
 
-SENTENCES_AT_ONCE, BLOCK = 32, 5_000  # Sentences that are encoded at once, and that are split and chosen from at once
+CPU_BATCH, GPU_BATCH = 32, 256  # Sentences of a batch; the states of a small one stay in the cache of a processor
+BLOCK = 5_000  # Sentences that are split and chosen from at once
 NO_LIMIT = 2**31  # Tokenizers without a maximum length state one above this
 
 Tensors = dict[str, torch.Tensor]
@@ -78,9 +79,8 @@ class StateMeans:
     def add(self, sentences: Sequence[str], wanted: Sequence[np.ndarray], *, alone: bool = False) -> None:
         """Add the states of the `wanted` rows in each sentence; `alone`: each sentence is one word."""
         order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
-        parts = [
-            order[start : start + SENTENCES_AT_ONCE].tolist() for start in range(0, len(order), SENTENCES_AT_ONCE)
-        ]
+        size = CPU_BATCH if self._encoder.device.type == "cpu" else GPU_BATCH
+        parts = [order[start : start + size].tolist() for start in range(0, len(order), size)]
         # A tokenizer must not be used by several threads at once.
         features = [self._features([sentences[index] for index in part]) for part in parts]
         bounds = [each.pop("offset_mapping").numpy() for each in features]

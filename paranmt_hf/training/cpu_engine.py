@@ -59,6 +59,7 @@ class CpuTable:
         fixed: bool = False,
     ) -> None:
         self.weight, self.reader, self.column, self.fixed = weight, reader, column, fixed
+        self.device = weight.device
         self.frozen = not bool(weight[0].any())
         self.step = 0
         self._schedule, self._clip = schedule, clip

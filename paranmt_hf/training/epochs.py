@@ -64,7 +64,7 @@ class Epochs:
         self._epoch = self._mega = 0
         # Vectors by which neighbours are found: the teacher's of each sentence, or their sum over both sides of each
         # pair [item, dimension].
-        self._vectors: np.ndarray | None = None
+        self._vectors: torch.Tensor | None = None
 
     def run(self) -> History:
         """Train to the end, from the last checkpoint if there is one; the tables hold the final weights.
@@ -128,7 +128,7 @@ class Epochs:
             return self.store.mega_batches(config.mega_pairs, seed=config.seed, epoch=self._epoch, start=self._mega)
         keys = self.store.keys()
         if self._vectors is None:
-            self._vectors = teacher.directions(keys)
+            self._vectors = torch.from_numpy(teacher.directions(keys)).to(self._tables[0].device)
         generator = np.random.default_rng([config.seed, self._epoch, 0, 2])
         order = neighbour_order(self._vectors, 2 * config.batch_size // keys.shape[1], generator)
         if self._processes is not None:

@@ -21,11 +21,13 @@ def likeness(vectors: np.ndarray, teacher: np.ndarray, *, seed: int = 0) -> floa
     Both are vectors of the same sentences [sentence, dimension]. Groups depend on the teacher and the seed; the
     sentences of an incomplete one do not count, nor does a group in which all cosines are equal.
     """
-    # With this import, `paranmt distill --help` would load torch.
+    # With these imports, `paranmt distill --help` would load torch.
+    import torch
+
     from paranmt_hf.training.pair_views import neighbour_order
 
     own, wanted = directions(vectors), directions(teacher)
-    order = neighbour_order(wanted.astype(np.float32), NEIGHBOURS, np.random.default_rng(seed))
+    order = neighbour_order(torch.from_numpy(wanted.astype(np.float32)), NEIGHBOURS, np.random.default_rng(seed))
     upper, found = np.triu_indices(NEIGHBOURS, 1), []
     for start in range(0, len(order) - NEIGHBOURS + 1, NEIGHBOURS):
         group = order[start : start + NEIGHBOURS]

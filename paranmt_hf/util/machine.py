@@ -24,6 +24,8 @@ OWN_GROUPS = Path("/proc/self/cgroup")
 # Of numba: sums may be rounded in another order; infinities and NaN are kept.
 FAST_SUMS = {"reassoc", "contract", "arcp", "nsz"}
 
+GPU_THREADS = 4  # Threads that prepare batches for a GPU
+
 
 def visible_cores() -> int:
     """Number of cores that the scheduler gives this process."""
@@ -77,13 +79,14 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def torch_threads(device: str = "cpu") -> Iterator[ThreadPoolExecutor]:
-    """A pool of as many threads as torch uses, on each of which torch runs on one thread; one thread on a GPU.
+    """A pool of as many threads as torch uses, on each of which torch runs on one thread; of `GPU_THREADS` for a GPU.
 
-    A batch on one core takes less processor time than on several, which wait for each other in every operation.
+    A batch on one core takes less processor time than on several, which wait for each other in every operation. A GPU
+    computes a batch while other threads prepare the next ones.
     """
     import torch
 
-    count = torch.get_num_threads() if device == "cpu" else 1
+    count = torch.get_num_threads() if device == "cpu" else GPU_THREADS
     with one_thread():
         pool = ThreadPoolExecutor(count, initializer=partial(torch.set_num_threads, 1))
         try:

@@ -56,7 +56,7 @@ def slow(model, word, sentences, limit):
 
 @pytest.mark.parametrize("limit", [1, 2, 100])
 def test_mean_states_equal_a_plain_program(transformer, monkeypatch, limit):
-    monkeypatch.setattr(contexts, "SENTENCES_AT_ONCE", 2)
+    monkeypatch.setattr(contexts, "CPU_BATCH", 2)
     monkeypatch.setattr(contexts, "BLOCK", 3)
     model = SentenceTransformer(str(transformer), device="cpu")
     words = ["ade", "a", "'s", "cde", "b", "bd"]
@@ -72,7 +72,7 @@ def test_mean_states_equal_a_plain_program(transformer, monkeypatch, limit):
 
 
 def test_threads_change_nothing(transformer, monkeypatch):
-    monkeypatch.setattr(contexts, "SENTENCES_AT_ONCE", 2)
+    monkeypatch.setattr(contexts, "CPU_BATCH", 2)
     model, found = SentenceTransformer(str(transformer), device="cpu"), []
     known = lookup(Vocabulary("word", ["[UNK]", "the", "cde", "a"]))
     before = torch.get_num_threads()

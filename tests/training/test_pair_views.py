@@ -125,10 +125,10 @@ def groups_of(order, size):
 @pytest.mark.parametrize(("count", "size"), [(1, 4), (4, 4), (5, 4), (64, 8), (103, 8), (1000, 7)])
 def test_every_item_once_and_the_rest_last(count, size):
     vectors = np.random.default_rng(1).standard_normal((count, 6)).astype(np.float16)
-    order = neighbour_order(vectors, size, np.random.default_rng(2))
+    order = neighbour_order(torch.from_numpy(vectors), size, np.random.default_rng(2))
     assert sorted(order.tolist()) == list(range(count))
     assert order.dtype == np.int64
-    again = neighbour_order(vectors, size, np.random.default_rng(2))
+    again = neighbour_order(torch.from_numpy(vectors), size, np.random.default_rng(2))
     np.testing.assert_array_equal(order, again)
 
 
@@ -139,7 +139,7 @@ def test_far_clusters_are_not_mixed():
     cluster = np.repeat(np.arange(16), 8)[shuffle]
     noise = np.random.default_rng(2).standard_normal((128, 4)) * 1e-3
     vectors = (corners[cluster] + noise).astype(np.float32)
-    order = neighbour_order(vectors, 32, np.random.default_rng(3))
+    order = neighbour_order(torch.from_numpy(vectors), 32, np.random.default_rng(3))
     spread = [vectors[group].var(axis=0).sum() for group in groups_of(order, 32)]
     # The whole has a variance of a quarter in each of four dimensions; two halvings take away at least some.
     assert vectors.var(axis=0).sum() == pytest.approx(1, abs=0.01)
@@ -147,7 +147,7 @@ def test_far_clusters_are_not_mixed():
 
 
 def test_groups_are_nearer_than_random_ones(monkeypatch):
-    monkeypatch.setattr(pair_views, "WIDENED_ROWS", 100)
+    monkeypatch.setattr(pair_views, "WIDENED_ROWS", {"cpu": 100})
     generator = np.random.default_rng(1)
     vectors = generator.standard_normal((2000, 20)) * np.geomspace(1, 0.05, 20)
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
@@ -157,12 +157,12 @@ def test_groups_are_nearer_than_random_ones(monkeypatch):
         return np.mean([(part @ part.T).sum() - 20 for part in parts]) / (20 * 19)
 
     assert abs(cosine(generator.permutation(2000))) < 0.05
-    assert cosine(neighbour_order(vectors, 20, np.random.default_rng(2))) > 0.5
+    assert cosine(neighbour_order(torch.from_numpy(vectors), 20, np.random.default_rng(2))) > 0.5
 
 
 def test_places_on_a_line(monkeypatch):
-    monkeypatch.setattr(pair_views, "WIDENED_ROWS", 2)
+    monkeypatch.setattr(pair_views, "WIDENED_ROWS", {"cpu": 2})
     vectors = np.array([[1, 2], [3, 4], [5, 6]], np.float16)
-    places = along(vectors, np.array([2, 0, 1]), np.array([10, 1], np.float32))
+    places = along(torch.from_numpy(vectors), np.array([2, 0, 1]), torch.tensor([10.0, 1.0]))
     np.testing.assert_array_equal(places, np.array([56, 12, 34], np.float32))
     assert places.dtype == np.float32

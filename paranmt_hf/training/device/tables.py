@@ -53,7 +53,7 @@ class DeviceOptimizer:
 
     def __init__(self, weight: torch.Tensor, schedule: DeviceSchedule, device: torch.device) -> None:
         self.weight, self.schedule = weight, schedule
-        self.table = weight.to(device, copy=True)
+        self.device, self.table = device, weight.to(device, copy=True)
         self.averages = tuple(torch.full_like(self.table, start) for _, start, _ in self.KEPT)
         self.last = torch.zeros(len(weight), dtype=torch.int32, device=device)
         self.step = 0
