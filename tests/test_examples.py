@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from datasets import Dataset
 
 DOCS = Path(__file__).parents[1] / "docs"
 PROGRAMS = sorted((DOCS / "examples").glob("*.py"))
@@ -71,6 +72,16 @@ def test_program(path, folder, tmp_path, monkeypatch, capsys):
     assert re.search(PRINTED[path.stem], capsys.readouterr().out)
     if (tmp_path / corpus).exists() and not (folder / corpus).exists():
         shutil.copytree(tmp_path / corpus, folder / corpus)
+
+
+def test_near_duplicates_of_a_file(tmp_path, monkeypatch):
+    path = next(path for path in PROGRAMS if path.stem == "near_duplicates")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(path), "mine.parquet", "text"])
+    with pytest.raises(FileNotFoundError):
+        runpy.run_path(str(path))
+    Dataset.from_dict({"text": ["A man runs.", "A man runs!", "It rains."]}).to_parquet("mine.parquet")
+    assert runpy.run_path(str(path))["mined"].record.pairs == 1
 
 
 def test_programs_are_short_and_named():

@@ -1,8 +1,8 @@
 """Find near-duplicates in a column of a dataset of `datasets`.
 
 Run:   python docs/examples/near_duplicates.py [DATASET COLUMN]
-Needs: this package. DATASET is a folder or an id on the Hub, of which the split `train` is read. Without arguments it
-       reads the judged sentences of the package.
+Needs: this package. DATASET is a Parquet file, or a folder or an id on the Hub, of which the split `train` is read.
+       Without arguments it reads the judged sentences of the package.
 """
 
 import sys
@@ -12,8 +12,9 @@ from datasets import Dataset, load_dataset
 
 from paranmt_hf import SAMPLE, MineConfig, mine_pairs
 
-if len(sys.argv) > 2:
-    dataset, column = load_dataset(sys.argv[1], split="train"), sys.argv[2]
+if len(sys.argv) > 1:
+    name, column = sys.argv[1:]
+    dataset = Dataset.from_parquet(name) if name.endswith(".parquet") else load_dataset(name, split="train")
 else:
     pairs = (SAMPLE / "similarity.tsv").read_text(encoding="utf8").splitlines()
     sentences = dict.fromkeys(sentence for pair in pairs for sentence in pair.split("\t")[1:])

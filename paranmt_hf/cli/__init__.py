@@ -212,7 +212,7 @@ def _check_own(command: Command, file: Path, option: str) -> None:
     options = options_file(file, OPTIONS_FILE)
     if not options.is_file() or not options.read_bytes().startswith(_head(command).encode()):
         raise InputError(
-            f"{file} exists, and `paranmt {command.name}` did not write it; name another file or delete it",
+            f"{file} exists, and `paranmt {command.name}` did not write it; name another file",
             option=option,
             path=file,
         )

@@ -186,6 +186,11 @@ class Command:
         names |= {option.name: option.flag for option in self.options}
         return names | {group: flag_of(group) for group in self.groups}
 
+    def help_of(self, option: Option) -> str:
+        """Help of an option with parameters as typed; a name may be one of the settings that the option belongs to."""
+        own = {each.field: each.flag for each in self.options if each.parameter == option.parameter}
+        return with_flags(option.help, self.flags | own)
+
     def values_of(self, given: Mapping[Any, Any], where: str) -> dict[str, Any]:
         """Convert the values of the file `where`, by the names of options, as the command line converts its words.
 

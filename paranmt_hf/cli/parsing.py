@@ -36,7 +36,7 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
             headings.setdefault(option.parameter if option.parameter in command.settings else "", []).append(option)
     parts: list[tuple[str, Any]] = []
     for name, options in headings.items():
-        own = [_tyro_field(option, file_values, command.flags) for option in options]
+        own = [_tyro_field(option, file_values, command.help_of(option)) for option in options]
         if not name:
             shown = command.typed(advanced=not brief)
             own += [_group_field(group, command, brief) for group in command.groups if group in shown]
@@ -111,7 +111,7 @@ def _description(command: Command, brief: bool) -> str:
     return with_flags("\n\n".join(parts), command.flags)
 
 
-def _tyro_field(option: Option, file_values: Mapping[str, Any], flags: Mapping[str, str]) -> tuple[str, Any, Any]:
+def _tyro_field(option: Option, file_values: Mapping[str, Any], text: str) -> tuple[str, Any, Any]:
     """A field of the dataclass from which tyro makes its parser; all but switches are text, which `_checked` reads."""
     expected = option.expected
     default = file_values.get(option.name, option.default)
@@ -123,7 +123,6 @@ def _tyro_field(option: Option, file_values: Mapping[str, Any], flags: Mapping[s
         default = str(as_written(default))
     if not expected.several and (expected.optional or default is None):
         kind = Optional[kind]  # noqa: UP045
-    text = with_flags(option.help, flags)
     if expected.kind is float and str(expected.range):
         text = f"{text.removesuffix('.')}; {expected.range}."
     hint: Any = lambda label: f"(default: {label})"  # noqa: E731
@@ -150,7 +149,7 @@ def _group_field(group: str, command: Command, brief: bool) -> tuple[str, Any, A
             default = (
                 "" if option.default in (None, (), "", MISSING, False) else f" (default: {as_written(option.default)})"
             )
-            lines.append(f"{option.field}: {with_flags(option.help, command.flags).removesuffix('.')}{default}")
+            lines.append(f"{option.field}: {command.help_of(option).removesuffix('.')}{default}")
         text = "\n".join([text, *lines])
     hint = tyro.conf.arg(name=group, help=text, metavar="NAME=VALUE,...", help_behavior_hint="")
     return group, Annotated[Optional[str], hint], field(default=None)  # noqa: UP045

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,10 @@ def quickstart(out: str | Path, *, translator: str = EMBEDDED) -> Iterator[str]:
     yield from _show_corpus(folder / "paranmt50m")
     yield from _show_encoder(folder / "word", folder / "vectors.txt")
     yield f"these steps are in {steps}; `paranmt run` runs such files"
+    corpus, index = (shlex.quote(str(folder / name)) for name in ("paranmt50m", "index"))
+    yield "next, search its sentences:"
+    yield f"  paranmt search index {corpus} --out {index}"
+    yield f'  paranmt search query {index} "a man is playing a guitar ."'
 
 
 def _check_free(out: Path) -> None:

@@ -50,8 +50,8 @@ def rescore(
         add: Columns that the release gets, unless it has them; para_score stays unless a `scorer` is given.
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
             the small encoder of this package if left out.
-        prior: Share of paraphrases among the pairs, for para_probability; that of the scorer's calibration data if
-            left out.
+        prior: Share of paraphrases among the pairs, for para_probability; if left out, that of the column if the
+            release has it, else that of the scorer's calibration data.
         engine: Where scoring runs.
     """
     encoder = None if add and scorer is None else NamedEncoder.of(scorer)
@@ -93,10 +93,13 @@ def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnS
     if scorer is not None and parts["scorer"] != (stage := ScoreStage(scorer, language=language)).identity["scorer"]:
         stages.append(stage)
     known = parts.get("columns", {})
-    if PROBABILITY in columns.names or (stages and PROBABILITY in known):
+    if columns.prior is not None and PROBABILITY not in {*columns.names, *known}:
+        raise InputError(f"`prior` is for {PROBABILITY}; `add` it", option="prior")
+    if PROBABILITY in columns.names or (PROBABILITY in known and (stages or columns.prior is not None)):
         # That of another scorer would not belong to the new score.
+        prior = known.get(PROBABILITY, {}).get("prior") if columns.prior is None else columns.prior
         names, encoder = added_columns([*columns.names, PROBABILITY]), scorer or _carried(parts["scorer"], language)
-        columns = replace(columns, names=names, scorer=encoder)
+        columns = replace(columns, names=names, scorer=encoder, prior=prior)
     columns = replace(columns, language=language)
     wanted = as_json(columns.identity)["columns"]
     if names := tuple(name for name in columns.names if known.get(name) != wanted[name]):

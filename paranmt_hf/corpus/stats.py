@@ -334,7 +334,7 @@ class _Sampler:
         # It may be the corpus itself.
         if file.exists() and (file.is_dir() or file.read_bytes() != text.encode()):
             raise InputError(
-                f"{file} exists and is not this sample; choose another folder or delete it",
+                f"{file} exists and is not this sample; choose another folder",
                 option="write_samples",
                 path=file,
             )

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, weights_checksum
+from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.wording import counted
 
@@ -34,7 +34,7 @@ class CalibrationData:
 class CalibrationSettings:
     """What determines a calibration."""
 
-    weights: str  # Checksum of the weights of the encoder
+    encoder: str  # Checksum of the files of the encoder
     data: list[CalibrationData]
     positive: float  # The smallest score of a paraphrase, where data have scores and no labels
     folds: int  # Number of parts of the cross-validation
@@ -129,13 +129,13 @@ class Calibration(Record):
 
     @classmethod
     def of(cls, model: Model) -> Calibration | None:
-        """Read the calibration of an encoder; None if it has none. One of other weights is rejected."""
+        """Read the calibration of an encoder; None if it has none. One of other files is rejected."""
         if not (model.folder / CALIBRATION_FILE).is_file():
             return None
         found = cls.read(model.folder)
-        if found.settings.weights != weights_checksum(model.folder):
+        if found.settings.encoder != files_checksum(model.folder):
             raise InputError(
-                f"{model.folder / CALIBRATION_FILE} is of other weights than those next to it; delete it, or "
+                f"{model.folder / CALIBRATION_FILE} is of another encoder than the files next to it; delete it, or "
                 "calibrate the encoder again",
                 path=model.folder,
             )
@@ -149,11 +149,19 @@ class WithCalibration:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration that lies next to the weights; None if there is none."""
+        """The calibration in the folder of the encoder; None if there is none."""
         if "_calibration" not in self.__dict__:
             self.__dict__["_calibration"] = None if self.source is None else Calibration.of(self.source)
         found: Calibration | None = self.__dict__["_calibration"]
+        if found is not None and not self._is_as_loaded():
+            raise InputError(
+                "the weights of this encoder were changed since it was loaded, so it is not calibrated any more; save "
+                "it, and calibrate the saved one"
+            )
         return found
+
+    def _is_as_loaded(self) -> bool:
+        return True
 
     def probability(
         self, first: str | Sequence[str], second: str | Sequence[str], *, prior: float | None = None
@@ -166,7 +174,8 @@ class WithCalibration:
             prior: Share of paraphrases among pairs such as these; that of the calibration data if left out. See
                 `Calibration.probability`.
         """
-        if self.calibration is None:
+        calibration = self.calibration
+        if calibration is None:
             raise InputError(f"this encoder has no {CALIBRATION_FILE}; {ADVICE}")
         single = isinstance(first, str)
         sides = [[side] if isinstance(side, str) else list(side) for side in (first, second)]
@@ -174,8 +183,8 @@ class WithCalibration:
             raise InputError("expected two sentences, or two lists with as many sentences each")
         if not sides[0]:
             return np.zeros(0)
-        cosines = encoded_cosines(self, *sides, dimension=self.calibration.dimension)
-        found = self.calibration.probability(cosines, prior=prior)
+        cosines = encoded_cosines(self, *sides, dimension=calibration.dimension)
+        found = calibration.probability(cosines, prior=prior)
         return float(found[0]) if single else found
 
 

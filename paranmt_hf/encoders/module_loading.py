@@ -53,7 +53,7 @@ def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
         raise InputError(
             f"{model.name}: its modules or settings (modules.json, {SETTINGS_FILE}) do not fit together: {reason}"
         ) from error
-    encoder.source = model
+    encoder.source, encoder.loaded_weights = model, encoder.weights_checksum()
     encoder.eval()
     if kinds[0].__name__ in FILES:
         _check_encodes(encoder, model)

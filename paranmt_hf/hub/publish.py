@@ -183,8 +183,8 @@ def publish(
         folder: Folder of a release, an encoder, a model for a task or a paraphraser.
         name: Where to: ORGANISATION/NAME or USER/NAME.
         license: Licence id of the Hub, or a name with a link; that of the record if left out, if it states one.
-        about: YAML file (in Python also a mapping) with your own words for the card: `notes` in Markdown, and of a
-            model license_text, summary, data, commands and datasets.
+        about: Optional YAML file (in Python also a mapping) with your own words for the card: `notes` in Markdown, and
+            of a model license_text, summary, data, commands and datasets.
         results: For a model: files that `paranmt evaluate sts --json`, or for a paraphraser `paranmt paraphrase
             evaluate --json` and `canonical --json`, wrote for its weights; in Python also the results themselves.
         private: Make a new repository private.

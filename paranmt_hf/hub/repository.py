@@ -78,7 +78,8 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
     if folder.is_dir():
         if revision is not None:
             raise InputError(f"{name} is a folder, which has no revision {revision!r}; leave the revision out")
-        return Model(plain_name(str(folder)), folder, f"sha256:{_check_safe(folder)}")
+        _check_safe(folder)
+        return Model(plain_name(str(folder)), folder, files_checksum(folder))
     _check_id(name, kind)
     from huggingface_hub import snapshot_download
 
@@ -133,8 +134,8 @@ def plain_name(name: str) -> str:
     return folder.name if folder.name not in ("", "..") else folder.resolve().name
 
 
-def _check_safe(folder: Path) -> str:
-    """Reject a folder without safetensors; return the checksum of the files of the model."""
+def _check_safe(folder: Path) -> None:
+    """Reject a folder without safetensors."""
     for path in folder.rglob("*"):
         check_regular(path)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
@@ -147,13 +148,12 @@ def _check_safe(folder: Path) -> str:
         raise InputError(_advice(folder, unsafe))
     for path in files:
         _refuse_leading_out(path)
-    return _checksum_of(folder, _own_files(folder))
 
 
 def _own_files(folder: Path) -> list[Path]:
-    found = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and not path.name.startswith("."))
-    found = (path for path in found if path != folder / CALIBRATION_FILE)
-    return sorted(path for path in found if path.is_file())
+    found = (path for path in folder.rglob("*") if path.suffix in SUFFIXES and path != folder / CALIBRATION_FILE)
+    shown = (path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+    return sorted(path for path in shown if path.is_file())
 
 
 def _refuse_links(folder: Path) -> None:
@@ -222,6 +222,11 @@ def readable(model: Model) -> Iterator[Path]:
             place.parent.mkdir(parents=True, exist_ok=True)
             link(path, place)
         yield Path(folder)
+
+
+def files_checksum(folder: Path) -> str:
+    """Checksum of the names and contents of all files of a model: whatever decides its vectors."""
+    return f"sha256:{_checksum_of(folder, _own_files(folder))}"
 
 
 def weights_checksum(folder: Path) -> str:

@@ -37,6 +37,7 @@ from paranmt_hf.search.storage import (
     StoredSentences,
     Vectors,
     first_equal,
+    normalised,
     spans,
     write_encoded,
     write_in_order,
@@ -74,8 +75,8 @@ class DedupConfig(Settings):
     """What counts as a repetition.
 
     Attributes:
-        by: Methods, which run in this order: `exact`, the same letters and digits, case aside; `near`, much the same
-            pairs of neighbouring words; `meaning`, much the same vector of an encoder.
+        by: Methods, which run in this order: `exact`, the same letters and digits, case aside, which always runs;
+            `near`, much the same pairs of neighbouring words; `meaning`, much the same vector of an encoder.
         similarity: Of `near`: smallest Jaccard similarity of the sets of word bigrams.
         cosine: Of `meaning`: smallest cosine.
         language: Language of the texts, as an ISO 639-1 code; it decides how words are cut.
@@ -151,7 +152,7 @@ def dedup(
     folder = source.path.is_dir()
     suffixes = [source.path.suffix.lower()] if source.path.suffix else []
     out = result_folder(out, DedupRecord, sources=[source.path]) if folder else result_file(out, suffixes)
-    config = replace(config, by=tuple(method for method in METHODS if method in config.by))
+    config = replace(config, by=tuple(method for method in METHODS if method in ("exact", *config.by)))
     search = _Deduplication(source, config, NamedEncoder.of(encoder))
     dropped = dropped_file(keep_dropped, source.path, out, search.checksum)
 
@@ -258,7 +259,7 @@ class _Deduplication:
         repeats = self._in_lists(vectors, min(count, len(rows)), folder)
         later = np.flatnonzero(repeats >= 0)
         parts = [
-            np.einsum("pd,pd->p", *map(vectors.take, (repeats[later[start:stop]], later[start:stop])))
+            np.einsum("pd,pd->p", *(normalised(vectors.take(some[start:stop])) for some in (repeats[later], later)))
             for start, stop in spans(len(later), BATCH)
         ]
         return _dropped(rows[later], rows[repeats[later]], np.concatenate([np.empty(0), *parts]))

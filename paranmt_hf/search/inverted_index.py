@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from paranmt_hf.search.neighbours import LOWEST, Neighbours
-from paranmt_hf.search.storage import Vectors, spans
+from paranmt_hf.search.storage import Vectors, normalised, spans
 from paranmt_hf.util.files import replacing
 
 CENTROIDS, BOUNDS, ORDER = "centroids.npy", "bounds.npy", "order.npy"
@@ -22,6 +22,7 @@ STEP = 8192  # Vectors that are compared with all centroids at once
 DRAWN, ROUNDS = 64, 8  # Of k-means: vectors sampled for each centroid, and rounds
 AT_ONCE = 1 << 26  # Similarities that are computed at once: 256 MB
 SHARD = 1 << 21  # Vectors whose nearest lists are held at once
+SAME = 1 - 1e-5  # The cosine of equal vectors, rounding of products in single precision aside
 
 
 class InvertedIndex:
@@ -149,12 +150,14 @@ def alike(
     Rows are those from before the vectors were sorted. Each is compared with its nearest `probes` lists, and paired
     with at most `most` rows of a list, the first ones. A pair may be found twice. Yields once for each list and shard.
     """
+    least = min(least, SAME)
     for shard in spans(len(vectors), SHARD):
         for number, rows in _by_list(_probed(vectors, shard, lists, probes), every=len(lists)):
             start, stop = int(lists.bounds[number]), int(lists.bounds[number + 1])
-            members, parts = vectors.read(start, stop).T, [np.empty((2, 0), np.int64)]
+            # Stored vectors are rounded, and their length is not exactly 1.
+            members, parts = normalised(vectors.read(start, stop)).T, [np.empty((2, 0), np.int64)]
             for some in np.array_split(shard[0] + rows, -(-len(rows) * members.shape[1] // AT_ONCE) or 1):
-                near = vectors.take(some) @ members >= np.float32(least)
+                near = normalised(vectors.take(some)) @ members >= np.float32(least)
                 # A list has its rows in ascending order.
                 row, column = np.nonzero(near)
                 place = np.arange(len(row)) - np.searchsorted(row, row)

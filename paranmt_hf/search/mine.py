@@ -249,10 +249,12 @@ class Mining:
         order = kept[np.lexsort((pairs.second[kept], pairs.first[kept], -score[kept]))][: self.config.max_pairs]
         if not len(order):
             margin = self.config.min_margin
+            option = "min_score" if margin is None else "min_margin"
             raise InputError(
                 f"no two sentences have a cosine of at least {self.config.min_score:g}"
                 + ("" if margin is None else f" and a margin of at least {margin:g}")
-                + "; lower it, or choose another encoder"
+                + f"; lower `{option}`, or choose another `encoder`",
+                option=option,
             )
         _write(path, pairs.take(order), None if margins is None else margins[order], (first, second))
         return MinedRecord(settings=identity, pairs=len(order), **made_with("numpy", "torch"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, count, islice, pairwise
 
@@ -219,6 +219,23 @@ def keys_of(*columns: pa.Array | Sequence[str]) -> np.ndarray:
     return np.stack([sentence_keys(table, hashes.of(table)) for table in WordTokenizer().tables(*columns)])
 
 
+def distinct_texts(
+    sentences: Iterable[tuple[np.ndarray, pa.Array | pa.ChunkedArray]],
+) -> tuple[np.ndarray, pa.LargeStringArray]:
+    """Find the distinct keys [text] of columns of sentences with their keys, and the first sentence of each [text].
+
+    The order is that of the first occurrences. Texts stay in Arrow: Python strings take several times the memory.
+    """
+    keys, texts = [np.empty(0, np.uint64)], [pa.array([], pa.large_string())]
+    for own, column in sentences:
+        keys.append(own)
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        texts += [chunk.cast(pa.large_string()) for chunk in chunks]
+    every = np.concatenate(keys)
+    first = np.sort(np.unique(every, return_index=True)[1])
+    return every[first], pa.concat_arrays(texts).take(pa.array(first))
+
+
 class PerToken:
     """A number for each token of a tokenizer's vocabulary, computed once by a function of some tokens [token]."""
 
@@ -244,12 +261,13 @@ class TokenHashes(PerToken):
         super().__init__(hash_texts, np.uint64)
 
 
-def hash_texts(tokens: Sequence[str]) -> np.ndarray:
+def hash_texts(tokens: Sequence[str] | pa.Array) -> np.ndarray:
     """Hash texts [text], uint64."""
     parts = [np.empty(0, np.uint64)]
     # In slices: the digests of a large vocabulary as Python objects would take several times its own memory.
     for start in range(0, len(tokens), SLICE):
         some = tokens[start : start + SLICE]
+        some = some.to_pylist() if isinstance(some, pa.Array) else some
         digests = b"".join(hashlib.blake2b(token.encode(), digest_size=8).digest() for token in some)
         parts.append(np.frombuffer(digests, np.uint64))
     return np.concatenate(parts)

@@ -25,7 +25,7 @@ from paranmt_hf.encoders.model_folder import copy_model
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import StsSet, parse_number, read_lines, tab_separated
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
-from paranmt_hf.hub.repository import ASSETS, locate, weights_checksum
+from paranmt_hf.hub.repository import ASSETS, files_checksum, locate
 from paranmt_hf.training.publish import folder_card_of
 from paranmt_hf.training.record import CALIBRATION_PICTURE
 from paranmt_hf.util.files import shown_path, source_name
@@ -98,7 +98,7 @@ def calibrate(
             f"that are not: give more, or another `positive` than {positive:g} if they have scores",
             option="ratings",
         )
-    settings = CalibrationSettings(weights_checksum(located.folder), data, positive, FOLDS, SEED)
+    settings = CalibrationSettings(files_checksum(located.folder), data, positive, FOLDS, SEED)
 
     def make(work: Path, folder: Path) -> Calibration:
         encoder = load(located)

@@ -30,7 +30,7 @@ from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.text.tokens import distinct_texts, keys_of
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.card import shell_word, write_model_card
 from paranmt_hf.training.config import TrainConfig
@@ -226,26 +226,24 @@ def _holds(work: Path) -> bool:
     return holds_training(work) or any(work.glob("*.work/states-*")) or (work / "lists").exists()
 
 
-def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, list[str], list[str]]:
-    """Hold out some of the distinct sentences; the others are written into a file, returned with both."""
-    known: dict[int, str] = {}
-    for column in sentences.columns():
-        if len(column):
-            for key, sentence in zip(keys_of(column)[0].tolist(), column.to_pylist(), strict=True):
-                known.setdefault(key, sentence)
-    # That of sentences without a word.
-    known.pop(0, None)
+def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, pa.Array, np.ndarray, list[str]]:
+    """Hold out some of the distinct sentences.
+
+    The others are written into a file, which is returned with them, their keys [sentence] and those held out.
+    """
+    keys, texts = distinct_texts((keys_of(column)[0], column) for column in sentences.columns() if len(column))
+    # The key of sentences without a word is 0.
+    known = np.flatnonzero(keys)
     if len(known) < 2:
         raise InputError(f"there is nothing to learn from: {sentences.left_out}; give more text", option="text")
     count = min(config.held_out, len(known) // 10) // NEIGHBOURS * NEIGHBOURS
-    chosen = set(np.random.default_rng(config.seed).choice(len(known), count, replace=False).tolist())
-    texts = list(known.values())
-    held_out = [texts[index] for index in sorted(chosen)]
-    others = [sentence for index, sentence in enumerate(texts) if index not in chosen]
+    chosen = np.zeros(len(known), bool)
+    chosen[np.random.default_rng(config.seed).choice(len(known), count, replace=False)] = True
+    held_out, others = (texts.take(pa.array(known[some])) for some in (chosen, ~chosen))
     path = work / "text.parquet"
     with writing(path):
-        pq.write_table(pa.table({SENTENCE: pa.array(others, pa.string())}), path)
-    return path, others, held_out
+        pq.write_table(pa.table({SENTENCE: others}), path)
+    return path, others, keys[known[~chosen]], held_out.to_pylist()
 
 
 @dataclass(frozen=True)
@@ -257,14 +255,15 @@ class _Steps:
     teacher: Model
     config: DistillConfig
     text: Path
-    sentences: list[str]
+    sentences: pa.Array
+    keys: np.ndarray  # Of the sentences [sentence]
     held_out: list[str]
 
     def run(self, folder: Path, data: Names | None, exclude: str | Path | None, sets: list[StsSet]) -> dict[str, Any]:
         """Fill the folder of the encoder; returns what the record says of it."""
         from paranmt_hf.encoders.loading import load
 
-        counts = count_units([pa.array(self.sentences, pa.string())], ["word"])["word"]
+        counts = count_units([self.sentences], ["word"])["word"]
         start, epochs = self._start(counts), self._epochs
         if start == WORDS and self.config.dimension:
             # Before the hours of the teacher.
@@ -336,8 +335,8 @@ class _Steps:
         """The teacher's vectors of all sentences."""
         from paranmt_hf.training.teacher import teacher_vectors
 
-        column = pa.array([*self.sentences, *self.held_out], pa.string())
-        keyed = [(keys_of(column)[0], column)]
+        held_out = pa.array(self.held_out, pa.string())
+        keyed = [(self.keys, self.sentences), (keys_of(held_out)[0], held_out)]
         return teacher_vectors(self.teacher, keyed, self._cache, device=None, precision="bf16")
 
     def _words(self, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
@@ -362,8 +361,7 @@ class _Steps:
             known = most_frequent("word", counts, words).units[1:]
             matrix = Quiet(encoder, 256).encode(known)
             if dimension < width:
-                sample = keys_of(self.sentences[:SAMPLE])[0]
-                matrix = matrix @ components(taught.of(sample).numpy(), dimension)
+                matrix = matrix @ components(taught.of(self.keys[:SAMPLE]).numpy(), dimension)
             write_vectors(path, WordVectors(known, np.asarray(matrix, np.float32)))
         pieces = min(MOST_PIECES, len(counts) // 4)
         return EncoderConfig(words=words, pieces=pieces, dimension=dimension, vectors=str(path), init_std=INIT_STD)

@@ -18,7 +18,7 @@ from paranmt_hf.encoders.pushing import LOADER, MadeRecord
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results, all_results
 from paranmt_hf.hub.publish import About, Draft, Kind, files_of, kind_of
-from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, weights_checksum
+from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.training.card import distill_commands, encoder_card, eval_results, made_values, trained_values
 from paranmt_hf.training.convert import ConversionRecord, converted_values
@@ -83,6 +83,12 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
         return {**origin.values(repository.split("/")[1], folder, record, about, figures), "repository": repository}
 
     def verify(staged: Path) -> None:
+        if encoder.calibration is not None and files_checksum(staged) != files_checksum(folder):
+            raise InputError(
+                f"{folder} has files that are not published, and its calibration is of them too; put them elsewhere "
+                "and calibrate the encoder again",
+                path=folder,
+            )
         # Links to files that were checked where they are.
         vectors = load(Model(folder.name, staged, ""), device="cpu").encode(PROBE, show_progress_bar=False)
         expected = encoder.encode(PROBE, show_progress_bar=False)

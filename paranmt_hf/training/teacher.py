@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import torch
 from filelock import FileLock, Timeout
 from torch.nn.functional import normalize
@@ -21,7 +22,7 @@ from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
-from paranmt_hf.text.tokens import hash_texts
+from paranmt_hf.text.tokens import distinct_texts, hash_texts
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.inputs import TrainingRun
 from paranmt_hf.training.pair_store import read_keys
@@ -42,8 +43,8 @@ class TeacherVectors:
     """The teacher's vectors [sentence, dimension], float16, of sentences by their keys (see `sentence_keys`)."""
 
     def __init__(self, keys: np.ndarray, vectors: np.ndarray) -> None:
-        order = np.argsort(keys)
-        self._keys, self._vectors = keys[order], vectors[order]
+        self._order = np.argsort(keys)
+        self._keys, self._vectors = keys[self._order], vectors
 
     def of(self, keys: np.ndarray) -> torch.Tensor:
         """Find sentences by their keys [sentence]: vectors [sentence, dimension], float32."""
@@ -76,7 +77,7 @@ class TeacherVectors:
                 "the teacher has not encoded one of these sentences; delete the folders of pairs and of its vectors, "
                 "and run again"
             )
-        return indices
+        return self._order[indices]
 
 
 class JoinedTeachers(TeacherVectors):
@@ -116,7 +117,7 @@ def teach(sentences: Iterable[Keyed], encode: Encode, folder: Path, *, name: str
         raise InputError(f"{folder} holds the vectors of another teacher; name another folder or delete it")
     if not owner.exists():
         write_bytes(owner, name.encode())
-    keys, texts = _distinct(sentences)
+    keys, texts = distinct_texts(sentences)
     # The teacher reads texts as they are: upper case counts.
     codes, parts = hash_texts(texts), _Parts(folder)
     if len(parts.missing(codes)):
@@ -157,9 +158,14 @@ class _Parts:
 
     def of(self, codes: np.ndarray) -> np.ndarray:
         """Vectors of codes [text], all of which are known: [text, dimension], float16."""
-        known, vectors = (np.concatenate(each) for each in zip(*self._parts.values(), strict=True))
-        order = np.argsort(known)
-        return np.asarray(vectors[order[np.searchsorted(known, codes, sorter=order)]])
+        order, dimension = np.argsort(codes), next(iter(self._parts.values()))[1].shape[1]
+        found = np.empty((len(codes), dimension), np.float16)
+        # One part after the other: all together would be a copy of all vectors.
+        for known, vectors in self._parts.values():
+            places = order[np.searchsorted(codes, known, sorter=order).clip(max=len(codes) - 1)]
+            same = codes[places] == known
+            found[places[same]] = vectors[same]
+        return found
 
 
 @contextmanager
@@ -178,24 +184,16 @@ def _locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _encode_missing(codes: np.ndarray, texts: list[str], encode: Encode, parts: _Parts) -> None:
+def _encode_missing(codes: np.ndarray, texts: pa.Array, encode: Encode, parts: _Parts) -> None:
     missing = parts.missing(codes)
     # Sentences of one length are encoded together.
-    order = missing[np.lexsort((codes[missing], np.array([len(texts[index]) for index in missing.tolist()])))]
+    order = missing[np.lexsort((codes[missing], pc.utf8_length(texts).to_numpy()[missing]))]
     with Progress("teacher", len(codes), done=len(codes) - len(missing)) as progress:
         for start in range(0, len(order), PART_SENTENCES):
             chosen = order[start : start + PART_SENTENCES]
-            vectors = np.asarray(encode([texts[index] for index in chosen.tolist()]))
+            vectors = np.asarray(encode(texts.take(pa.array(chosen)).to_pylist()))
             parts.add(codes[chosen], vectors.astype(np.float16))
             progress.advance_to(len(codes) - len(order) + start + len(chosen))
-
-
-def _distinct(sentences: Iterable[Keyed]) -> tuple[np.ndarray, list[str]]:
-    known: dict[int, str] = {}
-    for keys, column in sentences:
-        for key, sentence in zip(keys.tolist(), column.to_pylist(), strict=True):
-            known.setdefault(key, sentence)
-    return np.array(list(known), np.uint64), list(known.values())
 
 
 def teach_all(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:

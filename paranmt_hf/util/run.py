@@ -29,7 +29,7 @@ from paranmt_hf.util.records import FileRecord, Identity, Record, as_json, descr
 from paranmt_hf.util.work import Holds, lock, locked, remove, remove_leftover, state_of, work_folder
 
 RESULT, OLD = "result", "old"
-ADVICE = "choose another path or delete it"
+ANOTHER = "choose another path"
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def result_folder(
     """
 
     def refusal(reason: str) -> InputError:
-        return InputError(f"{out} {reason}; choose another path", option=option, path=folder)
+        return InputError(f"{out} {reason}; {ANOTHER}", option=option, path=folder)
 
     folder = resolved(out, option)
     if not folder.name:
@@ -227,10 +227,10 @@ def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R]
     record = _read(out, read or kind.read)
     if differences := describe_differences(record.identity, identity):
         raise OtherSettingsError(
-            f"{out} was made with other settings: {differences}; {ADVICE}", option="out", path=out
+            f"{out} was made with other settings: {differences}; {ANOTHER} or delete it", option="out", path=out
         )
     if isinstance(record, FileRecord) and record.sha256 != checksum(out):
-        raise InputError(f"{out} is not as it was written; {ADVICE}", option="out", path=out)
+        raise InputError(f"{out} is not as it was written; {ANOTHER}", option="out", path=out)
     return record
 
 
@@ -238,4 +238,5 @@ def _read(out: Path, read: Callable[[Path], R], option: str = "out") -> R:
     try:
         return read(out)
     except InputError as error:
-        raise InputError(f"{error}; {ADVICE}", option=option, path=out) from None
+        # What is there may be somebody's own.
+        raise InputError(f"{error}; {ANOTHER}", option=option, path=out) from None

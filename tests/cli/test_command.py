@@ -98,7 +98,7 @@ class Box:
     Attributes:
         width: In cm.
         lid: Whether it is closed.
-        labels: Texts on it.
+        labels: Texts on it, as its `width` allows.
     """
 
     width: Count = 30
@@ -269,6 +269,9 @@ def test_help_of_a_group(capsys):
         ("--help", "What is on top. Any of candles, flag."),
         ("--help", "What it is packed in. Any of width, lid, labels."),
         ("--help-all", "candles: How many (default: 3)"),
+        # Both groups have the setting.
+        ("--help-all", "as its --box width allows"),
+        ("--help-all", "as its --crate width allows"),
     ):
         with pytest.raises(SystemExit):
             cli.main(["bake", words])
@@ -325,7 +328,8 @@ def test_files_of_others_are_not_replaced(capsys, option):
         if options:
             Path("file.paranmt.yaml").write_text(options)
         assert cli.main(command) == 1
-        assert "paranmt: file exists, and `paranmt bake` did not write it" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert "paranmt: file exists, and `paranmt bake` did not write it" in error and "delete" not in error
         assert Path("file").read_text() == "mine" and not Path("cake").exists()
     Path("file").write_text("")
     assert cli.main(command) == 0 and Path("file").read_text()

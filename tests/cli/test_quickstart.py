@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -123,12 +124,17 @@ def test_quickstart_with_another_translator(folder, without_translator, monkeypa
     assert record["license"] == "unknown" and record["statistics"]["rows"] == 10
 
 
-def test_quickstart_in_small(demo):
+def test_quickstart_in_small(demo, monkeypatch, capsys):
     assert pq.read_table(demo / "paranmt50m" / "data").num_rows == 40
     assert (demo / "paranmt50m" / "README.md").is_file() and (demo / "word" / "modules.json").is_file()
     # Its steps are those of a file that anybody can run.
     steps = demo.parent / "assets" / "quickstart.yaml"
     assert [line.split(", ")[1] for line in run_pipeline(steps, out=demo, dry_run=True)] == ["there"] * 3
+    # It ends with commands for what it made.
+    monkeypatch.setattr(quickstart, "ASSETS", demo.parent / "assets")
+    for line in list(quickstart.quickstart(demo))[-2:]:
+        assert main(shlex.split(line)[1:]) == 0
+    assert len(re.findall(r"^ *[01]\.\d+ ", capsys.readouterr().out, re.MULTILINE)) > 1
 
 
 @pytest.mark.slow

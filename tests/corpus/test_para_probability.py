@@ -65,6 +65,21 @@ def test_new_score_has_new_probabilities(imported, tmp_path):
     assert error.value.option == "scorer"
 
 
+def test_prior_stays_with_another_encoder(imported):
+    release, sides = imported("one", add=["para_probability"]), list(map(list, zip(*PAIRS, strict=True)))
+    for options, name, prior in (
+        ({"prior": 0.1}, "embedded", 0.1),
+        ({"scorer": "base"}, "base", 0.1),
+        ({"scorer": "base", "prior": 0.7}, "base", 0.7),
+    ):
+        assert rescore(release, **options, engine=LOCAL).fresh
+        np.testing.assert_allclose(column(release), load(name).probability(*sides, prior=prior), atol=1e-3)
+    assert not rescore(release, add=["para_probability"], scorer="base", engine=LOCAL).fresh
+    with pytest.raises(InputError) as error:
+        rescore(imported("two"), prior=0.1, engine=LOCAL)
+    assert error.value.option == "prior"
+
+
 def test_selection_by_probability(imported, tmp_path):
     release = imported("one", add=["para_probability"])
     select(release, tmp_path / "chosen", ReleaseFilter(min={"para_probability": 0.5}))

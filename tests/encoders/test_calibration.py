@@ -1,5 +1,6 @@
 """Probabilities and thresholds of a calibration, and encoders with one."""
 
+import copy
 import dataclasses
 import json
 import pickle
@@ -116,7 +117,34 @@ def test_carried_encoders(name):
             static.probability(*wrong)
 
 
-def test_calibration_of_other_weights_or_dimensions(tmp_path):
+@pytest.mark.parametrize("row", [1, -1])
+def test_weights_changed_in_memory(row):
+    encoder = load("embedded")
+    assert encoder.probability("a", "b") == pickle.loads(pickle.dumps(encoder)).probability("a", "b")
+    weight = encoder[0].weight.data
+    weight[row] *= 2
+    for changed in (encoder, copy.deepcopy(encoder)):
+        with pytest.raises(InputError):
+            changed.probability("a", "b")
+    weight[row] /= 2
+    assert encoder.calibration is not None
+    weight[[1, 3]] = weight[[3, 1]]
+    with pytest.raises(InputError):
+        _ = encoder.calibration
+
+
+def test_checksum_covers_the_vocabulary(tmp_path):
+    copy_model(locate("embedded"), tmp_path)
+    units = json.loads((tmp_path / "vocabulary.json").read_text())
+    units[5], units[6] = units[6], units[5]
+    (tmp_path / "vocabulary.json").write_text(json.dumps(units))
+    for encoder in (load(tmp_path), StaticEncoder.from_pretrained(tmp_path)):
+        with pytest.raises(InputError) as error:
+            _ = encoder.calibration
+        assert error.value.path == tmp_path
+
+
+def test_calibration_of_other_files_or_dimensions(tmp_path):
     copy_model(locate("embedded"), tmp_path)
     revision = locate(tmp_path).revision
     own = Calibration.read(tmp_path)
@@ -124,7 +152,7 @@ def test_calibration_of_other_weights_or_dimensions(tmp_path):
     assert locate(tmp_path).revision == revision
     with pytest.raises(InputError):
         StaticEncoder.from_pretrained(tmp_path).probability("a", "b")
-    dataclasses.replace(own, settings=dataclasses.replace(own.settings, weights="sha256:0")).write(tmp_path)
+    dataclasses.replace(own, settings=dataclasses.replace(own.settings, encoder="sha256:0")).write(tmp_path)
     with pytest.raises(InputError) as error:
         _ = load(tmp_path).calibration
     assert error.value.path == tmp_path

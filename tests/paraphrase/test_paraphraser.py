@@ -35,9 +35,13 @@ from tests.paraphrase.paraphraser_toys import (
 )
 
 
+def train_small(data, out, selection=None, **settings):
+    return train_paraphraser(data, out, config=SMALL, training=training(**settings), selection=selection)
+
+
 @pytest.fixture(scope="module")
 def trained(pairs, tmp_path_factory):
-    return train_paraphraser(pairs, tmp_path_factory.mktemp("model") / "out", config=SMALL, training=training())
+    return train_small(pairs, tmp_path_factory.mktemp("model") / "out")
 
 
 def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
@@ -96,42 +100,37 @@ def test_the_card_names_the_languages_of_its_sentences(trained):
 
 
 def test_a_second_call_finds_it_and_another_one_is_refused(trained, pairs):
-    again = train_paraphraser(pairs, trained.folder, config=SMALL, training=training())
+    again = train_small(pairs, trained.folder)
     assert not again.fresh and again.record == trained.record
     with pytest.raises(InputError, match=r"was made with other settings: training.seed: was 1, now 2"):
-        train_paraphraser(pairs, trained.folder, config=SMALL, training=training(seed=2))
+        train_small(pairs, trained.folder, seed=2)
 
 
 @pytest.mark.slow
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path):
-    settings = training(checkpoint_seconds=0)
     assert trained.record.course.steps > 45
     with stopped_training():
-        train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=settings)
+        train_small(pairs, tmp_path / "out", checkpoint_seconds=0)
     assert not (tmp_path / "out").exists()
     assert any((tmp_path / "out.work" / "paraphrases" / "trainer").glob("checkpoint-*/complete"))
     torch.manual_seed(99)
-    done = train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=settings)
+    done = train_small(pairs, tmp_path / "out", checkpoint_seconds=0)
     assert done.record.course.losses == trained.record.course.losses
     for name in ("model.safetensors", "config.json", "tokenizer.json"):
         assert (done.folder / name).read_bytes() == (trained.folder / name).read_bytes()
 
 
 def test_pairs_are_chosen_and_both_directions_trained(pairs, tmp_path):
-    settings = training(direction="both", held_out=0, max_steps=1)
-    done = train_paraphraser(
-        pairs, tmp_path / "out", config=SMALL, training=settings, selection=PairSelection(min_score=0.5)
-    )
+    chosen = PairSelection(min_score=0.5)
+    done = train_small(pairs, tmp_path / "out", chosen, direction="both", held_out=0, max_steps=1)
     assert (done.record.pairs, done.record.held_out) == (2 * 150, 0)
     assert done.record.course.steps == 1 and not done.record.course.measured
 
 
 def test_pairs_of_which_none_is_chosen_or_held_out_are_reported(pairs, tmp_path, caplog):
-    options = {"config": SMALL, "selection": PairSelection(max_score=-1)}
     with pytest.raises(InputError, match=r"nothing to train on: of 300 pairs left out: 300 outside the chosen ranges"):
-        train_paraphraser(pairs, tmp_path / "out", training=training(max_steps=1), **options)
-    settings = training(max_steps=1, held_out=1e-9)
-    train_paraphraser(pairs, tmp_path / "one", config=SMALL, training=settings)
+        train_small(pairs, tmp_path / "out", PairSelection(max_score=-1), max_steps=1)
+    train_small(pairs, tmp_path / "one", max_steps=1, held_out=1e-9)
     assert "nothing will be measured: of 300 pairs none is held out at a share of 1e-09" in caplog.text
 
 
@@ -148,19 +147,16 @@ def test_another_encoder_decoder_is_trained_the_same_way(pairs, tmp_path):
 
 
 def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
-    def train(data, **settings):
-        return train_paraphraser(data, tmp_path / "out", config=SMALL, training=training(**settings))
-
     with pytest.raises(InputError, match="no pairs 'nothing'"):
-        train("nothing")
+        train_small("nothing", tmp_path / "out")
     with pytest.raises(InputError, match=r"nothing to train on: of 300 chosen pairs 300 have .* more than 3 pieces"):
-        train(pairs, max_pieces=3)
+        train_small(pairs, tmp_path / "out", max_pieces=3)
     with pytest.raises(InputError, match="training diverged"):
-        train(pairs, learning_rate=1e30)
+        train_small(pairs, tmp_path / "out", learning_rate=1e30)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("text")
     with pytest.raises(InputError, match="holds no paraphraser.json; expected a paraphraser"):
-        train(pairs)
+        train_small(pairs, tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

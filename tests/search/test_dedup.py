@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import itertools
 import json
 import shutil
 
@@ -64,14 +65,15 @@ def first_like(rows, alike):
 def oracle(lines, by, jaccard=0.7, cosine=0.95):
     sets, found = [shingles(line) for line in lines], {}
     vectors = unit_vectors(np.asarray(NamedEncoder().load().encode(lines), np.float32)).astype(np.float16)
-    cosines = vectors.astype(np.float32) @ vectors.astype(np.float32).T
+    vectors = unit_vectors(vectors.astype(np.float32))
+    cosines = vectors @ vectors.T
     alike = {
         "exact": lambda one, two: letters(lines[one]) == letters(lines[two]),
         "near": lambda one, two: len(sets[one] & sets[two]) >= jaccard * len(sets[one] | sets[two]) > 0,
         "meaning": lambda one, two: cosines[one, two] >= cosine,
     }
     rows = list(range(len(lines)))
-    for method in by:
+    for method in dict.fromkeys(("exact", *by)):
         # A text without letters is like none.
         own = [row for row in rows if letters(lines[row])]
         dropped = first_like(own, alike[method])[1]
@@ -104,11 +106,25 @@ def test_brute_force(tmp_path, by, settings):
     assert [row["line"] for row in report] == sorted(row["line"] for row in report) and len(report) > 40
     assert all(row["text"] == lines[row["line"] - 1] for row in report)
     assert all(row["like_text"] == lines[row["like_line"] - 1] for row in report)
+    methods = list(dict.fromkeys(("exact", *by)))
     least = {"exact": 1, "near": limits["jaccard"], "meaning": limits["cosine"]}
     assert all(least[row["reason"]] - 1e-6 <= row["score"] <= 1 for row in report)
-    counts = {method: sum(reason == method for reason, _ in dropped.values()) for method in by}
+    counts = {method: sum(reason == method for reason, _ in dropped.values()) for method in methods}
     assert made.record.dropped == counts and made.record.rows == len(lines) and made.fresh
     assert not (tmp_path / "out.txt.work").exists()
+
+
+@pytest.mark.parametrize("lists", [1, 5])
+def test_a_cosine_of_1_finds_equal_vectors(tmp_path, lists):
+    """An average does not see the order of words."""
+    sentences = [" ".join(some) for some in itertools.combinations(WORDS, 3)]
+    turned = [" ".join(sentence.split()[::-1]) for sentence in sentences]
+    (tmp_path / "in.txt").write_text("\n".join([*sentences, *turned, *sentences]))
+    config = DedupConfig(by=("meaning",), cosine=1, lists=lists, probes=lists)
+    made = dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=config, keep_dropped=tmp_path / "gone.parquet")
+    assert made.record.dropped == {"exact": 560, "meaning": 560}
+    np.testing.assert_allclose(pq.read_table(tmp_path / "gone.parquet")["score"], 1, atol=1e-6)
+    assert made.folder.read_text().splitlines() == sentences
 
 
 def test_lists_find_nearly_all(tmp_path):
@@ -187,7 +203,7 @@ def test_texts_without_letters_stay(tmp_path, method):
     lines = "!!! !!!\n!!! !!!\n...\n...\n\n\n? ! ?\n? ! ?\n"
     (tmp_path / "in.txt").write_text(lines)
     made = dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=DedupConfig(by=(method,)))
-    assert made.record.dropped == {method: 0} and made.folder.read_text() == lines
+    assert made.record.dropped == {"exact": 0, method: 0} and made.folder.read_text() == lines
 
 
 def test_results_of_map_in_the_folder_of_a_dataset_are_not_its_rows(tmp_path):

@@ -11,9 +11,10 @@ import pytest
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.calibration import Calibration
 from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.model_folder import copy_model
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import publish
-from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.training.calibrate import (
     PAIRS,
     calibrate,
@@ -105,6 +106,15 @@ def test_folder_loads_and_is_found_again(tmp_path):
     files = publish(tmp_path / "two", "you/two", license="mit", dry_run=True)
     assert {"calibration.json", "calibration.png"} <= files.parcel.sizes.keys() and "## Calibration" in files.card
     assert not [path for path in files.left_here if path.startswith(("README", "calibration"))]
+
+
+def test_published_files_are_those_of_the_calibration(tmp_path):
+    copy_model(locate("embedded"), tmp_path / "own")
+    (tmp_path / "own" / "notes.txt").write_text("not published, so the published encoder has other files")
+    made = calibrate(tmp_path / "own", out=tmp_path / "one")
+    with pytest.raises(InputError) as error:
+        publish(made.folder, "you/one", license="mit", dry_run=True)
+    assert error.value.path == made.folder
 
 
 def rated(tmp_path):

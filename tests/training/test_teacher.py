@@ -4,12 +4,13 @@ import math
 import threading
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, distinct_texts, sentence_keys
 from paranmt_hf.training import teacher
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import cpu_engine
@@ -69,6 +70,24 @@ def test_copies_are_no_others_in_a_list():
     rows = torch.randn(3, 3, generator=generator).requires_grad_()
     listwise_loss(rows, taught[:1].expand(3, 5), 0.1).backward()
     assert rows.grad is not None and not rows.grad.any()
+
+
+def test_distinct_texts_are_those_of_a_dictionary():
+    generator = np.random.default_rng(1)
+    columns = [[f"text {number} {part}" for number in range(40)] for part in range(3)]
+    keys = [generator.integers(0, 60, 40).astype(np.uint64) for _ in columns]
+    known = {}
+    for own, column in zip(keys, columns, strict=True):
+        for key, text in zip(own.tolist(), column, strict=True):
+            known.setdefault(key, text)
+    arrays = [
+        pa.array(["x", *columns[0]])[1:],
+        pa.chunked_array([columns[1][:7], columns[1][7:]]),
+        pa.array(columns[2]),
+    ]
+    found, texts = distinct_texts(zip(keys, arrays, strict=True))
+    assert (found.tolist(), texts.to_pylist()) == (list(known), list(known.values()))
+    assert [len(each) for each in distinct_texts([])] == [0, 0]
 
 
 def test_two_teachers_are_the_mean_of_their_standardised_cosines():

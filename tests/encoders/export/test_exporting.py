@@ -15,6 +15,7 @@ from tokenizers import Tokenizer, models
 import paranmt_hf
 from paranmt_hf.encoders.export import graph
 from paranmt_hf.encoders.export.export import export_encoder, formats
+from paranmt_hf.encoders.export.formats import card
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
@@ -22,6 +23,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model
 from paranmt_hf.util.optional import available
 from tests.encoders.toys import BIASED, EVERY, REAL, SENTENCES, encoder, real, rows, trigram
 from tests.toys import bytes_of
@@ -213,6 +215,13 @@ def test_a_name_stays_a_name(tmp_path, name):
     prose = body.split("```python")[0]
     assert not re.search(r"(?<!\\)[|\[\]<>]", prose) and prose.count("`") - prose.count("\\`") == 2
     compile(re.search(r"```python\n(.*?)\n```", body, re.DOTALL)[1], "card", "exec")
+
+
+@pytest.mark.parametrize("format", ["static", "transformers.js"])
+def test_card_of_words_is_not_about_trigrams(tmp_path, format):
+    for kinds in (["WORD"], ["TRIGRAM"]):
+        text = card("a", formats()[format], kinds, Model("b", tmp_path, ""))
+        assert ("trigram" in text.lower()) == (kinds == ["TRIGRAM"])
 
 
 @needs_onnx
