@@ -7,7 +7,7 @@
 #     "transformers>=5.12",
 # ]
 # ///
-"""Train a small captions translator, such as the Czech-English one that the package carries.
+r"""Train a small captions translator, such as the Czech-English one that the package carries.
 
 A Marian-architecture encoder-decoder on the Multi30k captions, small enough to ship inside a wheel, so that the
 quickstart runs a real translator on a machine without a network. It translates descriptions of everyday scenes and
@@ -20,7 +20,7 @@ defaults below; `--steps` trades time for quality. Needs `sacrebleu` for the dev
 
 Other languages, from some of the lines, so that a corpus can be built from the others:
 
-    python dataset_scripts/train_captions_translator.py --data multi30k --source en --target de --lines 1-14500 \\
+    python dataset_scripts/train_captions_translator.py --data multi30k --source en --target de --lines 1-14500 \
       --device cuda --out captions-en-de
 """
 
@@ -91,7 +91,7 @@ def training_lines(data: Path, recipe: Recipe) -> tuple[list[str], list[str]]:
     """Read the source and the target side of the lines to learn from."""
     sides = [read_lines(data / f"train.{language}") for language in (recipe.source, recipe.target)]
     if len(sides[0]) != len(sides[1]):
-        raise SystemExit(f"the two training files must have equal numbers of lines, not {len(sides[0])}, {len(sides[1])}")
+        raise SystemExit(f"the training files must have equally many lines, not {len(sides[0])} and {len(sides[1])}")
     if recipe.lines:
         first, last = map(int, recipe.lines.split("-"))
         sides = [side[first - 1 : last] for side in sides]
