@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.sentences import SENTENCE, SentenceSources
+from paranmt_hf.corpus.sentences import SENTENCE, TRANSLATION, SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.distillation import VectorsConfig, check_reduction, components
+from paranmt_hf.encoders.distillation import VectorsConfig, check_reduction, components, distill_from_sentences
 from paranmt_hf.encoders.model_folder import read_average_tables
 from paranmt_hf.encoders.named_encoder import NamedEncoder, Quiet
 from paranmt_hf.encoders.static_encoder import StaticEncoder
@@ -28,9 +28,11 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import sets_of
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet
+from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.card import shell_word, write_model_card
 from paranmt_hf.training.config import TrainConfig
@@ -139,6 +141,8 @@ def distill(
     *,
     out: str | Path,
     text: Names,
+    translations: Names | None = None,
+    language: str = ENGLISH,
     data: Names | None = None,
     config: DistillConfig | None = None,
     exclude: str | Path | None = None,
@@ -159,6 +163,9 @@ def distill(
             alone, because its vectors are those of words already.
         out: Folder of the encoder; work in progress is next to it in `<out>.work`.
         text: Sentences: text files with one on a line, Parquet, releases.
+        translations: Text files that translate `text` line by line; the teacher reads them in its place, so that its
+            language may be another (Reimers & Gurevych 2020, arXiv:2004.09813).
+        language: ISO 639-1 code of the language of the text, for the card.
         data: Pairs for the margin loss, as `paranmt train` takes them.
         config: How it is distilled.
         exclude: Folder with STS sets: leave out text that shares eight words in a row with one, and pairs with their
@@ -173,15 +180,18 @@ def distill(
     if started and (config.words or config.dimension):
         advice = "leave out `words` and `dimension`, or choose another `start`"
         raise InputError(f"{config.start} has its own words and dimensions; {advice}", option="start")
-    sources = [Path(name).expanduser() for name in [*names, *started, *listed(text), *listed(data)] if name]
+    check_language(language)
+    given = [*names, *started, *listed(text), *listed(translations), *listed(data)]
+    sources = [Path(name).expanduser() for name in given if name]
     out = result_folder(out, DistillRecord, sources=sources)
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    sentences = PairsAndText(None, SentenceSources(listed(text)), unwanted)
+    sentences = PairsAndText(None, SentenceSources(listed(text), translations=listed(translations)), unwanted)
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
     # The record is published, and does not show where folders are.
     named = replace(config, start=plain_name(str(config.start)) if started else config.start)
+    stated = {"language": language} if language != ENGLISH else {}
     settings = {
         "teacher": located.revision,
         "start": locate(started[0]).revision if started else None,
@@ -189,17 +199,21 @@ def distill(
         "data": pairs.identity if pairs is not None else None,
         "evaluated": {each.title: each.checksum for each in sets},
         "config": as_json(named),
+        **stated,
     }
     inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
     words = ["paranmt distill", inputs["teacher"], "--text", *sentences.names]
-    words += ["--data", *map(source_name, map(str, listed(data)))] if data is not None else []
+    for option, files in (("--translations", translations), ("--data", data)):
+        words += [option, *map(source_name, map(str, listed(files)))] if files is not None else []
+    words += ["--language", language] if stated else []
     words += [*option_words(named), *(["--exclude", "STS"] if exclude is not None else []), "--out FOLDER"]
 
     def make(work: Path, folder: Path) -> DistillRecord:
         steps = _Steps(work, str(names[0]), located, config, *_split(sentences, work, config))
         found = steps.run(folder, data, exclude, sets)
         trained = TrainingRecord.read(folder)
-        trained = replace(trained, inputs=trained.inputs | inputs).write(folder)
+        said = replace(trained.settings, data=trained.settings.data | stated)
+        trained = replace(trained, settings=said, inputs=trained.inputs | inputs).write(folder)
         made = made_with("torch", "numpy", "numba", "sentence-transformers")
         command = " ".join([words[0], *map(shell_word, words[1:-1]), words[-1]])
         record = DistillRecord(settings=settings, command=command, dimension=trained.dimension, **found, **made)
@@ -226,26 +240,31 @@ def _holds(work: Path) -> bool:
     return holds_training(work) or any(work.glob("*.work/states-*")) or (work / "lists").exists()
 
 
-def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, list[str], list[str]]:
-    """Hold out some of the distinct sentences; the others are written into a file, returned with both."""
-    known: dict[int, str] = {}
-    for column in sentences.columns():
-        if len(column):
-            for key, sentence in zip(keys_of(column)[0].tolist(), column.to_pylist(), strict=True):
-                known.setdefault(key, sentence)
-    # That of sentences without a word.
-    known.pop(0, None)
-    if len(known) < 2:
+def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, pa.Table, pa.Table]:
+    """Hold out some of the distinct sentences; the others are written into a file, returned with both.
+
+    Text with translations has them in a second column; of equal sentences the first one counts.
+    """
+    table = pa.concat_tables(sentences.rows()).select([SENTENCE, *([TRANSLATION] if sentences.translated else [])])
+    keys = _keys(table) if len(table) else np.empty(0, np.uint64)
+    first = np.unique(keys, return_index=True)[1]
+    # 0 is the key of sentences without a word.
+    distinct = np.sort(first[keys[first] != 0])
+    if len(distinct) < 2:
         raise InputError(f"there is nothing to learn from: {sentences.left_out}; give more text", option="text")
-    count = min(config.held_out, len(known) // 10) // NEIGHBOURS * NEIGHBOURS
-    chosen = set(np.random.default_rng(config.seed).choice(len(known), count, replace=False).tolist())
-    texts = list(known.values())
-    held_out = [texts[index] for index in sorted(chosen)]
-    others = [sentence for index, sentence in enumerate(texts) if index not in chosen]
+    count = min(config.held_out, len(distinct) // 10) // NEIGHBOURS * NEIGHBOURS
+    chosen = np.zeros(len(distinct), bool)
+    chosen[np.random.default_rng(config.seed).choice(len(distinct), count, replace=False)] = True
+    others, held_out = (table.take(pa.array(distinct[mask])).combine_chunks() for mask in (~chosen, chosen))
     path = work / "text.parquet"
     with writing(path):
-        pq.write_table(pa.table({SENTENCE: pa.array(others, pa.string())}), path)
+        pq.write_table(others, path)
     return path, others, held_out
+
+
+def _keys(table: pa.Table) -> np.ndarray:
+    """Keys of the sentences of a table [sentence]."""
+    return np.asarray(keys_of(table[SENTENCE].combine_chunks())[0])
 
 
 @dataclass(frozen=True)
@@ -257,14 +276,14 @@ class _Steps:
     teacher: Model
     config: DistillConfig
     text: Path
-    sentences: list[str]
-    held_out: list[str]
+    sentences: pa.Table  # The column `sentence`, and `translation` if the teacher reads translations
+    held_out: pa.Table
 
     def run(self, folder: Path, data: Names | None, exclude: str | Path | None, sets: list[StsSet]) -> dict[str, Any]:
         """Fill the folder of the encoder; returns what the record says of it."""
         from paranmt_hf.encoders.loading import load
 
-        counts = count_units([pa.array(self.sentences, pa.string())], ["word"])["word"]
+        counts = count_units([self.sentences[SENTENCE].combine_chunks()], ["word"])["word"]
         start, epochs = self._start(counts), self._epochs
         if start == WORDS and self.config.dimension:
             # Before the hours of the teacher.
@@ -283,10 +302,10 @@ class _Steps:
         shutil.copytree(last, folder, dirs_exist_ok=True)
         after = NamedEncoder(str(folder)).load()
         alike = None
-        if self.held_out:
-            teacher = taught.of(keys_of(self.held_out)[0]).numpy()
+        if len(self.held_out):
+            teacher, unseen = taught.of(_keys(self.held_out)).numpy(), self.held_out[SENTENCE].to_pylist()
             models = {"start": before, "encoder": after}
-            alike = {name: likeness(each.encode(self.held_out), teacher) for name, each in models.items()}
+            alike = {name: likeness(each.encode(unseen), teacher) for name, each in models.items()}
         return {
             "start": start if start in (WORDS, BASE) else plain_name(start),
             "likeness": alike,
@@ -295,6 +314,11 @@ class _Steps:
             "epochs": epochs,
             "scores": scores | {"encoder": _scores(after, sets)},
         }
+
+    @property
+    def _translated(self) -> bool:
+        """Whether the teacher reads translations of the text."""
+        return TRANSLATION in self.sentences.column_names
 
     @property
     def _epochs(self) -> int:
@@ -336,8 +360,8 @@ class _Steps:
         """The teacher's vectors of all sentences."""
         from paranmt_hf.training.teacher import teacher_vectors
 
-        column = pa.array([*self.sentences, *self.held_out], pa.string())
-        keyed = [(keys_of(column)[0], column)]
+        parts = (self.sentences, self.held_out)
+        keyed = [(_keys(part), part[part.column_names[-1]]) for part in parts if len(part)]
         return teacher_vectors(self.teacher, keyed, self._cache, device=None, precision="bf16")
 
     def _words(self, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
@@ -350,7 +374,11 @@ class _Steps:
         config, path, encoder = self.config, self.work / "vectors.txt", load(self.teacher)
         words, width = config.words or MOST_WORDS, taught.dimension
         dimension = config.dimension or min(width, len(self.sentences), MOST_DIMENSIONS)
-        if isinstance(getattr(encoder, "tokenizer", None), PreTrainedTokenizerFast):
+        if self._translated:
+            known = most_frequent("word", counts, words).units[1:]
+            vectors = taught.of(_keys(self.sentences)).numpy()
+            write_vectors(path, distill_from_sentences(known, self.sentences[SENTENCE], vectors, dimension))
+        elif isinstance(getattr(encoder, "tokenizer", None), PreTrainedTokenizerFast):
             reading = VectorsConfig(
                 words=words,
                 contexts=CONTEXTS,
@@ -362,7 +390,7 @@ class _Steps:
             known = most_frequent("word", counts, words).units[1:]
             matrix = Quiet(encoder, 256).encode(known)
             if dimension < width:
-                sample = keys_of(self.sentences[:SAMPLE])[0]
+                sample = _keys(self.sentences[:SAMPLE])
                 matrix = matrix @ components(taught.of(sample).numpy(), dimension)
             write_vectors(path, WordVectors(known, np.asarray(matrix, np.float32)))
         pieces = min(MOST_PIECES, len(counts) // 4)
