@@ -85,7 +85,9 @@ class SentenceSources:
             raise InputError("there is nothing to train on: name text files, Parquet, releases or a data set")
         if translations and len(translations) != len(sources):
             found = f"{counted(len(translations), 'file')} for {len(sources)} of `text`"
-            raise InputError(f"`translations` must have a file for each of `text`, found {found}", option="translations")
+            raise InputError(
+                f"`translations` must have a file for each of `text`, found {found}", option="translations"
+            )
         self.names: list[str] = []
         # Ids of data sets on the Hub among the sources.
         self.datasets: list[str] = []

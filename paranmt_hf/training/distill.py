@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,19 +38,17 @@ from paranmt_hf.training.card import shell_word, write_model_card
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import Names, PairsAndText, holds_training, listed, sentences_of
 from paranmt_hf.training.likeness import NEIGHBOURS, likeness
-from paranmt_hf.training.record import DISTILLATION_FILE, TrainingRecord
+from paranmt_hf.training.record import Distilled, DistillRecord, TrainingRecord
 from paranmt_hf.training.train import read_recipe, train
 from paranmt_hf.training.vectors import SAMPLE, distill_vectors
-from paranmt_hf.util.files import shown_path, source_name, writing
+from paranmt_hf.util.files import source_name, writing
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.progress import followed_by
-from paranmt_hf.util.records import Record, as_json, made_with
-from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.records import as_json, made_with
+from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, Settings, option_words, values_for
-from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.training.teacher import TeacherVectors
 
 BASE = "base"  # The carried encoder: the teacher if none is given, and the start for text whose words it knows
@@ -87,53 +85,6 @@ class DistillConfig(Settings):
     held_out: Annotated[int, Range(at_least=0), Advanced] = 2000
     seed: Seed = 1
     teacher_cache: Annotated[str | None, Advanced, RunOnly] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DistillRecord(Record):
-    """The content of the `distillation.json` of an encoder; its `training.json` is that of the last step."""
-
-    FILE: ClassVar[str] = DISTILLATION_FILE
-    KIND: ClassVar[str] = "a distilled encoder (`paranmt distill`)"
-
-    settings: dict[str, Any]  # What determines the encoder, as JSON values
-    command: str  # The command, with paths shortened to names
-    start: str  # What training started from: the name of an encoder, or `words`
-    sentences: int  # Distinct sentences that were trained on
-    held_out: int  # Sentences that were held out
-    epochs: int
-    dimension: int  # Dimension of a sentence vector
-    # How like the teacher the start and the encoder are on the held-out sentences, in [-1, 1]; None without enough
-    likeness: dict[str, float] | None
-    scores: dict[str, dict[str, float]]  # Pearson's r of the start and the encoder by evaluation set, in [-1, 1]
-
-
-class Distilled(Result[DistillRecord]):
-    """A distilled encoder."""
-
-    def load(self) -> SentenceEncoder:
-        """Load the encoder."""
-        from paranmt_hf.encoders.loading import load
-
-        return load(self.folder)
-
-    def summary(self) -> str:
-        """Size, likeness to the teacher and scores in a few lines."""
-        record, shown = self.record, shown_path(self.folder)
-        lines = [
-            f"{shown}: {counted(record.dimension, 'dimension')}, {counted(record.epochs, 'epoch')} over "
-            f"{counted(record.sentences, 'sentence')}, from {record.start}{'' if self.fresh else ' (found)'}"
-        ]
-        if record.likeness is None:
-            lines.append("  no sentences were held out, so how like its teacher it is was not measured")
-        else:
-            was, now = (f"{100 * record.likeness[name]:.1f}" for name in ("start", "encoder"))
-            of = counted(record.held_out, "held-out sentence")
-            lines.append(f"  like its teacher: {now} of 100 on {of}, {was} before training")
-        for name, score in record.scores["encoder"].items():
-            before = record.scores["start"][name]
-            lines.append(f"  {name}: Pearson {100 * score:.1f}, {100 * before:.1f} before training")
-        return "\n".join([*lines, f"load it: paranmt_hf.load({shown!r})"])
 
 
 def distill(

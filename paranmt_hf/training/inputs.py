@@ -317,7 +317,7 @@ class PairsAndText:
 
 def _by_twos(rows: pa.Table, *, translated: bool) -> pa.Table:
     """Form rows of two sentences: 2i and 2i + 1 are the sides of row i."""
-    rows, found = rows.combine_chunks(), {}
+    rows, found = rows.combine_chunks(), dict[str, pa.Array]()
     for index, side in enumerate(SIDES):
         chosen = rows.take(pa.array(np.arange(index, len(rows), 2)))
         found |= {side: chosen[SENTENCE]} | ({TAUGHT[side]: chosen[TRANSLATION]} if translated else {})
