@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import numpy as np
-import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import Count, Group, Range, Settings
@@ -128,26 +126,6 @@ def _side_by_side(matrices: Sequence[np.ndarray]) -> np.ndarray:
             raise InputError("the model gave a vector that is not finite")
     # What all words share distinguishes nothing, and would be the larger part of every average.
     return np.hstack([_scaled(matrix - matrix.mean(axis=0)) for matrix in matrices])
-
-
-def distill_from_sentences(
-    words: Sequence[str], sentences: pa.ChunkedArray, vectors: np.ndarray, dimension: int
-) -> WordVectors:
-    """Give each word the mean of the centred vectors of its sentences; the root mean square of the lengths is 1.
-
-    For sentences whose words the encoder of the vectors [sentence, dimension] does not know.
-    """
-    from scipy.sparse import csr_array
-
-    (table,) = WordTokenizer().tables(sentences.combine_chunks())
-    centred = vectors - vectors.mean(axis=0)
-    if dimension < vectors.shape[1]:
-        centred = centred @ components(centred, dimension)
-    counts = csr_array((np.ones(len(table.ids), np.float32), table.ids, table.offsets))
-    sums = counts.T @ centred
-    row_of = {word: row for row, word in enumerate(table.vocabulary)}
-    rows = [row_of[word] for word in words]
-    return WordVectors(list(words), _scaled(sums[rows] / counts.sum(axis=0)[rows, None]))
 
 
 def _scaled(matrix: np.ndarray) -> np.ndarray:

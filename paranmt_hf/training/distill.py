@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.sentences import SENTENCE, TRANSLATION, SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.distillation import VectorsConfig, check_reduction, components, distill_from_sentences
+from paranmt_hf.encoders.distillation import VectorsConfig, check_reduction, components
 from paranmt_hf.encoders.model_folder import read_average_tables
 from paranmt_hf.encoders.named_encoder import NamedEncoder, Quiet
 from paranmt_hf.encoders.static_encoder import StaticEncoder
@@ -54,12 +54,12 @@ if TYPE_CHECKING:
 BASE = "base"  # The carried encoder: the teacher if none is given, and the start for text whose words it knows
 KNOWN_SHARE = 0.75  # Of the words of the text, repetitions included, that the start must know
 MOST_PASSES, MOST_EPOCHS = 3_000_000, 12  # Sentences in all epochs; on little text more epochs make it less alike
-# Of the start `words`: sizes if none are given, sentences in which a word is read, spread of words without a vector.
+# Of the starts words and trigrams: sizes if none are given, sentences in which a word is read, spread of random vectors.
 MOST_WORDS, MOST_PIECES, MOST_DIMENSIONS, CONTEXTS, INIT_STD = 45_000, 10_000, 384, 8, 0.02
 BATCH, TEMPERATURE = 512, 0.15  # Of the lists of similarities
 PER_CORE = 4_000  # Sentences a second that a core trains on, for the estimate of what is left
 MARGIN_RECIPE = "word-trigram"  # Its second step is that with pairs
-WORDS = "words"  # The start that is not an encoder
+WORDS, TRIGRAMS = "words", "trigrams"  # The starts that are not encoders
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,11 @@ class DistillConfig(Settings):
     """How an encoder is distilled.
 
     Attributes:
-        start: What training starts from: an averaging encoder (base, a folder or a Hub id), or words, the teacher's
-            states of the words of the text. If not given, base if it knows most words of the text, else words.
+        start: What training starts from: an averaging encoder (base, a folder or a Hub id); words, the teacher's
+            states of the words of the text; or trigrams, random vectors of its character trigrams. If not given,
+            trigrams for text with translations; else base if it knows most words of the text, else words.
         words: Maximum number of words of the start words, the most frequent ones (45,000 if not given).
-        dimension: Dimensions of the start words; if not given, those of the teacher, at most 384.
+        dimension: Dimensions of the starts words and trigrams; if not given, those of the teacher, at most 384.
         epochs: Passes over the text; if not given, those of three million sentences, at least 1 and at most 12.
         held_out: Sentences on which the result is compared with the teacher, and which are not trained on; at most a
             tenth of the text.
@@ -127,7 +128,7 @@ def distill(
     config, names = config or DistillConfig(), listed(teacher) or [BASE]
     if len(names) > 1:
         raise InputError("name one teacher", option="teacher")
-    started = [config.start] if config.start not in (None, WORDS) else []
+    started = [config.start] if config.start not in (None, WORDS, TRIGRAMS) else []
     if started and (config.words or config.dimension):
         advice = "leave out `words` and `dimension`, or choose another `start`"
         raise InputError(f"{config.start} has its own words and dimensions; {advice}", option="start")
@@ -138,6 +139,11 @@ def distill(
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     sentences = PairsAndText(None, SentenceSources(listed(text), translations=listed(translations)), unwanted)
+    if config.words and config.start == TRIGRAMS or sentences.translated and (config.words or config.start == WORDS):
+        raise InputError(
+            "`words` needs a teacher that reads the text itself, and the start words; leave it out",
+            option="words" if config.words else "start",
+        )
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
     # The record is published, and does not show where folders are.
@@ -242,7 +248,8 @@ class _Steps:
             check_reduction(len(self.sentences), width, self.config.dimension, 0)
         with followed_by(epochs * len(self.sentences) / PER_CORE / visible_cores()):
             taught = self._teach()
-            encoder = EncoderConfig(init_from=start) if start != WORDS else self._words(counts, taught)
+            own = {WORDS: self._words, TRIGRAMS: self._trigrams}.get(start)
+            encoder = EncoderConfig(init_from=start) if own is None else own(counts, taught)
         before = NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
         # What cannot be evaluated is refused before training.
         scores = {"start": _scores(before, sets)}
@@ -258,7 +265,7 @@ class _Steps:
             models = {"start": before, "encoder": after}
             alike = {name: likeness(each.encode(unseen), teacher) for name, each in models.items()}
         return {
-            "start": start if start in (WORDS, BASE) else plain_name(start),
+            "start": start if start in (WORDS, TRIGRAMS, BASE) else plain_name(start),
             "likeness": alike,
             "sentences": len(self.sentences),
             "held_out": len(self.held_out),
@@ -301,6 +308,8 @@ class _Steps:
         """What training starts from; see `DistillConfig.start`."""
         if self.config.start is not None:
             return self.config.start
+        if self._translated:
+            return TRIGRAMS
         if self.config.words or self.config.dimension or StaticEncoder.read(self.teacher) is not None:
             return WORDS
         (tables, _) = read_average_tables(locate(BASE)) or ([], "")
@@ -324,12 +333,8 @@ class _Steps:
 
         config, path, encoder = self.config, self.work / "vectors.txt", load(self.teacher)
         words, width = config.words or MOST_WORDS, taught.dimension
-        dimension = config.dimension or min(width, len(self.sentences), MOST_DIMENSIONS)
-        if self._translated:
-            known = most_frequent("word", counts, words).units[1:]
-            vectors = taught.of(_keys(self.sentences)).numpy()
-            write_vectors(path, distill_from_sentences(known, self.sentences[SENTENCE], vectors, dimension))
-        elif isinstance(getattr(encoder, "tokenizer", None), PreTrainedTokenizerFast):
+        dimension = self._dimension(taught)
+        if isinstance(getattr(encoder, "tokenizer", None), PreTrainedTokenizerFast):
             reading = VectorsConfig(
                 words=words,
                 contexts=CONTEXTS,
@@ -346,6 +351,19 @@ class _Steps:
             write_vectors(path, WordVectors(known, np.asarray(matrix, np.float32)))
         pieces = min(MOST_PIECES, len(counts) // 4)
         return EncoderConfig(words=words, pieces=pieces, dimension=dimension, vectors=str(path), init_std=INIT_STD)
+
+    def _trigrams(self, _: Counter[str], taught: TeacherVectors) -> EncoderConfig:
+        """Write an encoder with random vectors of character trigrams to start from."""
+        from paranmt_hf.encoders.saving import save
+        from paranmt_hf.training.prepare import build_for
+
+        config = EncoderConfig(model="trigram", dimension=self._dimension(taught), init_std=INIT_STD)
+        counts = count_units([self.sentences[SENTENCE].combine_chunks()], ["trigram"])
+        save(build_for(config, counts, None, seed=self.config.seed), self.work / TRIGRAMS)
+        return EncoderConfig(init_from=str(self.work / TRIGRAMS))
+
+    def _dimension(self, taught: TeacherVectors) -> int:
+        return self.config.dimension or min(taught.dimension, len(self.sentences), MOST_DIMENSIONS)
 
     def _with_pairs(self, first: Path, data: Names, exclude: str | Path | None) -> Path:
         """Continue on pairs as the recipe does; returns the folder of the mean of both."""

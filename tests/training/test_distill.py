@@ -15,7 +15,6 @@ from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from paranmt_hf import DistillConfig, distill, load
 from paranmt_hf.corpus.sentences import SentenceSources
-from paranmt_hf.encoders.distillation import distill_from_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
@@ -195,13 +194,16 @@ def test_epochs_follow_from_the_text():
         ({"text": "one.txt"}, "text"),
         ({"config": {"dimension": 17}}, None),
         ({"out": "teacher/out"}, "out"),
+        ({"config": {"start": "trigrams", "words": 9}}, "words"),
+        ({"translations": "text.txt", "config": {"start": "words"}}, "start"),
+        ({"translations": "text.txt", "config": {"words": 9}}, "words"),
     ],
 )
 def test_bad_input_leaves_nothing(root, tmp_path, given, option):
     (root / "one.txt").write_text("a\nA\n")
     options = {"text": "text.txt", "out": tmp_path / "out", "teacher": "teacher"} | given
     config = DistillConfig(**options.pop("config", {}))
-    options["text"], options["out"] = root / options["text"], root / options["out"]
+    options |= {name: root / options[name] for name in ("text", "translations", "out") if name in options}
     if isinstance(options["teacher"], str):
         options["teacher"] = root / options["teacher"]
     with pytest.raises(InputError) as error:
@@ -244,6 +246,7 @@ def test_a_teacher_reads_the_translations_of_text_in_another_language(root, tmp_
     found = distill(
         root / "teacher", out=tmp_path / "out", translations=tmp_path / "text.en", language="de", **options
     )
+    assert (found.record.start, found.record.dimension) == ("trigrams", 16)
     assert found.record.likeness["encoder"] > max(0.8, found.record.likeness["start"])
     cosines = []
     for model, text in ((found.load(), map(foreign, distinct[:50])), (load(root / "teacher"), distinct[:50])):
@@ -259,15 +262,6 @@ def test_a_teacher_reads_the_translations_of_text_in_another_language(root, tmp_
     (tmp_path / "text.en").write_text("\n".join([*distinct[:-1], distinct[0]]))
     with pytest.raises(InputError, match="other settings"):
         distill(root / "teacher", out=tmp_path / "out", translations=tmp_path / "text.en", language="de", **options)
-
-
-def test_words_start_from_the_sentences_that_they_are_in():
-    sentences = pa.chunked_array([["eins zwei", "zwei zwei drei", "vier"]])
-    vectors = np.array([[3.0, 0], [0, 3], [0, 0]], np.float32)
-    found = distill_from_sentences(["zwei", "eins", "vier"], sentences, vectors, 2)
-    # The mean is (1, 1): zwei is once in (2, -1) and twice in (-1, 2).
-    wanted = np.array([[0, 1], [2, -1], [-1, -1]])
-    np.testing.assert_allclose(found.matrix, wanted / np.sqrt(8 / 3), rtol=1e-6)
 
 
 def test_of_equal_sentences_the_first_translation_counts(tmp_path):
