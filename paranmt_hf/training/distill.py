@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 BASE = "base"  # The carried encoder: the teacher if none is given, and the start for text whose words it knows
 KNOWN_SHARE = 0.75  # Of the words of the text, repetitions included, that the start must know
 MOST_PASSES, MOST_EPOCHS = 3_000_000, 12  # Sentences in all epochs; on little text more epochs make it less alike
-# Of the starts words and trigrams: sizes if none are given, sentences in which a word is read, spread of random vectors.
+# Of the starts words and trigrams: sizes if none are given, sentences in which a word is read, spread of random rows.
 MOST_WORDS, MOST_PIECES, MOST_DIMENSIONS, CONTEXTS, INIT_STD = 45_000, 10_000, 384, 8, 0.02
 BATCH, TEMPERATURE = 512, 0.15  # Of the lists of similarities
 PER_CORE = 4_000  # Sentences a second that a core trains on, for the estimate of what is left
