@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import sacrebleu
 from commands import heading
+from teacher_likeness import likeness
 
 from paranmt_hf import (
     DistillConfig,
@@ -33,7 +34,6 @@ from paranmt_hf import (
     select,
     train,
 )
-from paranmt_hf.training.likeness import likeness
 
 CAPTIONS = (("STS12", "MSRvid"), ("STS14", "images"))
 LICENSE = "cc-by-nc-sa-4.0"
@@ -75,7 +75,7 @@ class Benchmark:
 
     def corpus(self, name: str, source: Path, reference: Path) -> Path:
         """Build a corpus with the scorer."""
-        built = build(
+        build(
             TextInput(source=source, reference=reference),
             self.out / name,
             translator=str(self.arguments.translator),
@@ -83,7 +83,7 @@ class Benchmark:
             release=ReleaseConfig(license=LICENSE, language=self.language, keep_source=True),
             engine=EngineConfig(workers=1),
         )
-        return built.folder
+        return self.out / name
 
     def encoders(self) -> dict[str, Path]:
         """Distill the scorer, build the corpus of the second half, train on a part of it; returns encoders by name."""
@@ -141,14 +141,12 @@ def main() -> None:
 
 
 def describe_corpus(rows: dict[str, list], corpus: dict[str, list]) -> None:
-    """Print the BLEU of the translator, and the scores of pairs and of random pairs of the test lines."""
+    """Print the BLEU of the translator on the test lines, and the scores of the corpus."""
     bleu = sacrebleu.corpus_bleu(rows["translation"], [rows["reference"]]).score
     print(f"BLEU of the translator on {len(rows['id']):,} lines: {bleu:.1f}\n")
     scores = np.array(corpus["para_score"])
-    shares = np.histogram(scores, [-1, 0.2, 0.4, 0.6, 0.8, 1.001])[0] / len(scores)
-    print(
-        f"{len(scores):,} pairs, score {scores.mean():.2f}; to 0.2, 0.4, 0.6, 0.8, 1: {np.round(100 * shares, 1)} %\n"
-    )
+    shares = 100 * np.histogram(scores, [-1, 0.2, 0.4, 0.6, 0.8, 1.001])[0] / len(scores)
+    print(f"{len(scores):,} pairs, mean score {scores.mean():.2f}; % to 0.2, 0.4, 0.6, 0.8, 1: {shares.round(1)}\n")
 
 
 def compare(
@@ -158,13 +156,8 @@ def compare(
     captions: list[tuple[list[str], list[str], np.ndarray]],
 ) -> None:
     """Print a line for each encoder."""
-    titles = [
-        "like the teacher",
-        "translation found",
-        "score of pairs",
-        "of random pairs",
-        *(" ".join(x) for x in CAPTIONS),
-    ]
+    titles = ["like the teacher", "translation found", "score of pairs", "of random pairs"]
+    titles += [" ".join(names) for names in CAPTIONS]
     print(f"| | {' | '.join(titles)} |\n|---|{'---:|' * len(titles)}")
     for name, model in {"the carried encoder `base`": "base", **encoders}.items():
         encode = load(str(model)).encode

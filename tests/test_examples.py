@@ -2,13 +2,19 @@
 
 import ast
 import importlib.util
+import json
 import re
 import runpy
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+
+from paranmt_hf.cli.pipeline import run_pipeline
+from paranmt_hf.hub.repository import locate
 
 DOCS = Path(__file__).parents[1] / "docs"
 PROGRAMS = sorted((DOCS / "examples").glob("*.py"))
@@ -97,3 +103,26 @@ def test_notebook(path, folder, monkeypatch):
     nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert sum("image/png" in output.get("data", {}) for output in outputs) >= 2
+
+
+@pytest.mark.slow
+def test_german_pipeline(shared_data, tmp_path):
+    """All steps on captions, with a translator that learned for some seconds, and the carried encoder as teacher."""
+    pytest.importorskip("sacrebleu")
+    bitext = shared_data / "bitext" / "multi30k"
+    for language in ("de", "en"):
+        lines = (bitext / f"train.{language}").read_text(encoding="utf8").splitlines(keepends=True)
+        (tmp_path / f"half1.{language}").write_text("".join(lines[:3000]), encoding="utf8")
+        (tmp_path / f"half2.{language}").write_text("".join(lines[3000:3200]), encoding="utf8")
+    shutil.copytree(locate("base").folder, tmp_path / "all-MiniLM-L6-v2")
+    script = DOCS.parent / "dataset_scripts" / "train_captions_translator.py"
+    options = "--source en --target de --lines 1-3000 --steps 60 --warmup 20 --width 48 --heads 4 --feed-forward 96"
+    command = [sys.executable, str(script), "--data", str(bitext), *options.split(), "--pieces", "1000"]
+    subprocess.run([*command, "--out", str(tmp_path / "captions-en-de")], check=True, capture_output=True)
+    shutil.copy(DOCS / "examples" / "german.yaml", tmp_path)
+    list(run_pipeline(tmp_path / "german.yaml"))
+    likeness = json.loads((tmp_path / "scorer" / "distillation.json").read_text())["likeness"]
+    assert likeness["encoder"] > likeness["start"] + 0.1
+    assert pq.read_table(tmp_path / "corpus" / "data").num_rows == 200
+    for name in ("scorer", "corpus", "encoder"):
+        assert "language:\n- de\n" in (tmp_path / name / "README.md").read_text(encoding="utf8")
