@@ -103,6 +103,13 @@ class Benchmark:
             ).folder
         return found
 
+    def english(self) -> Path:
+        """Distill from the English side of the first half, as far as one comes without translations."""
+        config = DistillConfig(seed=self.arguments.seed, start="trigrams")
+        return distill(
+            self.arguments.teacher, out=self.out / "english", text=self.halves[0]["en"], config=config
+        ).folder
+
     def captions(self) -> list[tuple[list[str], list[str], np.ndarray]]:
         """Translate the captions of STS: both sides and the scores of each set."""
         sets, rows = [], []
@@ -137,7 +144,10 @@ def main() -> None:
     rows = pq.read_table(held_out / "data").to_pydict()
     print(f"{heading('sacrebleu', 'torch')}\n")
     describe_corpus(rows, pq.read_table(benchmark.out / "corpus" / "data").to_pydict())
-    compare(encoders, rows, load(benchmark.arguments.teacher).encode(rows["source"]), benchmark.captions())
+    teacher = load(benchmark.arguments.teacher).encode(rows["source"])
+    compare(encoders, rows, teacher, benchmark.captions())
+    alike = likeness(load(str(benchmark.english())).encode(rows["source"]), teacher)
+    print(f"\nThe same distillation of English is {100 * alike:.1f} like the teacher on the English lines.")
 
 
 def describe_corpus(rows: dict[str, list], corpus: dict[str, list]) -> None:
