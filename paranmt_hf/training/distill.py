@@ -248,9 +248,12 @@ class _Steps:
             check_reduction(len(self.sentences), width, self.config.dimension, 0)
         with followed_by(epochs * len(self.sentences) / PER_CORE / visible_cores()):
             taught = self._teach()
-            own = {WORDS: self._words, TRIGRAMS: self._trigrams}.get(start)
-            encoder = EncoderConfig(init_from=start) if own is None else own(counts, taught)
-        before = NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
+            encoder = self._encoder(start, counts, taught)
+        before = (
+            self._trigrams(encoder)
+            if start == TRIGRAMS
+            else NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
+        )
         # What cannot be evaluated is refused before training.
         scores = {"start": _scores(before, sets)}
         last = self.work / "lists"
@@ -352,15 +355,20 @@ class _Steps:
         pieces = min(MOST_PIECES, len(counts) // 4)
         return EncoderConfig(words=words, pieces=pieces, dimension=dimension, vectors=str(path), init_std=INIT_STD)
 
-    def _trigrams(self, _: Counter[str], taught: TeacherVectors) -> EncoderConfig:
-        """Write an encoder with random vectors of character trigrams to start from."""
-        from paranmt_hf.encoders.saving import save
+    def _encoder(self, start: str, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
+        """Settings of the encoder that training starts from."""
+        if start == WORDS:
+            return self._words(counts, taught)
+        if start == TRIGRAMS:
+            return EncoderConfig(model="trigram", dimension=self._dimension(taught), init_std=INIT_STD)
+        return EncoderConfig(init_from=start)
+
+    def _trigrams(self, encoder: EncoderConfig) -> Quiet:
+        """The encoder of random vectors of trigrams that training starts from."""
         from paranmt_hf.training.prepare import build_for
 
-        config = EncoderConfig(model="trigram", dimension=self._dimension(taught), init_std=INIT_STD)
         counts = count_units([self.sentences[SENTENCE].combine_chunks()], ["trigram"])
-        save(build_for(config, counts, None, seed=self.config.seed), self.work / TRIGRAMS)
-        return EncoderConfig(init_from=str(self.work / TRIGRAMS))
+        return Quiet(build_for(encoder, counts, None, seed=self.config.seed), 256)
 
     def _dimension(self, taught: TeacherVectors) -> int:
         return self.config.dimension or min(taught.dimension, len(self.sentences), MOST_DIMENSIONS)
