@@ -119,7 +119,7 @@ class SentenceSources:
             # Both sides of pairs; else what `open_sentences` reads.
             names = set(read_schema(path).names)
             pairs = set(SIDES) <= names
-            if columns is None and {SENTENCE, TRANSLATION} <= names:
+            if columns is None and not pairs and {SENTENCE, TRANSLATION} <= names:
                 self._readers.append(ParquetFiles([path], {name: name for name in (SENTENCE, TRANSLATION)}))
                 return
             self._readers += [open_sentences(path, column) for column in columns or (SIDES if pairs else (None,))]

@@ -139,7 +139,9 @@ def distill(
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     sentences = PairsAndText(None, SentenceSources(listed(text), translations=listed(translations)), unwanted)
-    if config.words and config.start == TRIGRAMS or sentences.translated and (config.words or config.start == WORDS):
+    # The teacher's vectors of words are of no use for text that it does not read.
+    own_words = sentences.translated and (config.words or config.start == WORDS)
+    if own_words or (config.words and config.start == TRIGRAMS):
         raise InputError(
             "`words` needs a teacher that reads the text itself, and the start words; leave it out",
             option="words" if config.words else "start",
@@ -210,9 +212,10 @@ def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[
     if len(distinct) < 2:
         raise InputError(f"there is nothing to learn from: {sentences.left_out}; give more text", option="text")
     count = min(config.held_out, len(distinct) // 10) // NEIGHBOURS * NEIGHBOURS
-    chosen = np.zeros(len(distinct), bool)
-    chosen[np.random.default_rng(config.seed).choice(len(distinct), count, replace=False)] = True
-    others, held_out = (table.take(pa.array(distinct[mask])).combine_chunks() for mask in (~chosen, chosen))
+    chosen = distinct[np.random.default_rng(config.seed).choice(len(distinct), count, replace=False)]
+    is_held_out, is_other = np.zeros((2, len(table)), bool)
+    is_held_out[chosen] = is_other[distinct] = True
+    others, held_out = table.filter(is_other & ~is_held_out), table.filter(is_held_out)
     path = work / "text.parquet"
     with writing(path):
         pq.write_table(others, path)
@@ -221,7 +224,7 @@ def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[
 
 def _keys(table: pa.Table) -> np.ndarray:
     """Keys of the sentences of a table [sentence]."""
-    return np.asarray(keys_of(table[SENTENCE].combine_chunks())[0])
+    return np.concatenate([keys_of(part)[0] for part in table[SENTENCE].chunks if len(part)])
 
 
 @dataclass(frozen=True)
@@ -240,7 +243,7 @@ class _Steps:
         """Fill the folder of the encoder; returns what the record says of it."""
         from paranmt_hf.encoders.loading import load
 
-        counts = count_units([self.sentences[SENTENCE].combine_chunks()], ["word"])["word"]
+        counts = count_units(self.sentences[SENTENCE].chunks, ["word"])["word"]
         start, epochs = self._start(counts), self._epochs
         if start == WORDS and self.config.dimension:
             # Before the hours of the teacher.
@@ -367,7 +370,7 @@ class _Steps:
         """The encoder of random vectors of trigrams that training starts from."""
         from paranmt_hf.training.prepare import build_for
 
-        counts = count_units([self.sentences[SENTENCE].combine_chunks()], ["trigram"])
+        counts = count_units(self.sentences[SENTENCE].chunks, ["trigram"])
         return Quiet(build_for(encoder, counts, None, seed=self.config.seed), 256)
 
     def _dimension(self, taught: TeacherVectors) -> int:
