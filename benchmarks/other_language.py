@@ -101,6 +101,11 @@ class Benchmark:
             found[name] = train(
                 chosen, self.out / name.replace(" ", "-"), encoder=encoder, config=TrainConfig(seed=seed)
             ).folder
+        name = "distilled with the corpus (`--data`)"
+        config = DistillConfig(seed=seed)
+        found[name] = distill(
+            self.arguments.teacher, out=self.out / "both", data=chosen, config=config, **options
+        ).folder
         return found
 
     def english(self) -> Path:
@@ -115,7 +120,11 @@ class Benchmark:
         sets, rows = [], []
         for year, name in CAPTIONS:
             folder = self.arguments.sts / f"{year}-en-test"
-            lines = [line.split("\t")[:2] for line in read(folder / f"STS.input.{name}.txt")]
+            # Releases store one blank between words.
+            lines = [
+                [" ".join(side.split()) for side in line.split("\t")[:2]]
+                for line in read(folder / f"STS.input.{name}.txt")
+            ]
             sets.append((lines, np.array([float(line) for line in read(folder / f"STS.gs.{name}.txt")])))
             rows += [sentence for line in lines for sentence in line]
         english = write(self.out / "sts.en", list(dict.fromkeys(rows)))
