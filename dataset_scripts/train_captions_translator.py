@@ -7,7 +7,7 @@
 #     "transformers>=5.12",
 # ]
 # ///
-"""Train the small Czech-English captions translator that the package carries.
+r"""Train a small captions translator, such as the Czech-English one that the package carries.
 
 A Marian-architecture encoder-decoder on the Multi30k captions, small enough to ship inside a wheel, so that the
 quickstart runs a real translator on a machine without a network. It translates descriptions of everyday scenes and
@@ -17,12 +17,18 @@ nothing else. The recipe whose result is in `paranmt_hf/assets/captions-cs-en`:
 
 `--data` is a folder with `train.cs`, `train.en`, `val.cs` and `val.en`, one sentence per line. The settings are the
 defaults below; `--steps` trades time for quality. Needs `sacrebleu` for the development score.
+
+Other languages, from some of the lines, so that a corpus can be built from the others:
+
+    python dataset_scripts/train_captions_translator.py --data multi30k --source en --target de --lines 1-14500 \
+      --device cuda --out captions-en-de
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import json
 import math
 import random
@@ -43,6 +49,9 @@ class Recipe:
     """Every setting of the recorded run.
 
     Attributes:
+        source: Language that is translated, the extension of its files.
+        target: Language of the translations, the extension of its files.
+        lines: First and last line of the training files to learn from, such as 1-14500; all if empty.
         pieces: Size of the joint unigram vocabulary, special symbols not counted.
         sampled: Share of source sentences whose segmentation is drawn and not the best one (Kudo 2018, "Subword
             Regularization"); targets always have the best one.
@@ -51,6 +60,9 @@ class Recipe:
         average: Decay of the running average of the weights; the average is what is saved.
     """
 
+    source: str = "cs"
+    target: str = "en"
+    lines: str = ""
     pieces: int = 4000
     width: int = 192
     heads: int = 4
@@ -75,6 +87,17 @@ def read_lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf8").split("\n")[:-1]
 
 
+def training_lines(data: Path, recipe: Recipe) -> tuple[list[str], list[str]]:
+    """Read the source and the target side of the lines to learn from."""
+    sides = [read_lines(data / f"train.{language}") for language in (recipe.source, recipe.target)]
+    if len(sides[0]) != len(sides[1]):
+        raise SystemExit(f"the training files must have equally many lines, not {len(sides[0])} and {len(sides[1])}")
+    if recipe.lines:
+        first, last = map(int, recipe.lines.split("-"))
+        sides = [side[first - 1 : last] for side in sides]
+    return sides[0], sides[1]
+
+
 def train_pieces(data: Path, out: Path, recipe: Recipe) -> None:
     """Write the joint sentencepiece model and the tokenizer around it.
 
@@ -83,7 +106,7 @@ def train_pieces(data: Path, out: Path, recipe: Recipe) -> None:
     written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         # Lines and not files, so that no path of this machine ends up in the model.
-        sentence_iterator=iter(read_lines(data / "train.cs") + read_lines(data / "train.en")),
+        sentence_iterator=itertools.chain(*training_lines(data, recipe)),
         model_writer=written,
         vocab_size=recipe.pieces + 2,
         character_coverage=1.0,
@@ -104,8 +127,8 @@ def train_pieces(data: Path, out: Path, recipe: Recipe) -> None:
         source_spm=str(out / "source.spm"),
         target_spm=str(out / "target.spm"),
         vocab=str(out / "vocab.json"),
-        source_lang="cs",
-        target_lang="en",
+        source_lang=recipe.source,
+        target_lang=recipe.target,
         model_max_length=256,
     )
     tokenizer.save_pretrained(out)
@@ -193,7 +216,7 @@ def batches(pairs: list[tuple[str, str]], out: Path, recipe: Recipe) -> Iterator
 def loss_of(model: MarianMTModel, source: torch.Tensor, target: torch.Tensor, smoothing: float) -> torch.Tensor:
     """Mean cross-entropy per target token, the padding symbol kept out of the softmax."""
     padding = model.config.pad_token_id
-    start = torch.full((len(target), 1), padding)
+    start = torch.full((len(target), 1), padding, device=target.device)
     hidden = model.model(
         input_ids=source,
         attention_mask=source != padding,
@@ -207,35 +230,35 @@ def loss_of(model: MarianMTModel, source: torch.Tensor, target: torch.Tensor, sm
 
 
 @torch.no_grad()
-def development_bleu(model: MarianMTModel, out: Path, data: Path) -> float:
+def development_bleu(model: MarianMTModel, out: Path, data: Path, recipe: Recipe) -> float:
     """BLEU of greedy translations of the development set."""
     import sacrebleu
 
     tokenizer = MarianTokenizer.from_pretrained(out)
-    source = read_lines(data / "val.cs")
+    source = read_lines(data / f"val.{recipe.source}")
     order = sorted(range(len(source)), key=lambda index: len(source[index]))
     hypotheses = [""] * len(source)
     for first in range(0, len(order), 64):
         chosen = order[first : first + 64]
-        features = tokenizer([source[index] for index in chosen], return_tensors="pt", padding=True)
+        features = tokenizer([source[index] for index in chosen], return_tensors="pt", padding=True).to(model.device)
         output = model.generate(**features, num_beams=1, max_length=80)
         for index, text in zip(chosen, tokenizer.batch_decode(output, skip_special_tokens=True), strict=True):
             hypotheses[index] = text
-    return sacrebleu.corpus_bleu(hypotheses, [read_lines(data / "val.en")]).score
+    return sacrebleu.corpus_bleu(hypotheses, [read_lines(data / f"val.{recipe.target}")]).score
 
 
-def train(data: Path, out: Path, recipe: Recipe) -> None:
+def train(data: Path, out: Path, recipe: Recipe, device: str) -> None:
     """Run the recipe and write the model folder."""
     torch.manual_seed(recipe.seed)
     out.mkdir(parents=True, exist_ok=True)
     train_pieces(data, out, recipe)
-    model = build_model(recipe)
-    averaged = build_model(recipe).eval()
+    model = build_model(recipe).to(device)
+    averaged = build_model(recipe).to(device).eval()
     averaged.load_state_dict(model.state_dict())
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.Adam(parameters, lr=recipe.rate, betas=(0.9, 0.98), eps=1e-9, fused=True)
     print(f"{sum(map(torch.numel, parameters)):,} parameters", flush=True)
-    pairs = list(zip(read_lines(data / "train.cs"), read_lines(data / "train.en"), strict=True))
+    pairs = list(zip(*training_lines(data, recipe), strict=True))
     stream = batches(pairs, out, recipe)
     model.train()
     started, total, seen = time.time(), 0.0, 0
@@ -244,8 +267,8 @@ def train(data: Path, out: Path, recipe: Recipe) -> None:
         factor = min(step / recipe.warmup, 0.5 * (1 + math.cos(math.pi * progress)))
         for group in optimizer.param_groups:
             group["lr"] = recipe.rate * factor
-        source, target = next(stream)
-        with torch.autocast("cpu", torch.bfloat16):
+        source, target = (side.to(device) for side in next(stream))
+        with torch.autocast(device, torch.bfloat16):
             loss = loss_of(model, source, target, recipe.label_smoothing)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -260,7 +283,7 @@ def train(data: Path, out: Path, recipe: Recipe) -> None:
             print(f"step {step} loss {total / seen:.3f} seconds {time.time() - started:.0f}", flush=True)
             total, seen = 0.0, 0
         if step % recipe.evaluate_every == 0 or step == recipe.steps:
-            print(f"step {step} development BLEU {development_bleu(averaged, out, data):.2f}", flush=True)
+            print(f"step {step} development BLEU {development_bleu(averaged, out, data, recipe):.2f}", flush=True)
             averaged.save_pretrained(out / "float32")
     shutil.rmtree(out / "float32")
     averaged.half().save_pretrained(out)
@@ -273,12 +296,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     for name, value in asdict(Recipe()).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     arguments = vars(parser.parse_args())
-    data, out, threads = (arguments.pop(name) for name in ("data", "out", "threads"))
+    data, out, threads, device = (arguments.pop(name) for name in ("data", "out", "threads", "device"))
     torch.set_num_threads(threads)
-    train(data, out, Recipe(**arguments))
+    train(data, out, Recipe(**arguments), device)
 
 
 if __name__ == "__main__":

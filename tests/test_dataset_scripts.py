@@ -83,6 +83,16 @@ def test_recipe_of_the_embedded_translator(tmp_path):
     run("train_captions_translator.py", "--data", ".", "--out", "two", *options, folder=tmp_path)
     one, two = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("one", "two"))
     assert one == two, "the same seed gives the same weights"
+    # The first fifteen lines, in the other direction, are all there is.
+    options += ["--source", "en", "--target", "cs"]
+    run("train_captions_translator.py", "--data", ".", "--out", "part", *options, "--lines", "1-15", folder=tmp_path)
+    for language in ("cs", "en"):
+        lines = (tmp_path / f"train.{language}").read_text(encoding="utf8").split("\n")[:15]
+        (tmp_path / f"train.{language}").write_text("\n".join(lines) + "\n", encoding="utf8")
+    run("train_captions_translator.py", "--data", ".", "--out", "whole", *options, folder=tmp_path)
+    part, whole = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("part", "whole"))
+    assert part == whole != one
+    assert '"source_lang": "en"' in (tmp_path / "part" / "tokenizer_config.json").read_text()
     from paranmt_hf.corpus.translation.engines import load_translator
     from paranmt_hf.corpus.translation.translator import TranslatorConfig
 

@@ -2,14 +2,20 @@
 
 import ast
 import importlib.util
+import json
 import re
 import runpy
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from datasets import Dataset
+
+from paranmt_hf.cli.pipeline import run_pipeline
+from paranmt_hf.hub.repository import locate
 
 DOCS = Path(__file__).parents[1] / "docs"
 PROGRAMS = sorted((DOCS / "examples").glob("*.py"))
@@ -108,3 +114,27 @@ def test_notebook(path, folder, monkeypatch):
     nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert sum("image/png" in output.get("data", {}) for output in outputs) >= 2
+
+
+@pytest.mark.slow
+def test_german_pipeline(shared_data, tmp_path):
+    """All steps on captions, with a small translator, and the carried encoder as teacher."""
+    pytest.importorskip("sacrebleu")
+    for language in ("de", "en"):
+        lines = (shared_data / "bitext" / "multi30k" / f"train.{language}").read_text(encoding="utf8").split("\n")
+        # The translator learns the lines of the corpus by heart.
+        parts = {"half1": lines[:3000], "half2": lines[3000:3200], "train": lines[3000:3200], "val": lines[3000:3020]}
+        for name, part in parts.items():
+            (tmp_path / f"{name}.{language}").write_text("".join(f"{line}\n" for line in part), encoding="utf8")
+    shutil.copytree(locate("base").folder, tmp_path / "all-MiniLM-L6-v2")
+    script = DOCS.parent / "dataset_scripts" / "train_captions_translator.py"
+    options = "--source en --target de --steps 200 --warmup 30 --width 64 --heads 4 --feed-forward 128 --pieces 800"
+    command = [sys.executable, str(script), "--data", str(tmp_path), *options.split(), "--dropout", "0"]
+    subprocess.run([*command, "--out", str(tmp_path / "captions-en-de")], check=True, capture_output=True)
+    shutil.copy(DOCS / "examples" / "german.yaml", tmp_path)
+    list(run_pipeline(tmp_path / "german.yaml"))
+    likeness = json.loads((tmp_path / "scorer" / "distillation.json").read_text())["likeness"]
+    assert likeness["encoder"] > likeness["start"] + 0.1
+    assert pq.read_table(tmp_path / "corpus" / "data").num_rows == 200
+    for name in ("scorer", "corpus", "encoder"):
+        assert "language:\n- de\n" in (tmp_path / name / "README.md").read_text(encoding="utf8")

@@ -99,4 +99,6 @@ def languages(data: Mapping[str, Any]) -> list[str]:
         if isinstance(source, Mapping) and "kind" not in source and source.keys() & {"release", "revision"}
     ]
     named = {str(source.get("language", ENGLISH)) for source in releases}
+    # Of text, which `paranmt distill` names.
+    named |= {str(data["language"])} if "language" in data else set()
     return [] if named <= {ENGLISH} else sorted(named)

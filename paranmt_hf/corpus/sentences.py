@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_regular, source_name
 from paranmt_hf.util.parquet import read_schema
+from paranmt_hf.util.wording import counted
 
 SENTENCE = "sentence"  # The column of the readers made here
+TRANSLATION = "translation"  # Next to it: what a teacher reads in place of the sentence
 
 
 def open_sentences(path: str | Path, column: str | None = None) -> Reader:
@@ -68,19 +71,34 @@ class SentenceSources:
 
     The sources are those of `open_sentences`, or datasets on the Hub, by id, which `@` and a revision may follow. The
     `columns` of Parquet, releases and datasets are read one after the other; without them both sides of pairs, and the
-    one column of text of other Parquet files.
+    one column of text of other Parquet files. `translations` are files that translate the sources line by line; of a
+    Parquet file they are the column `translation` next to `sentence`.
     """
 
-    def __init__(self, sources: Sequence[str | Path], columns: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        sources: Sequence[str | Path],
+        columns: Sequence[str] | None = None,
+        translations: Sequence[str | Path] = (),
+    ) -> None:
         if not sources:
             raise InputError("there is nothing to train on: name text files, Parquet, releases or a data set")
+        if translations and len(translations) != len(sources):
+            found = f"{counted(len(translations), 'file')} for {len(sources)} of `text`"
+            raise InputError(
+                f"`translations` must have a file for each of `text`, found {found}", option="translations"
+            )
         self.names: list[str] = []
         # Ids of data sets on the Hub among the sources.
         self.datasets: list[str] = []
         self._readers: list[Reader] = []
         self._columnar = False
-        for source in map(str, sources):
-            self._add(source, list(columns) if columns else None)
+        for source, translated in zip_longest(map(str, sources), translations):
+            if translated is None:
+                self._add(source, list(columns) if columns else None)
+            else:
+                self._readers.append(_translated(Path(source).expanduser(), Path(translated).expanduser()))
+                self.names.append(source_name(source))
         if columns and not self._columnar:
             raise InputError("`columns` is for Parquet files, releases and data sets, and text files have none")
 
@@ -99,7 +117,11 @@ class SentenceSources:
             self._readers += [open_sentences(path, column) for column in columns or SIDES]
         elif path.suffix == ".parquet" and path.exists():
             # Both sides of pairs; else what `open_sentences` reads.
-            pairs = set(SIDES) <= set(read_schema(path).names)
+            names = set(read_schema(path).names)
+            pairs = set(SIDES) <= names
+            if columns is None and not pairs and {SENTENCE, TRANSLATION} <= names:
+                self._readers.append(ParquetFiles([path], {name: name for name in (SENTENCE, TRANSLATION)}))
+                return
             self._readers += [open_sentences(path, column) for column in columns or (SIDES if pairs else (None,))]
         else:
             self._readers.append(open_sentences(path))
@@ -117,10 +139,35 @@ class SentenceSources:
         """Everything that determines the sentences, as JSON values; files are hashed at each call."""
         return [dict(reader.identity) for reader in self._readers]
 
+    @property
+    def translated(self) -> bool:
+        """Whether some sentences have a translation."""
+        return any(TRANSLATION in reader.columns for reader in self._readers)
+
     def batches(self, report: Report) -> Iterator[pa.Array]:
         """Read the sentences [sentence], source after source; unusable ones are counted and left out."""
         for reader in self._readers:
             yield from (batch[SENTENCE] for batch in reader.batches(report))
+
+    def rows(self, report: Report) -> Iterator[pa.Table]:
+        """Read the sentences as `batches` does, next to their translations, or themselves if they have none."""
+        for reader in self._readers:
+            read = TRANSLATION if TRANSLATION in reader.columns else SENTENCE
+            for batch in reader.batches(report):
+                yield pa.table({SENTENCE: batch[SENTENCE], TRANSLATION: batch[read]})
+
+
+def _translated(text: Path, translations: Path) -> Reader:
+    """Open a text file with its translations."""
+    for path in (text, translations):
+        check_regular(path)
+        if path.is_dir() or path.suffix == ".parquet":
+            raise InputError(
+                f"{path}: `translations` and its `text` are text files; a Parquet file has the columns {SENTENCE} and "
+                f"{TRANSLATION}",
+                option="translations",
+            )
+    return LineFiles({SENTENCE: text, TRANSLATION: translations})
 
 
 def _is_on_hub(source: str, path: Path) -> bool:

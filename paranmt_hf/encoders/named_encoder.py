@@ -77,8 +77,8 @@ class NamedEncoder:
     def check_language(self, language: str) -> None:
         """Reject an encoder of another language than that of the corpus, an ISO 639-1 code."""
         advice = (
-            "give a scorer for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2, or "
-            "word vectors of it"
+            "give a scorer for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2 or what "
+            "`paranmt distill` makes of a bitext (`translations`), or word vectors of it"
         )
         if self.vectors or language == "en":
             return

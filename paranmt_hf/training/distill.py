@@ -9,14 +9,14 @@ import shutil
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.sentences import SENTENCE, SentenceSources
+from paranmt_hf.corpus.sentences import SENTENCE, TRANSLATION, SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.distillation import VectorsConfig, check_reduction, components
 from paranmt_hf.encoders.model_folder import read_average_tables
@@ -28,38 +28,38 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import sets_of
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsSet
+from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.text.tokens import distinct_texts, keys_of
+from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.card import shell_word, write_model_card
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import Names, PairsAndText, holds_training, listed, sentences_of
 from paranmt_hf.training.likeness import NEIGHBOURS, likeness
-from paranmt_hf.training.record import DISTILLATION_FILE, TrainingRecord
+from paranmt_hf.training.record import Distilled, DistillRecord, TrainingRecord
 from paranmt_hf.training.train import read_recipe, train
 from paranmt_hf.training.vectors import SAMPLE, distill_vectors
-from paranmt_hf.util.files import shown_path, source_name, writing
+from paranmt_hf.util.files import source_name, writing
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.progress import followed_by
-from paranmt_hf.util.records import Record, as_json, made_with
-from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.records import as_json, made_with
+from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, Settings, option_words, values_for
-from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
     from paranmt_hf.training.teacher import TeacherVectors
 
 BASE = "base"  # The carried encoder: the teacher if none is given, and the start for text whose words it knows
 KNOWN_SHARE = 0.75  # Of the words of the text, repetitions included, that the start must know
 MOST_PASSES, MOST_EPOCHS = 3_000_000, 12  # Sentences in all epochs; on little text more epochs make it less alike
-# Of the start `words`: sizes if none are given, sentences in which a word is read, spread of words without a vector.
+# Of the starts words and trigrams: sizes if none are given, sentences in which a word is read, spread of random rows.
 MOST_WORDS, MOST_PIECES, MOST_DIMENSIONS, CONTEXTS, INIT_STD = 45_000, 10_000, 384, 8, 0.02
 BATCH, TEMPERATURE = 512, 0.15  # Of the lists of similarities
 PER_CORE = 4_000  # Sentences a second that a core trains on, for the estimate of what is left
 MARGIN_RECIPE = "word-trigram"  # Its second step is that with pairs
-WORDS = "words"  # The start that is not an encoder
+WORDS, TRIGRAMS = "words", "trigrams"  # The starts that are not encoders
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,11 @@ class DistillConfig(Settings):
     """How an encoder is distilled.
 
     Attributes:
-        start: What training starts from: an averaging encoder (base, a folder or a Hub id), or words, the teacher's
-            states of the words of the text. If not given, base if it knows most words of the text, else words.
+        start: What training starts from: an averaging encoder (base, a folder or a Hub id); words, the teacher's
+            states of the words of the text; or trigrams, random vectors of its character trigrams. If not given,
+            trigrams for text with translations; else base if it knows most words of the text, else words.
         words: Maximum number of words of the start words, the most frequent ones (45,000 if not given).
-        dimension: Dimensions of the start words; if not given, those of the teacher, at most 384.
+        dimension: Dimensions of the starts words and trigrams; if not given, those of the teacher, at most 384.
         epochs: Passes over the text; if not given, those of three million sentences, at least 1 and at most 12.
         held_out: Sentences on which the result is compared with the teacher, and which are not trained on; at most a
             tenth of the text.
@@ -87,58 +88,13 @@ class DistillConfig(Settings):
     teacher_cache: Annotated[str | None, Advanced, RunOnly] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class DistillRecord(Record):
-    """The content of the `distillation.json` of an encoder; its `training.json` is that of the last step."""
-
-    FILE: ClassVar[str] = DISTILLATION_FILE
-    KIND: ClassVar[str] = "a distilled encoder (`paranmt distill`)"
-
-    settings: dict[str, Any]  # What determines the encoder, as JSON values
-    command: str  # The command, with paths shortened to names
-    start: str  # What training started from: the name of an encoder, or `words`
-    sentences: int  # Distinct sentences that were trained on
-    held_out: int  # Sentences that were held out
-    epochs: int
-    dimension: int  # Dimension of a sentence vector
-    # How like the teacher the start and the encoder are on the held-out sentences, in [-1, 1]; None without enough
-    likeness: dict[str, float] | None
-    scores: dict[str, dict[str, float]]  # Pearson's r of the start and the encoder by evaluation set, in [-1, 1]
-
-
-class Distilled(Result[DistillRecord]):
-    """A distilled encoder."""
-
-    def load(self) -> SentenceEncoder:
-        """Load the encoder."""
-        from paranmt_hf.encoders.loading import load
-
-        return load(self.folder)
-
-    def summary(self) -> str:
-        """Size, likeness to the teacher and scores in a few lines."""
-        record, shown = self.record, shown_path(self.folder)
-        lines = [
-            f"{shown}: {counted(record.dimension, 'dimension')}, {counted(record.epochs, 'epoch')} over "
-            f"{counted(record.sentences, 'sentence')}, from {record.start}{'' if self.fresh else ' (found)'}"
-        ]
-        if record.likeness is None:
-            lines.append("  no sentences were held out, so how like its teacher it is was not measured")
-        else:
-            was, now = (f"{100 * record.likeness[name]:.1f}" for name in ("start", "encoder"))
-            of = counted(record.held_out, "held-out sentence")
-            lines.append(f"  like its teacher: {now} of 100 on {of}, {was} before training")
-        for name, score in record.scores["encoder"].items():
-            before = record.scores["start"][name]
-            lines.append(f"  {name}: Pearson {100 * score:.1f}, {100 * before:.1f} before training")
-        return "\n".join([*lines, f"load it: paranmt_hf.load({shown!r})"])
-
-
 def distill(
     teacher: Names = (),
     *,
     out: str | Path,
     text: Names,
+    translations: Names | None = None,
+    language: str = ENGLISH,
     data: Names | None = None,
     config: DistillConfig | None = None,
     exclude: str | Path | None = None,
@@ -159,6 +115,9 @@ def distill(
             alone, because its vectors are those of words already.
         out: Folder of the encoder; work in progress is next to it in `<out>.work`.
         text: Sentences: text files with one on a line, Parquet, releases.
+        translations: Text files that translate `text` line by line; the teacher reads them in its place, so that its
+            language may be another (Reimers & Gurevych 2020, arXiv:2004.09813).
+        language: ISO 639-1 code of the language of the text, for the card.
         data: Pairs for the margin loss, as `paranmt train` takes them.
         config: How it is distilled.
         exclude: Folder with STS sets: leave out text that shares eight words in a row with one, and pairs with their
@@ -169,19 +128,29 @@ def distill(
     config, names = config or DistillConfig(), listed(teacher) or [BASE]
     if len(names) > 1:
         raise InputError("name one teacher", option="teacher")
-    started = [config.start] if config.start not in (None, WORDS) else []
+    started = [config.start] if config.start not in (None, WORDS, TRIGRAMS) else []
     if started and (config.words or config.dimension):
         advice = "leave out `words` and `dimension`, or choose another `start`"
         raise InputError(f"{config.start} has its own words and dimensions; {advice}", option="start")
-    sources = [Path(name).expanduser() for name in [*names, *started, *listed(text), *listed(data)] if name]
+    check_language(language)
+    given = [*names, *started, *listed(text), *listed(translations), *listed(data)]
+    sources = [Path(name).expanduser() for name in given if name]
     out = result_folder(out, DistillRecord, sources=sources)
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    sentences = PairsAndText(None, SentenceSources(listed(text)), unwanted)
+    sentences = PairsAndText(None, SentenceSources(listed(text), translations=listed(translations)), unwanted)
+    # The teacher's vectors of words are of no use for text that it does not read.
+    own_words = sentences.translated and (config.words or config.start == WORDS)
+    if own_words or (config.words and config.start == TRIGRAMS):
+        raise InputError(
+            "`words` needs a teacher that reads the text itself, and the start words; leave it out",
+            option="words" if config.words else "start",
+        )
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
     # The record is published, and does not show where folders are.
     named = replace(config, start=plain_name(str(config.start)) if started else config.start)
+    stated = {"language": language} if language != ENGLISH else {}
     settings = {
         "teacher": located.revision,
         "start": locate(started[0]).revision if started else None,
@@ -189,17 +158,21 @@ def distill(
         "data": pairs.identity if pairs is not None else None,
         "evaluated": {each.title: each.checksum for each in sets},
         "config": as_json(named),
+        **stated,
     }
     inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
     words = ["paranmt distill", inputs["teacher"], "--text", *sentences.names]
-    words += ["--data", *map(source_name, map(str, listed(data)))] if data is not None else []
+    for option, files in (("--translations", translations), ("--data", data)):
+        words += [option, *map(source_name, map(str, listed(files)))] if files is not None else []
+    words += ["--language", language] if stated else []
     words += [*option_words(named), *(["--exclude", "STS"] if exclude is not None else []), "--out FOLDER"]
 
     def make(work: Path, folder: Path) -> DistillRecord:
         steps = _Steps(work, str(names[0]), located, config, *_split(sentences, work, config))
         found = steps.run(folder, data, exclude, sets)
         trained = TrainingRecord.read(folder)
-        trained = replace(trained, inputs=trained.inputs | inputs).write(folder)
+        said = replace(trained.settings, data=trained.settings.data | stated)
+        trained = replace(trained, settings=said, inputs=trained.inputs | inputs).write(folder)
         made = made_with("torch", "numpy", "numba", "sentence-transformers")
         command = " ".join([words[0], *map(shell_word, words[1:-1]), words[-1]])
         record = DistillRecord(settings=settings, command=command, dimension=trained.dimension, **found, **made)
@@ -226,24 +199,32 @@ def _holds(work: Path) -> bool:
     return holds_training(work) or any(work.glob("*.work/states-*")) or (work / "lists").exists()
 
 
-def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, pa.Array, np.ndarray, list[str]]:
-    """Hold out some of the distinct sentences.
+def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, pa.Table, pa.Table]:
+    """Hold out some of the distinct sentences; the others are written into a file, returned with both.
 
-    The others are written into a file, which is returned with them, their keys [sentence] and those held out.
+    Text with translations has them in a second column; of equal sentences the first one counts.
     """
-    keys, texts = distinct_texts((keys_of(column)[0], column) for column in sentences.columns() if len(column))
-    # The key of sentences without a word is 0.
-    known = np.flatnonzero(keys)
-    if len(known) < 2:
+    table = pa.concat_tables(sentences.rows()).select([SENTENCE, *([TRANSLATION] if sentences.translated else [])])
+    keys = _keys(table) if len(table) else np.empty(0, np.uint64)
+    first = np.unique(keys, return_index=True)[1]
+    # 0 is the key of sentences without a word.
+    distinct = np.sort(first[keys[first] != 0])
+    if len(distinct) < 2:
         raise InputError(f"there is nothing to learn from: {sentences.left_out}; give more text", option="text")
-    count = min(config.held_out, len(known) // 10) // NEIGHBOURS * NEIGHBOURS
-    chosen = np.zeros(len(known), bool)
-    chosen[np.random.default_rng(config.seed).choice(len(known), count, replace=False)] = True
-    held_out, others = (texts.take(pa.array(known[some])) for some in (chosen, ~chosen))
+    count = min(config.held_out, len(distinct) // 10) // NEIGHBOURS * NEIGHBOURS
+    chosen = distinct[np.random.default_rng(config.seed).choice(len(distinct), count, replace=False)]
+    is_held_out, is_other = np.zeros((2, len(table)), bool)
+    is_held_out[chosen] = is_other[distinct] = True
+    others, held_out = table.filter(is_other & ~is_held_out), table.filter(is_held_out)
     path = work / "text.parquet"
     with writing(path):
-        pq.write_table(pa.table({SENTENCE: others}), path)
-    return path, others, keys[known[~chosen]], held_out.to_pylist()
+        pq.write_table(others, path)
+    return path, others, held_out
+
+
+def _keys(table: pa.Table) -> np.ndarray:
+    """Keys of the sentences of a table [sentence]."""
+    return np.concatenate([keys_of(part)[0] for part in table[SENTENCE].chunks if len(part)])
 
 
 @dataclass(frozen=True)
@@ -255,15 +236,14 @@ class _Steps:
     teacher: Model
     config: DistillConfig
     text: Path
-    sentences: pa.Array
-    keys: np.ndarray  # Of the sentences [sentence]
-    held_out: list[str]
+    sentences: pa.Table  # The column `sentence`, and `translation` if the teacher reads translations
+    held_out: pa.Table
 
     def run(self, folder: Path, data: Names | None, exclude: str | Path | None, sets: list[StsSet]) -> dict[str, Any]:
         """Fill the folder of the encoder; returns what the record says of it."""
         from paranmt_hf.encoders.loading import load
 
-        counts = count_units([self.sentences], ["word"])["word"]
+        counts = count_units(self.sentences[SENTENCE].chunks, ["word"])["word"]
         start, epochs = self._start(counts), self._epochs
         if start == WORDS and self.config.dimension:
             # Before the hours of the teacher.
@@ -271,8 +251,12 @@ class _Steps:
             check_reduction(len(self.sentences), width, self.config.dimension, 0)
         with followed_by(epochs * len(self.sentences) / PER_CORE / visible_cores()):
             taught = self._teach()
-            encoder = EncoderConfig(init_from=start) if start != WORDS else self._words(counts, taught)
-        before = NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
+            encoder = self._encoder(start, counts, taught)
+        before = (
+            self._trigrams(encoder)
+            if start == TRIGRAMS
+            else NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
+        )
         # What cannot be evaluated is refused before training.
         scores = {"start": _scores(before, sets)}
         last = self.work / "lists"
@@ -282,18 +266,23 @@ class _Steps:
         shutil.copytree(last, folder, dirs_exist_ok=True)
         after = NamedEncoder(str(folder)).load()
         alike = None
-        if self.held_out:
-            teacher = taught.of(keys_of(self.held_out)[0]).numpy()
+        if len(self.held_out):
+            teacher, unseen = taught.of(_keys(self.held_out)).numpy(), self.held_out[SENTENCE].to_pylist()
             models = {"start": before, "encoder": after}
-            alike = {name: likeness(each.encode(self.held_out), teacher) for name, each in models.items()}
+            alike = {name: likeness(each.encode(unseen), teacher) for name, each in models.items()}
         return {
-            "start": start if start in (WORDS, BASE) else plain_name(start),
+            "start": start if start in (WORDS, TRIGRAMS, BASE) else plain_name(start),
             "likeness": alike,
             "sentences": len(self.sentences),
             "held_out": len(self.held_out),
             "epochs": epochs,
             "scores": scores | {"encoder": _scores(after, sets)},
         }
+
+    @property
+    def _translated(self) -> bool:
+        """Whether the teacher reads translations of the text."""
+        return TRANSLATION in self.sentences.column_names
 
     @property
     def _epochs(self) -> int:
@@ -325,6 +314,8 @@ class _Steps:
         """What training starts from; see `DistillConfig.start`."""
         if self.config.start is not None:
             return self.config.start
+        if self._translated:
+            return TRIGRAMS
         if self.config.words or self.config.dimension or StaticEncoder.read(self.teacher) is not None:
             return WORDS
         (tables, _) = read_average_tables(locate(BASE)) or ([], "")
@@ -335,8 +326,8 @@ class _Steps:
         """The teacher's vectors of all sentences."""
         from paranmt_hf.training.teacher import teacher_vectors
 
-        held_out = pa.array(self.held_out, pa.string())
-        keyed = [(self.keys, self.sentences), (keys_of(held_out)[0], held_out)]
+        parts = (self.sentences, self.held_out)
+        keyed = [(_keys(part), part[part.column_names[-1]]) for part in parts if len(part)]
         return teacher_vectors(self.teacher, keyed, self._cache, device=None, precision="bf16")
 
     def _words(self, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
@@ -348,7 +339,7 @@ class _Steps:
 
         config, path, encoder = self.config, self.work / "vectors.txt", load(self.teacher)
         words, width = config.words or MOST_WORDS, taught.dimension
-        dimension = config.dimension or min(width, len(self.sentences), MOST_DIMENSIONS)
+        dimension = self._dimension(taught)
         if isinstance(getattr(encoder, "tokenizer", None), PreTrainedTokenizerFast):
             reading = VectorsConfig(
                 words=words,
@@ -361,10 +352,29 @@ class _Steps:
             known = most_frequent("word", counts, words).units[1:]
             matrix = Quiet(encoder, 256).encode(known)
             if dimension < width:
-                matrix = matrix @ components(taught.of(self.keys[:SAMPLE]).numpy(), dimension)
+                sample = _keys(self.sentences[:SAMPLE])
+                matrix = matrix @ components(taught.of(sample).numpy(), dimension)
             write_vectors(path, WordVectors(known, np.asarray(matrix, np.float32)))
         pieces = min(MOST_PIECES, len(counts) // 4)
         return EncoderConfig(words=words, pieces=pieces, dimension=dimension, vectors=str(path), init_std=INIT_STD)
+
+    def _encoder(self, start: str, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
+        """Settings of the encoder that training starts from."""
+        if start == WORDS:
+            return self._words(counts, taught)
+        if start == TRIGRAMS:
+            return EncoderConfig(model="trigram", dimension=self._dimension(taught), init_std=INIT_STD)
+        return EncoderConfig(init_from=start)
+
+    def _trigrams(self, encoder: EncoderConfig) -> Quiet:
+        """The encoder of random vectors of trigrams that training starts from."""
+        from paranmt_hf.training.prepare import build_for
+
+        counts = count_units(self.sentences[SENTENCE].chunks, ["trigram"])
+        return Quiet(build_for(encoder, counts, None, seed=self.config.seed), 256)
+
+    def _dimension(self, taught: TeacherVectors) -> int:
+        return self.config.dimension or min(taught.dimension, len(self.sentences), MOST_DIMENSIONS)
 
     def _with_pairs(self, first: Path, data: Names, exclude: str | Path | None) -> Path:
         """Continue on pairs as the recipe does; returns the folder of the mean of both."""

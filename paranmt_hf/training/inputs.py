@@ -15,7 +15,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.corpus.selection.decontamination import EvaluationText
-from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.corpus.sentences import SENTENCE, TRANSLATION, SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 Names = str | Path | Sequence[str | Path]
 TEACHERS = ("teacher", "second_teacher")  # Settings that name a teacher
+# The sides of a row of text with translations, and the columns of what a teacher reads in place of them.
+TAUGHT = {side: f"taught {side}" for side in SIDES}
 # The sources of a record, and how they were chosen, for text alone.
 NO_PAIRS: dict[str, Any] = {"sources": [], "ranges": {}, "unwanted_sentences": 0}
 
@@ -216,7 +218,8 @@ class PairsAndText:
     """Pairs, if there are any, followed by sentences of text, if there are any, every two of which form a row.
 
     They are not paraphrases, so this is for a teacher alone. Text that shares one of the `unwanted` sentences of test
-    sets, or eight words in a row, is left out. `unit` is the name of a row in messages.
+    sets, or eight words in a row, is left out, and so is text whose translation does. `unit` is the name of a row in
+    messages.
     """
 
     unit = "pairs of sentences"
@@ -238,6 +241,11 @@ class PairsAndText:
             "text": self._text.identity if self._text is not None else None,
             "text_unwanted_checksum": self._checksum,
         }
+
+    @property
+    def translated(self) -> bool:
+        """Whether a teacher reads translations of some of the text."""
+        return self._text is not None and self._text.translated
 
     @property
     def names(self) -> list[str]:
@@ -270,43 +278,47 @@ class PairsAndText:
         return iter(())
 
     def batches(self) -> Iterator[pa.Table]:
-        """Read tables with the columns `reference` and `translation`, without nulls."""
+        """Read tables with the columns `reference` and `translation`, and `TAUGHT` if it is translated; no nulls."""
         if self._pairs is not None:
             yield from self._pairs.batches()
-        waiting = pa.array([], pa.string())
-        for column in self._sentences():
-            sentences = pa.concat_arrays([waiting, column])
-            whole = len(sentences) // 2 * 2
-            waiting = sentences[whole:]
+        waiting: list[pa.Table] = []
+        for rows in self.rows():
+            rows = pa.concat_tables([*waiting, rows])
+            whole = len(rows) // 2 * 2
+            waiting = [rows[whole:]]
             if whole:
-                yield _by_twos(sentences[:whole])
-        if len(waiting):
+                yield _by_twos(rows[:whole], translated=self.translated)
+        if waiting and len(waiting[0]):
             # The last sentence of an odd number is both sides.
-            yield _by_twos(pa.concat_arrays([waiting, waiting]))
+            yield _by_twos(pa.concat_tables(2 * waiting), translated=self.translated)
 
     def columns(self) -> Iterator[pa.Array]:
         """Read every sentence once: both sides of the pairs, then the text [sentence]."""
         for table in self._pairs.batches() if self._pairs is not None else ():
             for side in SIDES:
                 yield pa.concat_arrays(table[side].chunks)
-        yield from self._sentences()
+        for rows in self.rows():
+            yield rows[SENTENCE].combine_chunks()
 
-    def _sentences(self) -> Iterator[pa.Array]:
-        """Read the text without excluded sentences, and count these."""
+    def rows(self) -> Iterator[pa.Table]:
+        """Read the text next to what a teacher reads of it, without excluded sentences, and count these."""
         self._shared = self._read = 0
         report = Report()
-        for column in self._text.batches(report) if self._text is not None else ():
-            sentences = column.cast(pa.string()).drop_null()
-            self._read += len(sentences)
-            if self._unwanted is not None and len(sentences):
-                shared = self._unwanted.found_in(sentences)
+        for rows in self._text.rows(report) if self._text is not None else ():
+            self._read += len(rows)
+            if self._unwanted is not None and len(rows):
+                read = [SENTENCE, *([TRANSLATION] if self.translated else [])]
+                shared = np.any([self._unwanted.found_in(rows[name].combine_chunks()) for name in read], axis=0)
                 self._shared += int(shared.sum())
-                sentences = sentences.filter(pa.array(~shared))
-            yield sentences
+                rows = rows.filter(pa.array(~shared))
+            yield rows
         self._dropped = dict(report.dropped)
 
 
-def _by_twos(sentences: pa.Array) -> pa.Table:
-    """Form rows of sentences: 2i and 2i + 1 are the sides of row i."""
-    sides = [sentences.take(pa.array(np.arange(side, len(sentences), 2))) for side in (0, 1)]
-    return pa.table(dict(zip(SIDES, sides, strict=True)))
+def _by_twos(rows: pa.Table, *, translated: bool) -> pa.Table:
+    """Form rows of two sentences: 2i and 2i + 1 are the sides of row i."""
+    rows, found = rows.combine_chunks(), dict[str, pa.Array]()
+    for index, side in enumerate(SIDES):
+        chosen = rows.take(pa.array(np.arange(index, len(rows), 2)))
+        found |= {side: chosen[SENTENCE]} | ({TAUGHT[side]: chosen[TRANSLATION]} if translated else {})
+    return pa.table(found)

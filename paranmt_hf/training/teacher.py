@@ -24,7 +24,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.text.tokens import distinct_texts, hash_texts
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
-from paranmt_hf.training.inputs import TrainingRun
+from paranmt_hf.training.inputs import TAUGHT, TrainingRun
 from paranmt_hf.training.pair_store import read_keys
 from paranmt_hf.util.files import write_bytes, writing
 from paranmt_hf.util.machine import torch_threads
@@ -247,9 +247,10 @@ def fast_in_bf16(device: str) -> bool:
 
 
 def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array | pa.ChunkedArray]]:
-    """Read the sentences with their keys [pair, side], computed with the tokens."""
+    """Read the sentences, or their translations, with the keys of the sentences, computed with the tokens."""
     start = 0
     for table in run.pairs.batches():
         for side, name in enumerate(SIDES):
-            yield keys[start : start + table.num_rows, side], table[name]
+            read = TAUGHT[name] if TAUGHT[name] in table.column_names else name
+            yield keys[start : start + table.num_rows, side], table[read]
         start += table.num_rows

@@ -14,12 +14,15 @@ from sentence_transformers.models import Pooling, Transformer
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from paranmt_hf import DistillConfig, distill, load
+from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training import distill as workflow
 from paranmt_hf.training import train as training
 from paranmt_hf.training.card import distill_commands
 from paranmt_hf.training.checkpoint import read_checkpoint
+from paranmt_hf.training.inputs import PairsAndText
 from paranmt_hf.training.likeness import NEIGHBOURS, likeness
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.util.progress import Progress, followed_by
@@ -191,13 +194,16 @@ def test_epochs_follow_from_the_text():
         ({"text": "one.txt"}, "text"),
         ({"config": {"dimension": 17}}, None),
         ({"out": "teacher/out"}, "out"),
+        ({"config": {"start": "trigrams", "words": 9}}, "words"),
+        ({"translations": "text.txt", "config": {"start": "words"}}, "start"),
+        ({"translations": "text.txt", "config": {"words": 9}}, "words"),
     ],
 )
 def test_bad_input_leaves_nothing(root, tmp_path, given, option):
     (root / "one.txt").write_text("a\nA\n")
     options = {"text": "text.txt", "out": tmp_path / "out", "teacher": "teacher"} | given
     config = DistillConfig(**options.pop("config", {}))
-    options["text"], options["out"] = root / options["text"], root / options["out"]
+    options |= {name: root / options[name] for name in ("text", "translations", "out") if name in options}
     if isinstance(options["teacher"], str):
         options["teacher"] = root / options["teacher"]
     with pytest.raises(InputError) as error:
@@ -225,3 +231,70 @@ def test_the_record_is_json(root, tmp_path):
         **{"start": None, "words": None, "dimension": None},
         **{"epochs": 1, "held_out": 2000, "seed": 1},
     }
+
+
+def foreign(sentence):
+    """A sentence in a language of our own, whose words no teacher knows."""
+    return " ".join(f"z{word[::-1]}" for word in sentence.split())
+
+
+def test_a_teacher_reads_the_translations_of_text_in_another_language(root, tmp_path):
+    distinct = list(dict.fromkeys(TEXT))
+    (tmp_path / "text.de").write_text("\n".join(map(foreign, distinct)))
+    (tmp_path / "text.en").write_text("\n".join(distinct))
+    options = {"text": tmp_path / "text.de", "config": DistillConfig(epochs=30)}
+    found = distill(
+        root / "teacher", out=tmp_path / "out", translations=tmp_path / "text.en", language="de", **options
+    )
+    assert (found.record.start, found.record.dimension) == ("trigrams", 16)
+    assert found.record.likeness["encoder"] > max(0.8, found.record.likeness["start"])
+    cosines = []
+    for model, text in ((found.load(), map(foreign, distinct[:50])), (load(root / "teacher"), distinct[:50])):
+        vectors = torch.nn.functional.normalize(torch.from_numpy(model.encode(list(text))), dim=1)
+        cosines.append((vectors @ vectors.T).flatten().numpy())
+    assert np.corrcoef(cosines)[0, 1] > 0.9
+    assert "--text text.de --translations text.en --language de " in found.record.command
+    assert "language:\n- de\n" in (found.folder / "README.md").read_text()
+    NamedEncoder(str(found.folder)).check_language("de")
+    with pytest.raises(InputError, match="is for de, as its card says, and not for cs"):
+        NamedEncoder(str(found.folder)).check_language("cs")
+    # Another translation is another encoder.
+    (tmp_path / "text.en").write_text("\n".join([*distinct[:-1], distinct[0]]))
+    with pytest.raises(InputError, match="other settings"):
+        distill(root / "teacher", out=tmp_path / "out", translations=tmp_path / "text.en", language="de", **options)
+
+
+def test_of_equal_sentences_the_first_translation_counts(tmp_path):
+    (tmp_path / "a.de").write_text("eins\nzwei\n\nEINS\ndrei\nvier\n")
+    (tmp_path / "a.en").write_text("one\ntwo\nthree\nuno\nthree, four five six\nfour\n")
+    sources = SentenceSources([tmp_path / "a.de"], translations=[tmp_path / "a.en"])
+    text = PairsAndText(None, sources, {"Three four five six"})
+    path, others, held_out = workflow._split(text, tmp_path, DistillConfig())
+    assert others.to_pydict() == {"sentence": ["eins", "zwei", "vier"], "translation": ["one", "two", "four"]}
+    assert len(held_out) == 0
+    again = PairsAndText(None, SentenceSources([path]))
+    rows = [row for table in again.batches() for row in table.to_pylist()]
+    assert [list(row.values()) for row in rows] == [["eins", "one", "zwei", "two"], ["vier", "four", "vier", "four"]]
+    assert text.identity != PairsAndText(None, SentenceSources([tmp_path / "a.de"])).identity
+
+
+@pytest.mark.parametrize(
+    ("translations", "message"),
+    [
+        (["two.txt"], r"equally many lines, but .*one\.txt has 2, .*two\.txt has 1:"),
+        (["two.txt", "two.txt"], "must have a file for each of `text`, found 2 files for 1"),
+        (["pairs.parquet"], "a Parquet file has the columns sentence and translation"),
+    ],
+)
+def test_translations_that_do_not_fit(root, tmp_path, translations, message):
+    (root / "one.txt").write_text("a\nA\n")
+    (root / "two.txt").write_text("a\n")
+    files = [root / name for name in translations]
+    with pytest.raises(InputError, match=message):
+        distill(root / "teacher", out=tmp_path / "out", text=root / "one.txt", translations=files)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_language_is_rejected_at_once(root, tmp_path):
+    with pytest.raises(InputError, match="ISO 639-1 code .* was 'german'; de is German"):
+        distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", language="german")
