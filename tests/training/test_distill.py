@@ -180,7 +180,7 @@ def test_what_cannot_be_evaluated_costs_no_vectors_of_the_teacher(root, tmp_path
 
 def test_epochs_follow_from_the_text():
     def epochs(sentences, **more):
-        return workflow._Steps(Path(), "", None, DistillConfig(**more), Path(), [""] * sentences, [], [])._epochs
+        return workflow._Steps(Path(), "", None, DistillConfig(**more), Path(), [""] * sentences, [])._epochs
 
     assert [epochs(count) for count in (2, 250_000, 250_001, 1_000_000, 3_000_001)] == [12, 12, 11, 3, 1]
     assert epochs(2, epochs=40) == 40
