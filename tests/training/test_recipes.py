@@ -24,7 +24,7 @@ from tests.training.toys import synonyms, write_data
 CARDS = Path(__file__).parents[2] / "model_cards"
 # What a user brings, or chooses for one run; evaluations are those on a development set.
 OWN = {"data", "vectors", "teacher", "init-from", "development", "evaluations", "exclude", "recipe", "model"}
-OWN |= {"first-pairs", "max-pairs", "text"}
+OWN |= {"first-pairs", "max-pairs", "text", "second-teacher", "device"}
 
 
 def options(*words):
@@ -42,8 +42,10 @@ def test_there_is_one_for_each_card():
 @pytest.mark.parametrize("name", recipe_names())
 def test_it_is_what_the_card_did(name, tmp_path):
     commands = json.loads((CARDS / f"{name}.json").read_text(encoding="utf8"))["commands"]
-    first, *others = (shlex.split(command)[2:] for command in commands if command.startswith("paranmt train"))
-    recipe, own, card = read_recipe(name), options("--recipe", name), options(*first)
+    card, *others = (options(*shlex.split(command)[2:]) for command in commands if command.startswith("paranmt train"))
+    recipe, own = read_recipe(name), options("--recipe", name)
+    # The same with another seed, whose weights are averaged with the first one's.
+    others = [each for each in others if settings(each) | {"seed": card["seed"]} != settings(card)]
     assert own["model"] == card["model"]
     assert settings(own) == settings(card)
     assert ("vectors" in card) == ("vectors" in recipe.needs) and "teacher" in card
@@ -52,7 +54,7 @@ def test_it_is_what_the_card_did(name, tmp_path):
     if not others:
         return
     (tmp_path / "then.yaml").write_text(yaml.safe_dump(dict(recipe.then)))
-    then, done = options("--data", "x", "--config", str(tmp_path / "then.yaml")), options(*others[0])
+    then, done = options("--data", "x", "--config", str(tmp_path / "then.yaml")), others[0]
     assert settings(then) == settings(done)
     assert then["max-pairs"] == done["first-pairs"]
 
