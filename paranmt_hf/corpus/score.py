@@ -54,7 +54,7 @@ def rescore(
             release has it, else that of the scorer's calibration data.
         engine: Where scoring runs.
     """
-    encoder = None if add and scorer is None else NamedEncoder.of(scorer)
+    encoder = None if (add or prior is not None) and scorer is None else NamedEncoder.of(scorer)
     columns = ColumnStage(added_columns(add), AuthorshipConfig(), prior=prior)
     folder = resolved(release)
     finish_replacing(folder, COMMAND)

@@ -79,11 +79,11 @@ class SentenceSources:
         self,
         sources: Sequence[str | Path],
         columns: Sequence[str] | None = None,
-        translations: Sequence[str | Path] = (),
+        translations: Sequence[str | Path] | None = None,
     ) -> None:
         if not sources:
             raise InputError("there is nothing to train on: name text files, Parquet, releases or a data set")
-        if translations and len(translations) != len(sources):
+        if translations is not None and len(translations) != len(sources):
             found = f"{counted(len(translations), 'file')} for {len(sources)} of `text`"
             raise InputError(
                 f"`translations` must have a file for each of `text`, found {found}", option="translations"
@@ -93,7 +93,7 @@ class SentenceSources:
         self.datasets: list[str] = []
         self._readers: list[Reader] = []
         self._columnar = False
-        for source, translated in zip_longest(map(str, sources), translations):
+        for source, translated in zip_longest(map(str, sources), translations or ()):
             if translated is None:
                 self._add(source, list(columns) if columns else None)
             else:

@@ -135,8 +135,8 @@ class Calibration(Record):
         found = cls.read(model.folder)
         if found.settings.encoder != files_checksum(model.folder):
             raise InputError(
-                f"{model.folder / CALIBRATION_FILE} is of another encoder than the files next to it; delete it, or "
-                "calibrate the encoder again",
+                f"{model.folder / CALIBRATION_FILE} does not fit the files next to it: a .json, .txt or .safetensors "
+                "file was changed or added; remove what was added, or calibrate the encoder again",
                 path=model.folder,
             )
         return found
@@ -167,6 +167,8 @@ class WithCalibration:
         self, first: str | Sequence[str], second: str | Sequence[str], *, prior: float | None = None
     ) -> Any:  # noqa: ANN401 - a number for two sentences
         """Compute the probability that two sentences are paraphrases, or of each pair of two lists [pair].
+
+        Each call checks that the weights are those that were loaded, so lists are faster than single sentences.
 
         Args:
             first: The first sentences, or a single one.

@@ -81,7 +81,7 @@ class StateMeans:
         order = np.argsort([len(sentence) for sentence in sentences], kind="stable")
         size = CPU_BATCH if self._encoder.device.type == "cpu" else GPU_BATCH
         parts = [order[start : start + size].tolist() for start in range(0, len(order), size)]
-        # A tokenizer must not be used by several threads at once.
+        # Offsets change the settings of a tokenizer, so one thread uses it.
         features = [self._features([sentences[index] for index in part]) for part in parts]
         bounds = [each.pop("offset_mapping").numpy() for each in features]
         with torch_threads(self._encoder.device.type) as pool:

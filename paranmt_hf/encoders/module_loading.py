@@ -21,7 +21,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import directions_before
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import Model
+from paranmt_hf.hub.repository import CALIBRATION_FILE, Model
 from paranmt_hf.text.definitions import vocabulary_of
 
 UNSEEN = "\U00010000"  # A letter of Linear B, which no vocabulary has
@@ -53,7 +53,9 @@ def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
         raise InputError(
             f"{model.name}: its modules or settings (modules.json, {SETTINGS_FILE}) do not fit together: {reason}"
         ) from error
-    encoder.source, encoder.loaded_weights = model, encoder.weights_checksum()
+    encoder.source = model
+    if (model.folder / CALIBRATION_FILE).is_file():
+        encoder.loaded_weights = encoder.weights_checksum()
     encoder.eval()
     if kinds[0].__name__ in FILES:
         _check_encodes(encoder, model)

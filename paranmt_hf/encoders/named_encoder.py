@@ -80,7 +80,7 @@ class NamedEncoder:
             "give a scorer for it, such as sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2 or what "
             "`paranmt distill` makes of a bitext (`translations`), or word vectors of it"
         )
-        if self.vectors or language == "en":
+        if self.vectors or (self.is_carried and language == "en"):
             return
         if self.is_carried:
             raise InputError(f"the encoders of this package are for English, not for language {language}: {advice}")

@@ -42,7 +42,8 @@ if hasattr(os, "register_at_fork"):
 class SentenceEncoder(WithCalibration, SentenceTransformer):
     """A SentenceTransformer whose `encode` takes the fast path of averaging encoders on the CPU.
 
-    `source` is where `load` found it, and `loaded_weights` their checksum; None for one that was made otherwise.
+    `source` is where `load` found it, and `loaded_weights` their checksum if it is calibrated; None for
+    one that was made otherwise.
     """
 
     loaded_weights: int | None = None

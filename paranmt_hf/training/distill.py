@@ -31,12 +31,11 @@ from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.card import shell_word, write_model_card
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import Names, PairsAndText, holds_training, listed, sentences_of
+from paranmt_hf.training.inputs import Names, PairsAndText, holds_training, keys_in, listed, sentences_of, split_text
 from paranmt_hf.training.likeness import NEIGHBOURS, likeness
 from paranmt_hf.training.record import Distilled, DistillRecord, TrainingRecord
 from paranmt_hf.training.train import read_recipe, train
@@ -94,7 +93,7 @@ def distill(
     out: str | Path,
     text: Names,
     translations: Names | None = None,
-    language: str = ENGLISH,
+    language: str | None = None,
     data: Names | None = None,
     config: DistillConfig | None = None,
     exclude: str | Path | None = None,
@@ -117,7 +116,8 @@ def distill(
         text: Sentences: text files with one on a line, Parquet, releases.
         translations: Text files that translate `text` line by line; the teacher reads them in its place, so that its
             language may be another (Reimers & Gurevych 2020, arXiv:2004.09813).
-        language: ISO 639-1 code of the language of the text, for the card.
+        language: ISO 639-1 code of the language of the text, for the card; `en` if left out, and needed with
+            translations.
         data: Pairs for the margin loss, as `paranmt train` takes them.
         config: How it is distilled.
         exclude: Folder with STS sets: leave out text that shares eight words in a row with one, and pairs with their
@@ -132,25 +132,28 @@ def distill(
     if started and (config.words or config.dimension):
         advice = "leave out `words` and `dimension`, or choose another `start`"
         raise InputError(f"{config.start} has its own words and dimensions; {advice}", option="start")
-    check_language(language)
+    check_language(language or ENGLISH)
     given = [*names, *started, *listed(text), *listed(translations), *listed(data)]
     sources = [Path(name).expanduser() for name in given if name]
     out = result_folder(out, DistillRecord, sources=sources)
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    sentences = PairsAndText(None, SentenceSources(listed(text), translations=listed(translations)), unwanted)
-    # The teacher's vectors of words are of no use for text that it does not read.
-    own_words = sentences.translated and (config.words or config.start == WORDS)
-    if own_words or (config.words and config.start == TRIGRAMS):
+    read = None if translations is None else listed(translations)
+    sentences = PairsAndText(None, SentenceSources(listed(text), translations=read), unwanted)
+    if sentences.translated and language is None:
+        raise InputError("say which language the text has, such as `language` de", option="language")
+    if sentences.translated and (config.words or config.start == WORDS):
         raise InputError(
-            "`words` needs a teacher that reads the text itself, and the start words; leave it out",
+            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
             option="words" if config.words else "start",
         )
+    if config.words and config.start == TRIGRAMS:
+        raise InputError("`words` is for the start words, not for trigrams; leave it out", option="words")
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
     # The record is published, and does not show where folders are.
     named = replace(config, start=plain_name(str(config.start)) if started else config.start)
-    stated = {"language": language} if language != ENGLISH else {}
+    stated = {"language": language} if language not in (None, ENGLISH) else {}
     settings = {
         "teacher": located.revision,
         "start": locate(started[0]).revision if started else None,
@@ -164,7 +167,7 @@ def distill(
     words = ["paranmt distill", inputs["teacher"], "--text", *sentences.names]
     for option, files in (("--translations", translations), ("--data", data)):
         words += [option, *map(source_name, map(str, listed(files)))] if files is not None else []
-    words += ["--language", language] if stated else []
+    words += ["--language", str(language)] if sentences.translated or stated else []
     words += [*option_words(named), *(["--exclude", "STS"] if exclude is not None else []), "--out FOLDER"]
 
     def make(work: Path, folder: Path) -> DistillRecord:
@@ -200,31 +203,12 @@ def _holds(work: Path) -> bool:
 
 
 def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, pa.Table, pa.Table]:
-    """Hold out some of the distinct sentences; the others are written into a file, returned with both.
-
-    Text with translations has them in a second column; of equal sentences the first one counts.
-    """
-    table = pa.concat_tables(sentences.rows()).select([SENTENCE, *([TRANSLATION] if sentences.translated else [])])
-    keys = _keys(table) if len(table) else np.empty(0, np.uint64)
-    first = np.unique(keys, return_index=True)[1]
-    # 0 is the key of sentences without a word.
-    distinct = np.sort(first[keys[first] != 0])
-    if len(distinct) < 2:
-        raise InputError(f"there is nothing to learn from: {sentences.left_out}; give more text", option="text")
-    count = min(config.held_out, len(distinct) // 10) // NEIGHBOURS * NEIGHBOURS
-    chosen = distinct[np.random.default_rng(config.seed).choice(len(distinct), count, replace=False)]
-    is_held_out, is_other = np.zeros((2, len(table)), bool)
-    is_held_out[chosen] = is_other[distinct] = True
-    others, held_out = table.filter(is_other & ~is_held_out), table.filter(is_held_out)
+    """Hold out some of the distinct sentences; the others are written into a file, returned with both."""
+    others, held_out = split_text(sentences, config.held_out, NEIGHBOURS, config.seed)
     path = work / "text.parquet"
     with writing(path):
         pq.write_table(others, path)
     return path, others, held_out
-
-
-def _keys(table: pa.Table) -> np.ndarray:
-    """Keys of the sentences of a table [sentence]."""
-    return np.concatenate([keys_of(part)[0] for part in table[SENTENCE].chunks if len(part)])
 
 
 @dataclass(frozen=True)
@@ -267,7 +251,7 @@ class _Steps:
         after = NamedEncoder(str(folder)).load()
         alike = None
         if len(self.held_out):
-            teacher, unseen = taught.of(_keys(self.held_out)).numpy(), self.held_out[SENTENCE].to_pylist()
+            teacher, unseen = taught.of(keys_in(self.held_out)).numpy(), self.held_out[SENTENCE].to_pylist()
             models = {"start": before, "encoder": after}
             alike = {name: likeness(each.encode(unseen), teacher) for name, each in models.items()}
         return {
@@ -327,7 +311,7 @@ class _Steps:
         from paranmt_hf.training.teacher import teacher_vectors
 
         parts = (self.sentences, self.held_out)
-        keyed = [(_keys(part), part[part.column_names[-1]]) for part in parts if len(part)]
+        keyed = [(keys_in(part), part[part.column_names[-1]]) for part in parts if len(part)]
         return teacher_vectors(self.teacher, keyed, self._cache, device=None, precision="bf16")
 
     def _words(self, counts: Counter[str], taught: TeacherVectors) -> EncoderConfig:
@@ -352,7 +336,7 @@ class _Steps:
             known = most_frequent("word", counts, words).units[1:]
             matrix = Quiet(encoder, 256).encode(known)
             if dimension < width:
-                sample = _keys(self.sentences[:SAMPLE])
+                sample = keys_in(self.sentences[:SAMPLE])
                 matrix = matrix @ components(taught.of(sample).numpy(), dimension)
             write_vectors(path, WordVectors(known, np.asarray(matrix, np.float32)))
         pieces = min(MOST_PIECES, len(counts) // 4)

@@ -128,7 +128,7 @@ class Epochs:
             return self.store.mega_batches(config.mega_pairs, seed=config.seed, epoch=self._epoch, start=self._mega)
         keys = self.store.keys()
         if self._vectors is None:
-            self._vectors = torch.from_numpy(teacher.directions(keys)).to(self._tables[0].device)
+            self._vectors = _near(torch.from_numpy(teacher.directions(keys)), self._tables[0].device)
         generator = np.random.default_rng([config.seed, self._epoch, 0, 2])
         order = neighbour_order(self._vectors, 2 * config.batch_size // keys.shape[1], generator)
         if self._processes is not None:
@@ -192,6 +192,12 @@ class Epochs:
         self.history = from_json(History, state["history"], self._checkpoint)
         if self._first:
             logger.info(f"continuing after {self.history.pairs:,} {self.store.unit}")
+
+
+def _near(vectors: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Copy vectors to a GPU if they take at most half of its free memory; they stay on the host otherwise."""
+    fits = device.type == "cuda" and vectors.nbytes < torch.cuda.mem_get_info(device)[0] // 2
+    return vectors.to(device) if fits else vectors
 
 
 def _ahead(items: Iterator[MegaBatch]) -> Iterator[MegaBatch]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_scored_pairs, read_sts
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
+from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.text.word_vectors import read_vectors
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingSettings
@@ -32,6 +34,7 @@ from paranmt_hf.util.wording import counted
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
+logger = logging.getLogger(__name__)
 Names = str | Path | Sequence[str | Path]
 TEACHERS = ("teacher", "second_teacher")  # Settings that name a teacher
 # The sides of a row of text with translations, and the columns of what a teacher reads in place of them.
@@ -313,6 +316,10 @@ class PairsAndText:
                 rows = rows.filter(pa.array(~shared))
             yield rows
         self._dropped = dict(report.dropped)
+        if self._dropped.get("undecodable", 0) > self._read:
+            raise InputError(
+                f"most lines are not UTF-8: {self.left_out}; convert the files, such as with `iconv`", option="text"
+            )
 
 
 def _by_twos(rows: pa.Table, *, translated: bool) -> pa.Table:
@@ -322,3 +329,39 @@ def _by_twos(rows: pa.Table, *, translated: bool) -> pa.Table:
         chosen = rows.take(pa.array(np.arange(index, len(rows), 2)))
         found |= {side: chosen[SENTENCE]} | ({TAUGHT[side]: chosen[TRANSLATION]} if translated else {})
     return pa.table(found)
+
+
+def split_text(sentences: PairsAndText, most: int, multiple: int, seed: int) -> tuple[pa.Table, pa.Table]:
+    """Hold out some of the distinct sentences of text, at most a tenth; returns the others, and those.
+
+    Text with translations has them in a second column; of a repeated sentence the first one is used. The number that
+    is held out is the largest `multiple` that is at most `most`.
+    """
+    columns = [SENTENCE, *([TRANSLATION] if sentences.translated else [])]
+    # A source whose lines are all left out gives no table.
+    nothing = pa.table({name: pa.array([], pa.string()) for name in columns})
+    table = pa.concat_tables([nothing, *(rows.select(columns) for rows in sentences.rows())])
+    log_left_out(sentences.left_out_by)
+    keys = keys_in(table) if len(table) else np.empty(0, np.uint64)
+    first = np.unique(keys, return_index=True)[1]
+    # 0 is the key of sentences without a word.
+    distinct = np.sort(first[keys[first] != 0])
+    if len(distinct) < 2:
+        found = f"{counted(len(distinct), 'distinct sentence')}; {sentences.left_out}"
+        raise InputError(f"there is nothing to learn from: {found}; give more text", option="text")
+    count = min(most, len(distinct) // 10) // multiple * multiple
+    chosen = distinct[np.random.default_rng(seed).choice(len(distinct), count, replace=False)]
+    is_held_out, is_other = np.zeros((2, len(table)), bool)
+    is_held_out[chosen] = is_other[distinct] = True
+    return table.filter(is_other & ~is_held_out), table.filter(is_held_out)
+
+
+def keys_in(table: pa.Table) -> np.ndarray:
+    """Keys of the sentences of a table [sentence], uint64."""
+    return np.concatenate([keys_of(part)[0] for part in table[SENTENCE].chunks if len(part)])
+
+
+def log_left_out(reasons: Mapping[str, int]) -> None:
+    """Log how many rows or sentences were left out, by reason."""
+    for reason, count in reasons.items():
+        logger.info(f"left out, {reason}: {count:,}")

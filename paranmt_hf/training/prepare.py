@@ -25,7 +25,7 @@ from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors, read_vectors
-from paranmt_hf.training.inputs import TrainingRun
+from paranmt_hf.training.inputs import TrainingRun, log_left_out
 from paranmt_hf.training.pair_store import ABOUT, PairStore, TokenStore, keys_are_whole, write_pairs, write_tokens
 from paranmt_hf.training.pair_views import PairsWithErrors
 from paranmt_hf.training.teacher import TeacherVectors, teach_all
@@ -195,7 +195,6 @@ def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: Traini
     """Pairs as rows of the encoder's tables."""
     store = write_pairs(tokens.tables(), folder, *_readers(model))
     unknown = {f"{run.pairs.unit} without a known word on a side": store.left_out} if store.left_out else {}
-    for reason, count in (run.pairs.left_out_by | unknown).items():
-        logger.info(f"left out, {reason}: {count:,}")
+    log_left_out(run.pairs.left_out_by | unknown)
     logger.info(f"training on {counted(store.pairs, run.pairs.unit.removesuffix('s'))}")
     return store

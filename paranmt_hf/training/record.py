@@ -235,7 +235,7 @@ class DistillRecord(Record):
 
     settings: dict[str, Any]  # What determines the encoder, as JSON values
     command: str  # The command, with paths shortened to names
-    start: str  # What training started from: the name of an encoder, or `words`
+    start: str  # What training started from: the name of an encoder, `words` or `trigrams`
     sentences: int  # Distinct sentences that were trained on
     held_out: int  # Sentences that were held out
     epochs: int

@@ -35,7 +35,8 @@ Encode = Callable[[list[str]], np.ndarray]
 # Keys of sentences [sentence], uint64, and the sentences [sentence].
 Keyed = tuple[np.ndarray, pa.Array | pa.ChunkedArray]
 PART_SENTENCES = 10_000  # Sentences of a file of the cache, the most that an interruption loses
-CPU_BATCH, GPU_BATCH = 32, 512  # Sentences of a batch; the states of a small one stay in the cache of a processor
+# Sentences of a batch; on a CPU the states of a small one stay in its cache
+CPU_BATCH, GPU_BATCH = 32, 512
 SPREAD_PAIRS = 20_000  # Pairs of sentences whose cosines measure the spread of a teacher
 
 
@@ -158,13 +159,17 @@ class _Parts:
 
     def of(self, codes: np.ndarray) -> np.ndarray:
         """Vectors of codes [text], all of which are known: [text, dimension], float16."""
-        order, dimension = np.argsort(codes), next(iter(self._parts.values()))[1].shape[1]
+        dimension = next(iter(self._parts.values()))[1].shape[1]
+        # Sentences with the same translation have one code.
+        distinct, first, places = np.unique(codes, return_index=True, return_inverse=True)
         found = np.empty((len(codes), dimension), np.float16)
         # One part after the other: all together would be a copy of all vectors.
         for known, vectors in self._parts.values():
-            places = order[np.searchsorted(codes, known, sorter=order).clip(max=len(codes) - 1)]
-            same = codes[places] == known
-            found[places[same]] = vectors[same]
+            wanted = np.searchsorted(distinct, known).clip(max=len(distinct) - 1)
+            same = distinct[wanted] == known
+            found[first[wanted[same]]] = vectors[same]
+        copies = np.flatnonzero(first[places] != np.arange(len(codes)))
+        found[copies] = found[first[places[copies]]]
         return found
 
 
@@ -186,14 +191,16 @@ def _locked(folder: Path) -> Iterator[None]:
 
 def _encode_missing(codes: np.ndarray, texts: pa.Array, encode: Encode, parts: _Parts) -> None:
     missing = parts.missing(codes)
+    done = len(codes) - len(missing)
+    missing = missing[np.unique(codes[missing], return_index=True)[1]]
     # Sentences of one length are encoded together.
     order = missing[np.lexsort((codes[missing], pc.utf8_length(texts).to_numpy()[missing]))]
-    with Progress("teacher", len(codes), done=len(codes) - len(missing)) as progress:
+    with Progress("teacher", done + len(missing), done=done) as progress:
         for start in range(0, len(order), PART_SENTENCES):
             chosen = order[start : start + PART_SENTENCES]
             vectors = np.asarray(encode(texts.take(pa.array(chosen)).to_pylist()))
             parts.add(codes[chosen], vectors.astype(np.float16))
-            progress.advance_to(len(codes) - len(order) + start + len(chosen))
+            progress.advance_to(done + start + len(chosen))
 
 
 def teach_all(run: TrainingRun, tokens: Path, folder: Path) -> TeacherVectors:
@@ -246,7 +253,7 @@ def fast_in_bf16(device: str) -> bool:
     return device != "cpu" or bool(known.get("avx512_bf16") or known.get("amx_bf16"))
 
 
-def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array | pa.ChunkedArray]]:
+def _keyed(run: TrainingRun, keys: np.ndarray) -> Iterator[Keyed]:
     """Read the sentences, or their translations, with the keys of the sentences, computed with the tokens."""
     start = 0
     for table in run.pairs.batches():

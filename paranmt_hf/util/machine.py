@@ -79,14 +79,15 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def torch_threads(device: str = "cpu") -> Iterator[ThreadPoolExecutor]:
-    """A pool of as many threads as torch uses, on each of which torch runs on one thread; of `GPU_THREADS` for a GPU.
+    """A pool of as many threads as torch uses, on each of which torch runs on one thread; of `GPU_THREADS` for CUDA.
 
     A batch on one core takes less processor time than on several, which wait for each other in every operation. A GPU
     computes a batch while other threads prepare the next ones.
     """
     import torch
 
-    count = torch.get_num_threads() if device == "cpu" else GPU_THREADS
+    # Apple's GPUs fail if several threads use them (pytorch/pytorch#197805).
+    count = torch.get_num_threads() if device == "cpu" else GPU_THREADS if device == "cuda" else 1
     with one_thread():
         pool = ThreadPoolExecutor(count, initializer=partial(torch.set_num_threads, 1))
         try:

@@ -48,6 +48,15 @@ def test_values_are_those_of_the_encoder(imported):
     )
 
 
+def test_another_prior_leaves_the_score(imported):
+    release = imported("one", add=["para_probability"], scorer="base")
+    scores = pq.read_table(release / "data")["para_score"]
+    rescore(release, prior=0.1, engine=LOCAL)
+    assert pq.read_table(release / "data")["para_score"] == scores
+    pairs = map(list, zip(*PAIRS, strict=True))
+    np.testing.assert_allclose(column(release), load("base").probability(*pairs, prior=0.1), atol=1e-3)
+
+
 def test_new_score_has_new_probabilities(imported, tmp_path):
     release = imported("one", add=["para_probability"])
     rescore(release, scorer="base", engine=LOCAL)

@@ -195,15 +195,21 @@ def test_epochs_follow_from_the_text():
         ({"config": {"dimension": 17}}, None),
         ({"out": "teacher/out"}, "out"),
         ({"config": {"start": "trigrams", "words": 9}}, "words"),
-        ({"translations": "text.txt", "config": {"start": "words"}}, "start"),
-        ({"translations": "text.txt", "config": {"words": 9}}, "words"),
+        ({"translations": "text.txt", "language": "de", "config": {"start": "words"}}, "start"),
+        ({"translations": "text.txt", "language": "de", "config": {"words": 9}}, "words"),
+        ({"translations": "text.txt"}, "language"),
+        ({"translations": [], "language": "de"}, "translations"),
+        ({"text": "blank.txt"}, "text"),
+        ({"text": "latin.txt"}, "text"),
     ],
 )
 def test_bad_input_leaves_nothing(root, tmp_path, given, option):
     (root / "one.txt").write_text("a\nA\n")
+    (root / "blank.txt").write_text("\n\n")
+    (root / "latin.txt").write_bytes("für\nüber\nein\n".encode("latin-1"))
     options = {"text": "text.txt", "out": tmp_path / "out", "teacher": "teacher"} | given
     config = DistillConfig(**options.pop("config", {}))
-    options |= {name: root / options[name] for name in ("text", "translations", "out") if name in options}
+    options |= {name: root / options[name] for name in ("text", "translations", "out") if options.get(name)}
     if isinstance(options["teacher"], str):
         options["teacher"] = root / options["teacher"]
     with pytest.raises(InputError) as error:
@@ -291,7 +297,7 @@ def test_translations_that_do_not_fit(root, tmp_path, translations, message):
     (root / "two.txt").write_text("a\n")
     files = [root / name for name in translations]
     with pytest.raises(InputError, match=message):
-        distill(root / "teacher", out=tmp_path / "out", text=root / "one.txt", translations=files)
+        distill(root / "teacher", out=tmp_path / "out", text=root / "one.txt", translations=files, language="de")
     assert not list(tmp_path.iterdir())
 
 

@@ -197,6 +197,21 @@ def test_what_the_teacher_reads_decides_and_not_what_the_folder_holds(tmp_path):
     np.testing.assert_array_equal(taught.of(keys_of(["W1 b"]))[0].numpy(), Spelling()(["w1 b"])[0])
 
 
+def test_sentences_with_one_translation_share_its_vector(tmp_path):
+    read = []
+
+    def encode(texts):
+        read.extend(texts)
+        return np.array([[len(text), 1] for text in texts], np.float32)
+
+    texts = ["one", "same text", "same text", "four", "same text"]
+    for _ in range(2):
+        vectors = teach([(np.arange(1, 6, dtype=np.uint64), pa.array(texts))], encode, tmp_path)
+        found = vectors.of(np.array([5, 1, 2, 3, 4], np.uint64)).numpy()
+        np.testing.assert_array_equal(found, [[9, 1], [3, 1], [9, 1], [9, 1], [4, 1]])
+    assert sorted(read) == sorted(set(texts))
+
+
 def test_two_processes_encode_each_sentence_once(tmp_path, monkeypatch):
     """The second one starts when the first one is encoding."""
     second, waits, results = Spelling(), threading.Event(), []

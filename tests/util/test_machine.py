@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.util import progress
-from paranmt_hf.util.machine import core_limit, folder_size, free_space, memory_limit, torch_threads
+from paranmt_hf.util.machine import GPU_THREADS, core_limit, folder_size, free_space, memory_limit, torch_threads
 from paranmt_hf.util.parquet import as_table, database
 from paranmt_hf.util.progress import Progress, duration
 
@@ -231,6 +231,8 @@ def test_torch_runs_on_one_thread_in_each_thread_of_a_pool():
         assert list(pool.map(lambda _: torch.get_num_threads(), range(8))) == [1] * 8
         assert pool._max_workers == before
     with torch_threads("cuda") as pool:
+        assert pool._max_workers == GPU_THREADS
+    with torch_threads("mps") as pool:
         assert pool._max_workers == 1
     assert torch.get_num_threads() == before
 
