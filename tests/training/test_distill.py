@@ -260,7 +260,8 @@ def test_a_teacher_reads_the_translations_of_text_in_another_language(root, tmp_
         cosines.append((vectors @ vectors.T).flatten().numpy())
     assert np.corrcoef(cosines)[0, 1] > 0.9
     assert "--text text.de --translations text.en --language de " in found.record.command
-    assert "language:\n- de\n" in (found.folder / "README.md").read_text()
+    card = (found.folder / "README.md").read_text()
+    assert "language:\n- de\n" in card and "model.encode(sentences)" in card
     NamedEncoder(str(found.folder)).check_language("de")
     with pytest.raises(InputError, match="is for de, as its card says, and not for cs"):
         NamedEncoder(str(found.folder)).check_language("cs")
