@@ -55,7 +55,7 @@ def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
         ) from error
     encoder.source = model
     if (model.folder / CALIBRATION_FILE).is_file():
-        encoder.loaded_weights = encoder.weights_checksum()
+        encoder.loaded_weights = encoder.tensors_checksum()
     encoder.eval()
     if kinds[0].__name__ in FILES:
         _check_encodes(encoder, model)

@@ -99,7 +99,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         """Discard the cached average; needed if other tensors have replaced the weights."""
         self.__dict__.pop("_average", None)
 
-    def weights_checksum(self) -> int:
+    def tensors_checksum(self) -> int:
         """Compute a checksum of the weights in memory, in a fraction of the time of a cryptographic one."""
         found = 0
         for weight in self.parameters():
@@ -110,7 +110,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         return found
 
     def _is_as_loaded(self) -> bool:
-        return self.weights_checksum() == self.loaded_weights
+        return self.tensors_checksum() == self.loaded_weights
 
     def stored_as(self, precision: str) -> SentenceEncoder:
         """Return an averaging encoder whose rows `save_pretrained` writes as float32, float16, int8 or int4."""

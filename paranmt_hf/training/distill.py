@@ -138,8 +138,8 @@ def distill(
     out = result_folder(out, DistillRecord, sources=sources)
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    read = None if translations is None else listed(translations)
-    sentences = PairsAndText(None, SentenceSources(listed(text), translations=read), unwanted)
+    translated = None if translations is None else listed(translations)
+    sentences = PairsAndText(None, SentenceSources(listed(text), translations=translated), unwanted)
     if sentences.translated and language is None:
         raise InputError("say which language the text has, such as `language` de", option="language")
     if sentences.translated and (config.words or config.start == WORDS):
@@ -236,11 +236,7 @@ class _Steps:
         with followed_by(epochs * len(self.sentences) / PER_CORE / visible_cores()):
             taught = self._teach()
             encoder = self._encoder(start, counts, taught)
-        before = (
-            self._trigrams(encoder)
-            if start == TRIGRAMS
-            else NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
-        )
+        before = self._before(start, encoder)
         # What cannot be evaluated is refused before training.
         scores = {"start": _scores(before, sets)}
         last = self.work / "lists"
@@ -350,10 +346,12 @@ class _Steps:
             return EncoderConfig(model="trigram", dimension=self._dimension(taught), init_std=INIT_STD)
         return EncoderConfig(init_from=start)
 
-    def _trigrams(self, encoder: EncoderConfig) -> Quiet:
-        """The encoder of random vectors of trigrams that training starts from."""
+    def _before(self, start: str, encoder: EncoderConfig) -> Encoder:
+        """The encoder that training starts from."""
         from paranmt_hf.training.prepare import build_for
 
+        if start != TRIGRAMS:
+            return NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
         counts = count_units(self.sentences[SENTENCE].chunks, ["trigram"])
         return Quiet(build_for(encoder, counts, None, seed=self.config.seed), 256)
 

@@ -195,8 +195,11 @@ class Epochs:
 
 
 def _near(vectors: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Copy vectors to a GPU if they take at most half of its free memory; they stay on the host otherwise."""
-    fits = device.type == "cuda" and vectors.nbytes < torch.cuda.mem_get_info(device)[0] // 2
+    """Copy vectors to a GPU if they take at most a third of its memory; they stay on the host otherwise.
+
+    Free memory would differ between runs and processes, and with it the rounding of products, and the order.
+    """
+    fits = device.type == "cuda" and 3 * vectors.nbytes < torch.cuda.get_device_properties(device).total_memory
     return vectors.to(device) if fits else vectors
 
 
