@@ -1,12 +1,12 @@
 """train_sent2vec(): from sentences to an encoder, killed and resumed, and what it refuses."""
 
-import gc
 import gzip
 import json
 import re
 import subprocess
 import sys
 import tracemalloc
+import weakref
 from dataclasses import fields, replace
 
 import numpy as np
@@ -179,15 +179,21 @@ def test_memory_is_that_of_the_tables(tmp_path, text, monkeypatch):
     checkpoint.write_checkpoint(tmp_path / "checkpoint", {"inputs": table}, {})
     assert tracemalloc.get_traced_memory()[1] < table.nbytes / 4
     tracemalloc.stop()
-    original, alive = train_module.save_around_rows, []
+    original, created, alive = train_module.save_around_rows, weakref.WeakSet(), []
+
+    class Watched(loop.Loop):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            created.add(self)
 
     def save(*arguments):
-        alive.extend(each for each in gc.get_objects() if isinstance(each, loop.Loop))
+        alive.append(len(created))
         original(*arguments)
 
+    monkeypatch.setattr(loop, "Loop", Watched)
     monkeypatch.setattr(train_module, "save_around_rows", save)
     train_sent2vec(text, tmp_path / "out", config=config(ngrams=2))
-    assert not alive
+    assert alive == [0]
 
 
 def test_threads(tmp_path, text, pairs_of_words):
