@@ -42,6 +42,13 @@ class TrainingCourse:
     seconds: float = 0.0  # Time, that of measuring included
 
     @property
+    def last(self) -> dict[str, float]:
+        """The last values by name, as a reporting service shows them."""
+        measured = self.measured[-1:]
+        figures = {"held-out " + name: getattr(each, name) for each in measured for name in ("perplexity", "bleu")}
+        return {"loss": self.losses[-1][1]} | {name: value for name, value in figures.items() if value is not None}
+
+    @property
     def best(self) -> HeldOutFigures | None:
         """The figures with the lowest loss; their weights are kept."""
         return min(self.measured, key=lambda each: each.loss, default=None)

@@ -167,11 +167,11 @@ def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
     if training.device == "cuda" and not _has_gpu():
         raise InputError("device cuda: torch finds no GPU; leave it out, or use cpu", option="device")
     # These import torch.
-    from paranmt_hf.training.checkpoint import check_reporting
     from paranmt_hf.training.distributed import started
+    from paranmt_hf.training.reporting import reporting_callbacks
 
     if training.report_to:
-        check_reporting(training.report_to)
+        reporting_callbacks(training.report_to, Path())
     if (count := started()) > 1:
         raise InputError(f"paraphrasers are trained by one process, and {count} were started; start one")
 

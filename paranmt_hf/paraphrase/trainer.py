@@ -40,6 +40,7 @@ from paranmt_hf.training.checkpoint import (
     write_checkpoint,
 )
 from paranmt_hf.training.record import thinned
+from paranmt_hf.training.reporting import Reporter
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import from_json
@@ -103,6 +104,7 @@ class _Noting(TrainerCallback):
     # Set before training begins.
     trainer: PieceTrainer
     progress: Progress
+    reporter: Reporter
 
     def __init__(self, folder: Path, config: ParaphraserTraining, steps: int, measure: Measure | None) -> None:
         self.folder, self.config, self.steps, self.measure = folder, config, steps, measure
@@ -128,6 +130,7 @@ class _Noting(TrainerCallback):
         if self.course.measured:
             note += f", held-out perplexity {self.course.measured[-1].perplexity:.1f}"
         self.progress.advance_to(step, note)
+        self.reporter.log(step, self.course.last)
         if time.monotonic() - self._saved >= self.config.checkpoint_seconds:
             control.should_save = True
 
@@ -182,15 +185,13 @@ def train_pieces(
         num_train_epochs=1,
         per_device_train_batch_size=1,
         learning_rate=config.learning_rate,
-        # The loss is reported as often as it is recorded.
-        logging_steps=NOTED_STEPS,
         optim="adamw_torch",
         weight_decay=0.0,
         max_grad_norm=CLIP,
-        logging_strategy="steps" if config.report_to else "no",
+        logging_strategy="no",
         save_strategy="no",
         save_total_limit=2,
-        report_to=[config.report_to] if config.report_to else "none",
+        report_to="none",
         bf16=precision == "bf16",
         fp16=precision == "fp16",
         use_cpu=use_cpu,
@@ -217,8 +218,12 @@ def train_pieces(
     trainer.remove_callback(PrinterCallback)
     if (checkpoint := trainer.last_checkpoint()) is not None:
         noting.course = from_json(TrainingCourse, read_sealed(checkpoint), checkpoint)
-    with Progress(label, steps, done=noting.course.steps, unit="steps") as progress:
-        noting.trainer, noting.progress = trainer, progress
+    runs = folder.parent.with_suffix(".runs") / folder.name
+    with (
+        Progress(label, steps, done=noting.course.steps, unit="steps") as progress,
+        Reporter(config.report_to, runs, args) as reporter,
+    ):
+        noting.trainer, noting.progress, noting.reporter = trainer, progress, reporter
         trainer.run_from(checkpoint, over=noting.course.steps >= steps)
     best = read_checkpoint(folder / BEST) if measure is not None else None
     if best is not None:

@@ -170,15 +170,3 @@ def last_checkpoint(folder: Path) -> Path | None:
     """Find the last complete checkpoint in the folder of a trainer."""
     whole = [path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")]
     return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-
-
-def check_reporting(name: str) -> None:
-    """Reject a reporting service that does not exist or is not installed."""
-    from transformers.integrations import get_reporting_integration_callbacks
-
-    try:
-        for callback in get_reporting_integration_callbacks([name]):
-            callback()
-    except (ValueError, RuntimeError, ImportError) as error:
-        reason = str(error).split("\n")[0]
-        raise InputError(f"cannot report to {name!r}: {reason}", option="report_to") from None

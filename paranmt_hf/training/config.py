@@ -66,7 +66,8 @@ class TrainConfig(Settings):
         device: Where to train; if not given, averaging models choose the CPU, others a GPU if there is one.
         precision: Precision in which a teacher encodes, and in which a GPU trains LSTM models; averaging models are
             trained in float32.
-        report_to: Where the trainer reports to: tensorboard, trackio, wandb.
+        report_to: Where losses and development scores are reported to: tensorboard (files in `<out>.runs`), trackio,
+            wandb.
     """
 
     margin: Annotated[float, Range(above=0, at_most=2)] = 0.4
@@ -130,8 +131,3 @@ class TrainConfig(Settings):
     def mega_pairs(self) -> int:
         """Pairs of a mega-batch."""
         return self.batch_size * self.mega_batch
-
-    @property
-    def needs_trainer(self) -> bool:
-        """Whether averaging models too run through the trainer, for what their engines do not do."""
-        return self.word_factors or (self.device == "cuda" and self.report_to is not None)

@@ -22,6 +22,7 @@ from paranmt_hf.training.distributed import Processes
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
 from paranmt_hf.training.pair_views import DistinctSentences, neighbour_order
 from paranmt_hf.training.record import History
+from paranmt_hf.training.reporting import Reporter
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, from_json
 
@@ -81,7 +82,11 @@ class Epochs:
         config = self.config
         points = evaluation_points(-(-self.store.pairs // config.mega_pairs), config)
         total = config.epochs * self.store.pairs
-        with Progress("train", total, done=self.history.pairs, unit=self.store.unit, shown=self._first) as progress:
+        service, runs = config.report_to if self._first else None, self._checkpoint.parent.with_suffix(".runs")
+        with (
+            Progress("train", total, done=self.history.pairs, unit=self.store.unit, shown=self._first) as progress,
+            Reporter(service, runs) as reporter,
+        ):
             saved = time.monotonic()
             while self._epoch < config.epochs and not self.history.is_over(config):
                 for mega in self._prepared():
@@ -95,6 +100,7 @@ class Epochs:
                         self._score()
                     self.history.seconds += time.monotonic() - started
                     progress.advance_to(self.history.pairs, self._note())
+                    reporter.log(self._step, self.history.last)
                     if time.monotonic() - saved >= checkpoint.CHECKPOINT_SECONDS:
                         self._save()
                         saved = time.monotonic()

@@ -67,7 +67,7 @@ class TrainingRun:
     @property
     def in_engine(self) -> bool:
         """Whether an engine for averages trains the encoder, not the trainer."""
-        return not any(family.dense for family in self.encoder.families) and not self.config.needs_trainer
+        return not any(family.dense for family in self.encoder.families) and not self.config.word_factors
 
     @cached_property
     def settings(self) -> TrainingSettings:
@@ -82,7 +82,6 @@ class TrainingRun:
             development=self.development.name if self.development is not None else None,
             development_checksum=self.development.checksum if self.development is not None else None,
             processes=self.processes if counts and self.processes > 1 else None,
-            through_trainer=not any(family.dense for family in self.encoder.families) and not self.in_engine,
         )
 
     @property

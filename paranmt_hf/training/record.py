@@ -52,6 +52,12 @@ class History:
         self.stale += 1
         return False
 
+    @property
+    def last(self) -> dict[str, float]:
+        """The last values by name, as a reporting service shows them."""
+        entries = {"loss": self.losses, "development": self.scores}
+        return {name: values[-1][1] for name, values in entries.items() if values} | {"pairs": self.pairs}
+
     def is_over(self, config: TrainConfig) -> bool:
         """Whether the development score has not improved for `patience` evaluations."""
         return config.patience is not None and self.stale >= config.patience
@@ -155,7 +161,6 @@ class TrainingSettings:
     development: str | None = None  # Name of the development set, if there is one
     development_checksum: str | None = None  # Its checksum
     processes: int | None = None  # Number of processes, if the result depends on it
-    through_trainer: bool = False  # Whether the trainer ran a model of tables alone, which engines run otherwise
 
     def __post_init__(self) -> None:
         from_json(ShownData, self.data, "data")

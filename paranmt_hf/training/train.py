@@ -135,6 +135,10 @@ def train(
     sources = [Path(name).expanduser() for name in [*filter(None, started), *listed(data), *listed(text)]]
     out = result_folder(out, TrainingRecord, sources=sources)
     _check_device(config)
+    if config.report_to:
+        from paranmt_hf.training.reporting import reporting_callbacks
+
+        reporting_callbacks(config.report_to, out)
     count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     inputs = resolve_inputs(
         data, encoder, config, selection, development=development, exclude=exclude, text=text, processes=count
@@ -300,7 +304,7 @@ def fit_encoder(
     evaluate = partial(development_score, model, held_out) if held_out is not None else None
     # A teacher alone does not need to know which sentences are pairs.
     items = DistinctSentences(store) if config.neighbours and not config.margin_weight else store
-    if not composition.only_tables or config.needs_trainer:
+    if not composition.only_tables or config.word_factors:
         from paranmt_hf.training.trainer_run import train_with_trainer
         from paranmt_hf.training.word_factors import scaled_words
 

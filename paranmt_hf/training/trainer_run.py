@@ -16,7 +16,6 @@ from paranmt_hf.encoders.composition import Part
 from paranmt_hf.encoders.prefixes import by_prefix
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.checkpoint import (
-    check_reporting,
     read_checkpoint,
     read_sealed,
     seal,
@@ -30,6 +29,7 @@ from paranmt_hf.training.losses import Pull, rows_towards_initial, towards_initi
 from paranmt_hf.training.optimizers import leave_first_row, make_optimizer
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import History
+from paranmt_hf.training.reporting import Reporter
 from paranmt_hf.training.teacher import TeacherVectors
 from paranmt_hf.training.trainer import MegaBatchTrainer
 from paranmt_hf.util.progress import Progress
@@ -44,6 +44,7 @@ class HistoryCallback(TrainerCallback):
     # Set before training begins.
     trainer: MegaBatchTrainer
     progress: Progress
+    reporter: Reporter
 
     def __init__(self, folder: Path, config: TrainConfig, evaluate: Evaluate | None) -> None:
         self.folder, self.config, self.evaluate = folder, config, evaluate
@@ -67,6 +68,7 @@ class HistoryCallback(TrainerCallback):
             self._score(state, control)
         self.history.seconds += time.monotonic() - self._ended
         self._ended = time.monotonic()
+        self.reporter.log(state.global_step, self.history.last)
         note = f"dev {100 * self.history.scores[-1][1]:.1f}" if self.history.scores else ""
         self.progress.advance_to(self.history.pairs, note)
         if self._agreed(time.monotonic() - self._saved >= checkpoint.CHECKPOINT_SECONDS):
@@ -122,7 +124,7 @@ def _arguments(config: TrainConfig, folder: Path) -> SentenceTransformerTraining
         logging_steps=config.mega_batch,
         save_strategy="no",
         save_total_limit=2,
-        report_to=[config.report_to] if config.report_to else "none",
+        report_to="none",
         bf16=config.precision == "bf16",
         fp16=config.precision == "fp16",
         use_cpu=use_cpu,
@@ -148,8 +150,6 @@ def train_with_trainer(
 
     The model holds the final weights afterwards; if `evaluate` scores it on a development set, those that scored best.
     """
-    if config.report_to:
-        check_reporting(config.report_to)
     callback, args = HistoryCallback(folder, config, evaluate), _arguments(config, folder / "trainer")
     on_cpu, tables = args.device.type == "cpu", [part.table.weight for part in parts]
     fixed = [part.table.weight for part in parts if config.freeze_words and part.family.units == "word"]
@@ -182,8 +182,13 @@ def train_with_trainer(
         if (last := trainer.last_checkpoint()) is not None:
             callback.history = from_json(History, read_sealed(last), last)
         total = config.epochs * store.pairs
-        with Progress("train", total, done=callback.history.pairs, unit=store.unit) as progress:
-            callback.trainer, callback.progress = trainer, progress
+        # Rank 0 reports.
+        service = config.report_to if args.process_index == 0 else None
+        with (
+            Progress("train", total, done=callback.history.pairs, unit=store.unit) as progress,
+            Reporter(service, folder.with_suffix(".runs"), args) as reporter,
+        ):
+            callback.trainer, callback.progress, callback.reporter = trainer, progress, reporter
             trainer.run_from(last, over=callback.history.is_over(config))
         for part in parts:
             part.table.sparse = False

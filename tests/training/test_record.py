@@ -32,7 +32,6 @@ VALUES = {
         "development": None,
         "development_checksum": None,
         "processes": None,
-        "through_trainer": False,
     },
     "versions": {"torch": "2"},
     "machine": "x86_64",

@@ -9,7 +9,6 @@ import torch
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
 from paranmt_hf.training import train as workflow
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.device import engine
 from paranmt_hf.training.device.engine import DeviceEngine
 from paranmt_hf.training.epochs import _ahead
@@ -75,14 +74,6 @@ def test_killed_and_resumed(tmp_path, data, gpu, killed_after):
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed")]
     # The CPU adds in one order always; a GPU may not.
     assert files[0] == files[1]
-
-
-def test_what_the_loop_does_not_do_goes_to_the_trainer(tmp_path, data, gpu):
-    assert not TrainConfig(device="cuda", precision="bf16").needs_trainer
-    assert TrainConfig(device="cuda", report_to="tensorboard").needs_trainer
-    with pytest.raises(InputError, match="cannot report to 'nowhere'"):
-        train(data, tmp_path / "out", **small(device="cuda", report_to="nowhere"))
-    assert not gpu
 
 
 def test_items_are_made_ahead_in_order_and_errors_arrive():

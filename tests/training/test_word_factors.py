@@ -64,7 +64,6 @@ def test_a_run_and_its_interruption(tmp_path, monkeypatch):
     config = TrainConfig(batch_size=10, mega_batch=2, epochs=2, learning_rate=0.1, word_factors=True)
     settings = {"encoder": EncoderConfig(dimension=8), "config": config, "development": tmp_path / "dev.tsv"}
     whole = train(data, tmp_path / "whole", **settings)
-    assert whole.record.settings.through_trainer
     scores = [score for _, score in whole.record.history.scores]
     assert len(set(scores)) == 2 and whole.record.development == pytest.approx(max(scores), abs=1e-6)
     plain = train(data, tmp_path / "plain", **{**settings, "config": TrainConfig(epochs=1, learning_rate=1e-9)})
