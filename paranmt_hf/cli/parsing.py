@@ -79,7 +79,8 @@ def _refuse_settings_of_groups(command: Command, words: Sequence[str]) -> None:
 def _settings_of(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
     """The settings of a group from the command line or a YAML file, and where they are from, for errors."""
     if "=" not in text:
-        return read_yaml(Path(text).expanduser(), f"settings of {flag_of(group)}, a name and a value each"), text
+        expected = f"settings of {flag_of(group)}, a name and a value each"
+        return read_yaml(Path(text).expanduser(), expected, as_text=True), text
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(name.strip() and value.strip() for name, _, value in pairs):
         raise InputError(f"{group} must be NAME=VALUE,NAME=VALUE or a YAML file, was {text!r}", option=group)

@@ -91,8 +91,7 @@ class Progress:
 
     def describe(self) -> str:
         """Describe the progress in one line."""
-        seconds = max(time.monotonic() - self._started, 1e-9)
-        rate = (self.rows - self.initial) / seconds
+        rate = self._rate(self.rows)
         line = f"{self.label}: {self.rows:,}"
         if self.total:
             line += f" of {self.total:,} ({self.rows / self.total:.0%})"
@@ -103,9 +102,12 @@ class Progress:
             line += f", {in_all}"
         return f"{line}, {self._note}" if self._note else line
 
+    def _rate(self, rows: int) -> float:
+        return (rows - self.initial) / max(time.monotonic() - self._started, 1e-9)
+
     def _in_all(self, rows: int) -> str:
         """Time that is left with the work that follows; empty if none does."""
-        rate = (rows - self.initial) / max(time.monotonic() - self._started, 1e-9)
+        rate = self._rate(rows)
         if not (further := _FURTHER.get()) or not self.total or rate <= 0:
             return ""
         return f"{duration((self.total - rows) / rate + further)} in all"
@@ -118,11 +120,9 @@ class Progress:
             self._ended.set()
             self._bar.close()
         elif self._shown and kind is None:
-            seconds = time.monotonic() - self._started
-            rows = self.rows - self.initial
-            if seconds >= self._least:
-                rate = rows / max(seconds, 1e-9)
-                logger.info(f"{self.label}: {rows:,} in {duration(seconds)}, {_few_digits(rate)} {self.unit}/s")
+            if (seconds := time.monotonic() - self._started) >= self._least:
+                rate, rows = _few_digits(self._rate(self.rows)), self.rows - self.initial
+                logger.info(f"{self.label}: {rows:,} in {duration(seconds)}, {rate} {self.unit}/s")
 
 
 def _few_digits(rate: float) -> str:

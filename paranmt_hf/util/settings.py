@@ -186,25 +186,20 @@ def expected_fields(kind: type) -> dict[str, Expected]:
     return {entry.name: expected_of(hints[entry.name]) for entry in fields(kind)}
 
 
-def check(settings: Any) -> None:  # noqa: ANN401 - any dataclass
-    """Check each field of a settings object against its type, its choices and its range.
+class Settings:
+    """Base of settings, dataclasses each of whose fields is checked against its type, its choices and its range.
 
     Paths are accepted as text, and numbers of other libraries (numpy) are converted to Python's. A `tuple[X, ...]`
     holds at least one value, a `Sequence[X]` may be empty; a range is that of each value.
     """
-    for name, expected in expected_fields(type(settings)).items():  # type: ignore[arg-type]
-        value = getattr(settings, name)
-        plain = checked(name, value, expected)
-        if plain is not value:
-            # The settings are frozen.
-            object.__setattr__(settings, name, plain)
-
-
-class Settings:
-    """Base of settings: their fields are checked as `check` says."""
 
     def __post_init__(self) -> None:
-        check(self)
+        for name, expected in expected_fields(type(self)).items():
+            value = getattr(self, name)
+            plain = checked(name, value, expected)
+            if plain is not value:
+                # The settings are frozen.
+                object.__setattr__(self, name, plain)
 
 
 def checked(name: str, value: Any, expected: Expected) -> Any:  # noqa: ANN401
@@ -228,7 +223,7 @@ def _near_choice(expected: Expected, value: Any) -> str:  # noqa: ANN401
 
 
 def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
-    """Convert a value from a file or the command line to that of a field of a settings class, checked as `check` does.
+    """Convert a value from a file or the command line to that of a field of a settings class, checked as `Settings` does.
 
     Text is accepted for every type: `1e-5`, `true`, `none` (which as a text is itself).
     """

@@ -22,8 +22,8 @@ from paranmt_hf.util.settings import (
     Range,
     RunOnly,
     Seed,
+    Settings,
     Writes,
-    check,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Oven:
+class Oven(Settings):
     """How the oven is set.
 
     Attributes:
@@ -47,13 +47,13 @@ class Oven:
     slow: Annotated[bool, PythonOnly] = False
 
     def __post_init__(self) -> None:
-        check(self)
+        super().__post_init__()
         if self.fan and self.heat > 200:
             raise InputError("`heat` is too high for a `fan`", option="heat")
 
 
 @dataclass(frozen=True)
-class Baker:
+class Baker(Settings):
     """Who bakes.
 
     Attributes:
@@ -64,15 +64,12 @@ class Baker:
     name: str
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 DECORATION = Group("decoration", "What is on top.")
 
 
 @dataclass(frozen=True)
-class Topping:
+class Topping(Settings):
     """What it is covered with.
 
     Attributes:
@@ -87,12 +84,9 @@ class Topping:
     candles: Annotated[Count, DECORATION] = 3
     flag: Annotated[bool, DECORATION, Advanced] = False
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @dataclass(frozen=True)
-class Box:
+class Box(Settings):
     """What it is packed in.
 
     Attributes:
@@ -104,9 +98,6 @@ class Box:
     width: Count = 30
     lid: bool = True
     labels: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass
@@ -254,8 +245,8 @@ def test_settings_of_a_group(capsys):
     assert found["crate"] == {"width": 9, "lid": True, "labels": []}
     assert found["box"] == {"width": 8, "lid": False, "labels": []}
     assert found["topping"] == {"sugar": 5, "colour": "blue", "candles": 9, "flag": False}
-    Path("box.yaml").write_text("width: 7\nlabels: [a, b]\n")
-    assert values("--box", "box.yaml")["box"] == {"width": 7, "lid": True, "labels": ["a", "b"]}
+    Path("box.yaml").write_text("width: 7\nlabels: [a, 1.0]\n")
+    assert values("--box", "box.yaml")["box"] == {"width": 7, "lid": True, "labels": ["a", "1.0"]}
     Path("options.yaml").write_text("box:\n  width: 4\n  lid: false\ncandles: 2\n")
     found = values("--config", "options.yaml", "--box", "width=5")
     assert found["box"]["width"] == 5 and not found["box"]["lid"] and found["topping"]["candles"] == 2
