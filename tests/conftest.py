@@ -121,11 +121,9 @@ def whole(tmp_path_factory):
     import pyarrow.parquet as pq
 
     from paranmt_hf.corpus import release as release_module
-    from paranmt_hf.corpus.bitext.readers import ParquetFiles
-    from paranmt_hf.corpus.import_pairs import import_pairs
-    from paranmt_hf.corpus.jobs.engine import EngineConfig
     from paranmt_hf.corpus.release import release_files
     from paranmt_hf.corpus.release_run import ReleaseConfig
+    from tests.toys import scored_release
 
     random, rows = np.random.default_rng(3), 400
     words = [f"w{number}" for number in range(30)]
@@ -147,15 +145,9 @@ def whole(tmp_path_factory):
         "para_score": pa.array(random.integers(-3, 20, rows) / 20, pa.float32()),
         "origin": pa.array([[None, "web", "news", "law"][number] for number in random.integers(0, 4, rows)]),
     }
-    folder = tmp_path_factory.mktemp("whole")
-    pq.write_table(pa.table(table), folder / "pairs.parquet")
-    pairs = ParquetFiles(
-        [folder / "pairs.parquet"], {name: name for name in table}, numbers={"para_score"}, optional={"origin"}
-    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(release_module, "ROW_GROUP_ROWS", 64)
         config = ReleaseConfig(license="cc-by-4.0", title="All of it", description="Words.")
-        engine = EngineConfig("local", 1, 1)
-        import_pairs(pairs, folder / "whole", scorer=None, release=config, engine=engine, made_by="machine")
-    assert pq.ParquetFile(release_files(folder / "whole")[0]).num_row_groups > 5
-    return folder / "whole"
+        folder = scored_release(tmp_path_factory.mktemp("whole") / "whole", table, config, made_by="machine")
+    assert pq.ParquetFile(release_files(folder)[0]).num_row_groups > 5
+    return folder

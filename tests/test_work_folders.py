@@ -2,40 +2,30 @@
 
 import shutil
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus import release_run
-from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
+from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.train import train
 from paranmt_hf.util import run
-from tests.toys import LOCAL, RELEASE, bytes_of, make
+from tests.toys import LOCAL, RELEASE, bytes_of, full_disk, make, write_vectors
 from tests.training.toys import small, write_data
-
-COLUMNS = {"reference": "reference", "translation": "translation"}
-
-
-class Killed(BaseException):
-    pass
 
 
 def kill(*arguments, **options):
-    raise Killed
+    raise KeyboardInterrupt
 
 
 @pytest.fixture
 def vectors(tmp_path):
-    generator, words = np.random.default_rng(0), ["wort", "word", "a", "b", *map(str, range(20))]
-    lines = (f"{word} {' '.join(f'{x:.3f}' for x in generator.normal(size=8))}\n" for word in words)
-    (tmp_path / "vectors.txt").write_text("".join(lines))
     (tmp_path / "other.txt").write_text("word 1 0\nwort 1 0\na 0 1\n")
-    return tmp_path / "vectors.txt"
+    return write_vectors(tmp_path / "vectors.txt", ["wort", "word", "a", "b", *map(str, range(20))])
 
 
 @pytest.fixture
@@ -46,8 +36,7 @@ def bitext(tmp_path):
 
 
 def imported(data, out, vectors):
-    scorer = vectors
-    return import_pairs(ParquetFiles([data], COLUMNS), out, scorer=scorer, release=RELEASE, engine=LOCAL)
+    return import_pairs(data, out, scorer=vectors, release=RELEASE, engine=LOCAL)
 
 
 def names(folder):
@@ -56,7 +45,7 @@ def names(folder):
 
 def test_scoring_leaves_the_work_of_another_command(tmp_path, bitext, vectors, monkeypatch):
     make(bitext, tmp_path / "out", vectors)
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(release_run, "write_card", kill)
         make(bitext, tmp_path / "other" / "out", vectors)
     shutil.move(tmp_path / "other" / "out.work", tmp_path / "out.work")
@@ -77,7 +66,7 @@ def test_another_scorer_after_a_kill(tmp_path, bitext, vectors, monkeypatch, mom
     out, work = tmp_path / "out", tmp_path / "out.work"
     make(bitext, out, vectors)
     other, third = tmp_path / "other.txt", None
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         if moment == "before the swap":
             patch.setattr(release_run, "write_card", kill)
         else:
@@ -115,7 +104,7 @@ def test_refused_inputs_leave_no_work_folder(tmp_path, bitext, vectors):
 @pytest.mark.parametrize("stage", ["0-input", pytest.param("1-translate", marks=pytest.mark.slow), "2-score"])
 def test_damaged_shards_are_made_again(tmp_path, bitext, vectors, monkeypatch, caplog, stage):
     make(bitext, tmp_path / "whole" / "out", vectors)
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(release_run, "write_card", kill)
         make(bitext, tmp_path / "out", vectors)
     path = tmp_path / "out.work" / stage / "shard-000001.parquet"
@@ -131,21 +120,17 @@ def test_damaged_shards_are_made_again(tmp_path, bitext, vectors, monkeypatch, c
 @pytest.mark.parametrize("what", ["_write", "write_card"])
 def test_no_room_for_the_release(tmp_path, bitext, vectors, monkeypatch, what):
     make(bitext, tmp_path / "whole" / "out", vectors)
-    resource = pytest.importorskip("resource")
-    original, before = getattr(release_run, what), resource.getrlimit(resource.RLIMIT_FSIZE)
+    original = getattr(release_run, what)
 
     def full(*arguments):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
-        return original(*arguments)
+        with full_disk(100):
+            return original(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(release_run, what, full)
         expected = f"^cannot (write|save) {tmp_path}/out.work.*: .*File too large; make room and run the same"
-        try:
-            with pytest.raises(WriteError, match=expected):
-                make(bitext, tmp_path / "out", vectors)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        with pytest.raises(WriteError, match=expected):
+            make(bitext, tmp_path / "out", vectors)
     assert not (tmp_path / "out").exists()
     make(bitext, tmp_path / "out", vectors)
     assert bytes_of(tmp_path / "out") == bytes_of(tmp_path / "whole" / "out")

@@ -1,14 +1,20 @@
 """A translator without a model, and releases made with it; tests of the pipeline share these."""
 
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
+from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.build import build
+from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
@@ -54,6 +60,37 @@ def rows_of(folder: Path) -> list[dict]:
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def write_vectors(path: Path, words: Iterable[str], dimension: int = 8) -> Path:
+    """Write random vectors of words."""
+    generator = np.random.default_rng(0)
+    lines = (f"{word} {' '.join(f'{x:.3f}' for x in generator.normal(size=dimension))}\n" for word in words)
+    path.write_text("".join(lines), encoding="utf8")
+    return path
+
+
+@contextmanager
+def full_disk(room: int) -> Iterator[None]:
+    """Let no file get longer than some bytes; not longer than needed, because pytest itself may write into a file."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def scored_release(folder: Path, columns: dict, release: ReleaseConfig, **options) -> Path:
+    """Release pairs without a model: `columns` have their scores."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    path = folder.with_suffix(".parquet")
+    pq.write_table(pa.table(columns), path)
+    names = {name: name for name in columns}
+    pairs = ParquetFiles([path], names, numbers={"para_score"}, optional={"origin"} & names.keys())
+    import_pairs(pairs, folder, release=release, engine=EngineConfig("local", 1, 1), **options)
+    return folder
 
 
 def make(bitext, out, vectors, **changes):

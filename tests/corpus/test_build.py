@@ -10,7 +10,6 @@ import time
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -23,16 +22,12 @@ from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
-from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, make, rows_of
+from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, bytes_of, make, rows_of, write_vectors
 
 
 @pytest.fixture
 def vectors(tmp_path):
-    path = tmp_path / "vectors.txt"
-    generator = np.random.default_rng(0)
-    words = ["wort", "word", "a", "b", "c", *map(str, range(60))]
-    path.write_text("".join(f"{word} {' '.join(f'{x:.3f}' for x in generator.normal(size=8))}\n" for word in words))
-    return path
+    return write_vectors(tmp_path / "vectors.txt", ["wort", "word", "a", "b", "c", *map(str, range(60))])
 
 
 @pytest.fixture
@@ -104,8 +99,7 @@ def test_text_cannot_break_out_of_the_card(vectors, tmp_path):
     evil = "a | b <script>alert(1)</script> [x](http://y) `c`"
     worse = "`a` <img src=x onerror=alert(1)> `b`"
     pq.write_table(pa.table({"reference": [evil, worse], "translation": [evil, worse]}), tmp_path / "p.parquet")
-    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
-    import_pairs(pairs, tmp_path / "corpus", scorer=vectors, release=RELEASE, engine=LOCAL)
+    import_pairs(tmp_path / "p.parquet", tmp_path / "corpus", scorer=vectors, release=RELEASE, engine=LOCAL)
     card = (tmp_path / "corpus" / "README.md").read_text()
     assert not re.search(r"(?<!\\)<(script|img)", card)
     assert r"\`a\` \<img src=x onerror=alert(1)\> \`b\`" in card
@@ -259,9 +253,8 @@ def test_builder_sees_a_new_score(bitext, vectors, tmp_path):
 def test_all_pairs_too_long_for_the_filter(vectors, tmp_path):
     long = " ".join(["a"] * 40)
     pq.write_table(pa.table({"reference": [long], "translation": [long]}), tmp_path / "p.parquet")
-    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
     scorer = vectors
-    built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
+    built = import_pairs(tmp_path / "p.parquet", tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
     assert list(built.record.configs) == ["default", "sample"]
     assert "filtered" not in (tmp_path / "corpus" / "README.md").read_text()
     assert not (tmp_path / "corpus" / "filtered").exists()

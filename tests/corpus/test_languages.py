@@ -24,17 +24,14 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import train
-from tests.toys import LOCAL, RELEASE, make, rows_of
+from tests.toys import LOCAL, RELEASE, make, rows_of, write_vectors
 
 GERMAN = ["Geht's dem Hund gut?", "Der Mann geht mit dem Hund.", "Eine Frau geht."]
 
 
 def vectors_of(folder, texts):
-    random = np.random.default_rng(0)
-    words = sorted({word.strip(".,?!").lower() for text in texts for word in text.split()})
-    path = folder / "vectors.txt"
-    path.write_text("".join(f"{w} {' '.join(f'{x:.3f}' for x in random.normal(size=8))}\n" for w in words))
-    return path
+    words = {word.strip(".,?!").lower() for text in texts for word in text.split()}
+    return write_vectors(folder / "vectors.txt", sorted(words))
 
 
 @pytest.fixture
@@ -103,11 +100,10 @@ def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path)
     release = ReleaseConfig(license="mit", language="de")
     texts = ["left1's right2 left3", "left1's left4"]
     pq.write_table(pa.table({"reference": texts, "translation": ["right1 left2", "s right3"]}), tmp_path / "p.parquet")
-    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
     found = []
     for code in ("de", "cs"):
         config = replace(release, language=code)
-        import_pairs(pairs, tmp_path / code, scorer=scorer, release=config, engine=LOCAL)
+        import_pairs(tmp_path / "p.parquet", tmp_path / code, scorer=scorer, release=config, engine=LOCAL)
         found.append([row["para_score"] for row in rows_of(tmp_path / code)])
     encoder = NamedEncoder(str(scorer)).load()
     vectors = encoder.encode([*texts, "right1 left2", "s right3"])
@@ -120,7 +116,7 @@ def test_an_encoder_reads_sentences_and_not_the_tokens_of_the_language(tmp_path)
     assert abs(expected[0]) > 1e-3
     (folder / "README.md").write_text("---\nlanguage: en\n---\n# Encoder\n")
     with pytest.raises(InputError, match="is for en, as its card says, and not for de: give a scorer"):
-        import_pairs(pairs, tmp_path / "other", scorer=folder, release=release, engine=LOCAL)
+        import_pairs(tmp_path / "p.parquet", tmp_path / "other", scorer=folder, release=release, engine=LOCAL)
     assert not (tmp_path / "other").exists()
     assert not (tmp_path / "other.work").exists()
 
@@ -180,14 +176,9 @@ def chinese(tmp_path):
     path = tmp_path / "chinese.parquet"
     backwards = [sentence[::-1] for sentence in CHINESE]
     pq.write_table(pa.table({"reference": CHINESE, "translation": backwards}), path)
-    random = np.random.default_rng(0)
-    characters = sorted(set("".join(CHINESE)))
-    lines = (f"{character} {' '.join(f'{x:.3f}' for x in random.normal(size=8))}\n" for character in characters)
-    (tmp_path / "characters.txt").write_text("".join(lines))
-    columns = ParquetFiles([path], {"reference": "reference", "translation": "translation"})
-    scorer = tmp_path / "characters.txt"
+    scorer = write_vectors(tmp_path / "characters.txt", sorted(set("".join(CHINESE))))
     release = replace(RELEASE, language="zh")
-    return import_pairs(columns, tmp_path / "chinese", scorer=scorer, release=release, engine=LOCAL).folder
+    return import_pairs(path, tmp_path / "chinese", scorer=scorer, release=release, engine=LOCAL).folder
 
 
 def references_of(folder):

@@ -27,7 +27,7 @@ from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.mega_batch import excluded
-from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, rows_of
+from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, rows_of, write_vectors
 
 LINES = 600
 
@@ -67,8 +67,7 @@ def make(folder: Path, name: str = "corpus"):
         lines = [" ".join(words[n] for n in random.integers(0, 40, 1 + line % 8)) for line in range(LINES)]
         (folder / "text.de").write_text("".join(f"{line}\n" for line in lines))
         (folder / "text.en").write_text("".join(f"{line} w{number % 40}\n" for number, line in enumerate(lines)))
-        vectors = "".join(f"{word} {' '.join(f'{x:.3f}' for x in random.normal(size=8))}\n" for word in words)
-        (folder / "vectors.txt").write_text(vectors)
+        write_vectors(folder / "vectors.txt", words)
     bitext = LineFiles({"source": folder / "text.de", "reference": folder / "text.en"})
     with three_hypotheses():
         return build(

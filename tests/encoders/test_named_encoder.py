@@ -5,7 +5,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.scores import cosines, paraphrase_scores, score_pairs
 from paranmt_hf.encoders.loading import load
@@ -53,11 +52,10 @@ def test_unknown_words_share_the_vector_that_the_file_has_for_them(tmp_path):
 def test_vectors_of_another_language_are_refused(tmp_path):
     (tmp_path / "v.txt").write_text("kočka 1 0\npes 0 1\n")
     pq.write_table(pa.table({"reference": ["a cat.", "dogs"], "translation": ["pes", "pes"]}), tmp_path / "p.parquet")
-    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
     message = "v.txt know none of the 4 words of the first 2 references, such as 'a', 'cat', '.'; expected vectors"
     scorer = tmp_path / "v.txt"
     with pytest.raises(InputError, match=message):
-        import_pairs(pairs, tmp_path / "out", scorer=scorer, release=RELEASE, engine=LOCAL)
+        import_pairs(tmp_path / "p.parquet", tmp_path / "out", scorer=scorer, release=RELEASE, engine=LOCAL)
     assert not (tmp_path / "out").exists()
 
 
@@ -85,12 +83,11 @@ def test_average_of_real_vectors_equals_its_definition(shared_data):
 
 def test_changed_vectors_are_read_anew(tmp_path):
     pq.write_table(pa.table({"reference": ["a"], "translation": ["b"]}), tmp_path / "p.parquet")
-    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
     path = tmp_path / "w.txt"
     for number, (content, score) in enumerate((("a 1 0\nb 0 1\n", 0.0), ("a 1 0\nb 1 0\n", 1.0))):
         path.write_text(content)
         out = tmp_path / f"corpus{number}"
-        import_pairs(pairs, out, scorer=path, release=RELEASE, engine=LOCAL)
+        import_pairs(tmp_path / "p.parquet", out, scorer=path, release=RELEASE, engine=LOCAL)
         assert rows_of(out)[0]["para_score"] == score
 
 
@@ -110,9 +107,8 @@ def sentence_transformer(tmp_path):
 
 def test_any_sentence_transformer_scores(sentence_transformer, tmp_path):
     pq.write_table(pa.table({"reference": ["a", "a b"], "translation": ["b", "a b"]}), tmp_path / "p.parquet")
-    pairs = ParquetFiles([tmp_path / "p.parquet"], {"reference": "reference", "translation": "translation"})
     scorer = sentence_transformer
-    built = import_pairs(pairs, tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
+    built = import_pairs(tmp_path / "p.parquet", tmp_path / "corpus", scorer=scorer, release=RELEASE, engine=LOCAL)
     assert [row["para_score"] for row in rows_of(tmp_path / "corpus")] == [pytest.approx(0.5**0.5), pytest.approx(1)]
     assert built.record.settings["scorer"]["name"] == "encoder"
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pytest
 import torch
 from sentence_transformers.base.modules import Dense
 from torch import nn
@@ -21,6 +22,7 @@ from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.hub.repository import ASSETS
+from paranmt_hf.util.optional import available
 
 WORDS = ["[UNK]", "the", "cat", "sat", ".", "n't", "is", "3.5", "it", "'s", "café"]
 TRIGRAMS = [
@@ -53,6 +55,22 @@ SENTENCES = [
     "cat " * 40,
     "\u0130 [UNK] sat",
 ]
+
+needs_onnx = pytest.mark.skipif(not available("onnx") or not available("onnxruntime"), reason="needs paranmt-hf[onnx]")
+
+
+class Payload:
+    """Runs when it is unpickled."""
+
+    def __reduce__(self) -> tuple:
+        return (pytest.fail, ("a pickle was read",))
+
+
+def cosines(vectors: np.ndarray) -> np.ndarray:
+    """Cosines of every two vectors; 0 for zeros."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = vectors / np.where(lengths > 0, lengths, 1)
+    return unit @ unit.T
 
 
 def rows(units: list[str], width: int, seed: int = 1) -> np.ndarray:

@@ -21,6 +21,7 @@ from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.training.publish import results_of_weights
 from paranmt_hf.util.files import checksum
 from tests.cli.commands import fails
+from tests.toys import full_disk
 from tests.training.toys import encoder_of
 
 SIMILARITY = ASSETS / "sample" / "similarity.tsv"
@@ -161,14 +162,8 @@ def test_a_full_disk_leaves_the_old_results(model, tmp_path):
     records = evaluate(model, data=SIMILARITY, bootstrap=0).results * 20
     path = tmp_path / "r.json"
     path.write_text("old")
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
-    try:
-        with pytest.raises(InputError, match=f"^cannot save {path}: File too large; make room"):
-            Evaluation(records).write(path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with full_disk(500), pytest.raises(InputError, match=f"^cannot save {path}: File too large; make room"):
+        Evaluation(records).write(path)
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("r.json", "old")]
 
 

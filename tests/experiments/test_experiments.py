@@ -11,9 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.bitext.readers import ParquetFiles
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.experiments import comparison, paranmt_table4, paranmt_table5
@@ -23,6 +20,7 @@ from paranmt_hf.experiments.paragram_table6 import paragram_table6
 from paranmt_hf.experiments.paranmt_table6 import paranmt_table6
 from paranmt_hf.training.supervised.config import SupervisedRecord
 from tests.evaluation.toys import WORDS, write_all
+from tests.toys import scored_release
 from tests.training.toys import synonyms
 
 ROWS = 120
@@ -39,12 +37,7 @@ def write_corpus(folder, seed=1):
     made = [good if score >= 0.5 else bad for good, bad, score in zip(translations, shuffled, scores, strict=True)]
     columns = {"reference": references, "translation": made, "para_score": pa.array(scores)}
     columns["origin"] = ["good" if score >= 0.5 else "bad" for score in scores]
-    file = folder.with_suffix(".parquet")
-    pq.write_table(pa.table(columns), file)
-    pairs = ParquetFiles([file], {name: name for name in columns}, numbers={"para_score"})
-    release = ReleaseConfig(license="mit")
-    import_pairs(pairs, folder, scorer=None, release=release, engine=EngineConfig("local", 1, 1))
-    return folder
+    return scored_release(folder, columns, ReleaseConfig(license="mit"))
 
 
 @pytest.fixture(scope="module")

@@ -122,15 +122,8 @@ def test_lengths(folder, capsys):
 
 
 def test_neighbours(models, folder, capsys):
-    command = [
-        "experiment",
-        "paragram-table8",
-        str(models / "both"),
-        str(models / "word"),
-        "--words",
-        "Left3",
-        "right7",
-    ]
+    command = ["experiment", "paragram-table8", str(models / "both"), str(models / "word")]
+    command += ["--words", "Left3", "right7"]
     assert main([*command, "--top", "2", "--json", "n.json"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("| left3") and "both" in out and "Among the 60 most common words that all have" in out

@@ -1,14 +1,16 @@
-"""A small release, made without any model."""
+"""A small release, made without any model, and the header of a card."""
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import yaml
 
-from paranmt_hf.corpus.bitext.readers import ParquetFiles
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.hub.repository import ASSETS
+from tests.toys import scored_release
+
+
+def header(card):
+    return yaml.safe_load(card.split("---\n")[1])
 
 
 def make_release(folder, rows=400, license="cc-by-4.0", seed=0):
@@ -20,12 +22,5 @@ def make_release(folder, rows=400, license="cc-by-4.0", seed=0):
     words[::10] = (known * 2)[:500]
     sides = [[" ".join(words[n] for n in generator.integers(0, 5000, 9)) for _ in range(rows)] for _ in range(2)]
     scores = pa.array(generator.random(rows), pa.float32())
-    table = pa.table({"reference": sides[0], "translation": sides[1], "para_score": scores})
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, folder.with_suffix(".parquet"))
-    columns = {name: name for name in table.column_names}
-    pairs = ParquetFiles([folder.with_suffix(".parquet")], columns, numbers={"para_score"})
-    import_pairs(
-        pairs, folder, scorer=None, release=ReleaseConfig(license=license), engine=EngineConfig("local", 1, 1)
-    )
-    return folder
+    columns = {"reference": sides[0], "translation": sides[1], "para_score": scores}
+    return scored_release(folder, columns, ReleaseConfig(license=license))

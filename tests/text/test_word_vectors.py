@@ -23,6 +23,7 @@ from paranmt_hf.text.word_vectors import (
     read_words,
     write_vectors,
 )
+from tests.toys import full_disk
 
 PLAIN = "the 1 2 3\ncat 0.5 -1 2e-1\n"
 
@@ -180,14 +181,8 @@ def test_written_file_is_read_again(tmp_path, name):
 def test_file_that_cannot_be_written_leaves_the_one_before(tmp_path):
     (tmp_path / "v.txt").write_text("a 1\n")
     vectors = WordVectors(["a"] * 1000, np.ones((1000, 50), np.float32))
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        with pytest.raises(InputError, match="cannot write word vectors to .*v.txt: File too large"):
-            write_vectors(tmp_path / "v.txt", vectors)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with full_disk(1000), pytest.raises(InputError, match="cannot write word vectors to .*v.txt: File too large"):
+        write_vectors(tmp_path / "v.txt", vectors)
     assert (tmp_path / "v.txt").read_text() == "a 1\n"
     assert len(list(tmp_path.iterdir())) == 1
     for place in (tmp_path / "none" / "v.txt", tmp_path / "v.txt" / "v.txt"):

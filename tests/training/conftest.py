@@ -17,10 +17,6 @@ def data(tmp_path):
     return write_data(tmp_path / "pairs.parquet", synonyms(200))
 
 
-class Killed(BaseException):
-    pass
-
-
 @pytest.fixture
 def killed_after(monkeypatch):
     """Call a function, which is killed before a mega-batch."""
@@ -30,10 +26,10 @@ def killed_after(monkeypatch):
 
         def stopping(self, *rest):
             if next(left, None) is None:
-                raise Killed
+                raise KeyboardInterrupt
             return original(self, *rest)
 
-        with monkeypatch.context() as patch, pytest.raises(Killed):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
             patch.setattr(kind, name, stopping)
             function(*arguments, **options)
 

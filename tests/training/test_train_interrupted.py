@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,7 +21,8 @@ from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.training.train import train
 from paranmt_hf.training.trainer import MegaBatchTrainer
-from tests.training.toys import encoder_of, full_disk, small, synonyms, weights_of, write_data
+from tests.toys import full_disk
+from tests.training.toys import FREE_PORT, encoder_of, small, synonyms, weights_of, write_data
 
 pytestmark = pytest.mark.usefixtures("checkpoint_always")
 
@@ -142,9 +142,7 @@ def test_killed_command_ends_with_the_same_bytes(tmp_path, model):
 @pytest.mark.parametrize("gather", [False, True])
 def test_two_processes(tmp_path, gather):
     data = write_data(tmp_path / "pairs.parquet", synonyms(400))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", port, "-m"]
+    launch = [sys.executable, "-m", "torch.distributed.run", *FREE_PORT, "--nproc-per-node", "2", "-m"]
     options = ["paranmt_hf.cli", *command(data, tmp_path / "out", "lstm")[3:]] + (
         ["--mining", "mine_over=all"] if gather else []
     )

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from paranmt_hf.errors import InputError, LostProcessError
 from paranmt_hf.training import distributed
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.distributed import Processes, check_processes, own_device
-from tests.training.toys import synonyms, write_data
+from tests.training.toys import FREE_PORT, synonyms, write_data
 
 PROGRAM = Path(__file__).with_name("train_on_cpu.py")
 ROOT = PROGRAM.parents[2]
@@ -32,9 +31,7 @@ def data(tmp_path_factory):
 
 def run(data, out, processes, *options, fails=None):
     """Run the command by `torchrun`; returns its status, and what it said itself."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    launch = ["-m", "torch.distributed.run", "--nproc-per-node", str(processes), "--master-port", port]
+    launch = ["-m", "torch.distributed.run", *FREE_PORT, "--nproc-per-node", str(processes)]
     command = ["train", "--data", str(data), "--out", str(out), "--model", "word,trigram", "--dimension", "16"]
     command += ["--batch-size", "10", "--mega-batch", "4", "--epochs", "2", "--learning-rate", "0.01"]
     command += ["--device", "cuda", "--development", str(data.with_name("mine.tsv"))]
@@ -151,9 +148,7 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def environment(monkeypatch):
     """What `torchrun` tells a process; here one of one."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    for name, value in {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": 0, "WORLD_SIZE": 1}.items():
+    for name, value in {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 0, "RANK": 0, "WORLD_SIZE": 1}.items():
         monkeypatch.setenv(name, str(value))
     monkeypatch.setattr(distributed, "_lost", [])
     yield monkeypatch

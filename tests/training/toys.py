@@ -1,14 +1,11 @@
 """Small corpora, encoders and stores of pairs that tests of training share."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 import torch
 
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies
@@ -23,6 +20,8 @@ from paranmt_hf.training.pair_store import PairStore, write_pairs, write_tokens
 Sentences = list[str]
 # A run that takes a second.
 SMALL = {"batch_size": 10, "mega_batch": 4, "epochs": 2, "learning_rate": 0.01}
+# Options with which `torchrun` finds a free port itself.
+FREE_PORT = ["--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--local-addr", "127.0.0.1"]
 
 # torch's own, dense, as `TrainConfig.optimizer` names them.
 OPTIMIZERS = {"adam": torch.optim.Adam, "adagrad": partial(torch.optim.Adagrad, initial_accumulator_value=1e-6, eps=0)}
@@ -82,18 +81,6 @@ def write_data(path: Path, sides: tuple[Sentences, Sentences], **options: object
     """A Parquet file of pairs, as `train` reads it."""
     pq.write_table(pa.table({"reference": sides[0], "translation": sides[1]}), path, **options)
     return path
-
-
-@contextmanager
-def full_disk(room: int) -> Iterator[None]:
-    """Let no file get longer than some bytes; not longer than needed, because pytest itself may write into a file."""
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def weights_of(folder: Path) -> dict[Path, bytes]:

@@ -21,6 +21,7 @@ from paranmt_hf.util.files import (
     write_bytes,
     writing,
 )
+from tests.toys import full_disk
 
 
 def test_links_without_an_end(tmp_path):
@@ -131,16 +132,9 @@ def test_a_full_disk_is_told(tmp_path, error):
 def test_bytes_and_a_limit_of_the_system(tmp_path):
     path = tmp_path / "file"
     write_bytes(path, b"x" * 400)
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))
-    try:
-        with pytest.raises(
-            InputError, match=f"^cannot save {path}: File too large; make room and run the same command"
-        ):
-            write_bytes(path, b"y" * 4000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    expected = f"^cannot save {path}: File too large; make room and run the same command"
+    with full_disk(500), pytest.raises(InputError, match=expected):
+        write_bytes(path, b"y" * 4000)
     assert path.read_bytes() == b"x" * 400
     assert len(list(tmp_path.iterdir())) == 1
 

@@ -6,17 +6,14 @@ import shutil
 from collections import Counter
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.apps.explore import explorer as explorer_module
 from paranmt_hf.apps.explore.explorer import Bins, Explorer, View, bins_of
-from paranmt_hf.corpus.bitext.readers import ParquetFiles
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
+from tests.toys import scored_release
 
 ROWS = [
     # reference, translation, score, origin
@@ -31,15 +28,10 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("explore")
     names = ("reference", "translation", "para_score", "origin")
     columns = dict(zip(names, zip(*ROWS, strict=True), strict=True))
     columns["para_score"] = pa.array(columns["para_score"], pa.float32())
-    pq.write_table(pa.table(columns), folder / "pairs.parquet")
-    pairs = ParquetFiles([folder / "pairs.parquet"], {name: name for name in names}, numbers={"para_score"})
-    release = ReleaseConfig(license="mit")
-    import_pairs(pairs, folder / "corpus", scorer=None, release=release, engine=EngineConfig("local", 1, 1))
-    return folder / "corpus"
+    return scored_release(tmp_path_factory.mktemp("explore") / "corpus", columns, ReleaseConfig(license="mit"))
 
 
 @pytest.fixture(scope="module", params=["text in memory", "text in the files"])

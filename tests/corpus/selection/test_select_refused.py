@@ -9,9 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.bitext.readers import ParquetFiles
-from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
@@ -19,6 +16,7 @@ from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
+from tests.toys import scored_release
 
 
 @pytest.mark.parametrize(
@@ -114,14 +112,10 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def sentences(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("whole")
-    table = {"reference": [first for first, _ in PAIRS], "translation": [second for _, second in PAIRS]}
-    pq.write_table(pa.table({**table, "para_score": pa.array([0.5] * len(PAIRS), pa.float32())}), folder / "p.parquet")
-    columns = {name: name for name in ("reference", "translation", "para_score")}
-    pairs = ParquetFiles([folder / "p.parquet"], columns, numbers={"para_score"}, optional=set())
+    columns = {"reference": [first for first, _ in PAIRS], "translation": [second for _, second in PAIRS]}
+    columns["para_score"] = pa.array([0.5] * len(PAIRS), pa.float32())
     release = ReleaseConfig(license="cc-by-4.0", title="All", description="Sentences.")
-    import_pairs(pairs, folder / "whole", scorer=None, release=release, engine=EngineConfig("local", 1, 1))
-    return folder / "whole"
+    return scored_release(tmp_path_factory.mktemp("whole") / "whole", columns, release)
 
 
 def ids(folder) -> list[int]:

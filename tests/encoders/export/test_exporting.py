@@ -25,10 +25,9 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.util.optional import available
-from tests.encoders.toys import BIASED, EVERY, REAL, SENTENCES, encoder, real, rows, trigram
-from tests.toys import bytes_of
+from tests.encoders.toys import BIASED, EVERY, REAL, SENTENCES, encoder, needs_onnx, real, rows, trigram
+from tests.toys import bytes_of, full_disk
 
-needs_onnx = pytest.mark.skipif(not available("onnx") or not available("onnxruntime"), reason="needs paranmt-hf[onnx]")
 needs_model2vec = pytest.mark.skipif(not available("model2vec"), reason="needs paranmt-hf[model2vec]")
 
 
@@ -301,14 +300,9 @@ def test_weights_that_are_not_finite(tmp_path):
 
 @pytest.mark.parametrize("format", HERE)
 def test_a_full_disk_is_told_with_the_folder(sources, tmp_path, format):
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
-    try:
-        with pytest.raises(InputError, match=f"^cannot .* {tmp_path / 'out'}.work.*: .*[Ff]ile too large"):
-            export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    expected = f"^cannot .* {tmp_path / 'out'}.work.*: .*[Ff]ile too large"
+    with full_disk(100), pytest.raises(InputError, match=expected):
+        export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)
     assert not list(tmp_path.iterdir())
 
 

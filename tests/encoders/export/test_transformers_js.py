@@ -22,10 +22,9 @@ from paranmt_hf.encoders.export.tokenizers import portable_tokenizer, tokenizer_
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.text.definitions import character_ngrams
-from paranmt_hf.util.optional import available
-from tests.encoders.toys import REAL, SENTENCES, encoder, real
+from tests.encoders.toys import REAL, SENTENCES, encoder, needs_onnx, real
 
-pytestmark = pytest.mark.skipif(not available("onnx") or not available("onnxruntime"), reason="needs paranmt-hf[onnx]")
+pytestmark = needs_onnx
 PACKAGE = "@huggingface/transformers"
 SOME = [
     "word", "word-int8", "trigram-float16", "lstm", "blstm-average-max", "projection", "dan-two-layers",
