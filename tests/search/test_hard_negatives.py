@@ -18,14 +18,14 @@ from paranmt_hf.search.hard_negatives import NegativesRecord
 from paranmt_hf.search.paraphrase_graph import ParaphraseGraph
 from paranmt_hf.training.mega_batch import excluded
 from tests.cli.commands import fails
+from tests.toys import write_vectors
 
 WORDS = [f"w{chr(97 + index // 26)}{chr(97 + index % 26)}" for index in range(80)]
 
 
 def write_pairs(path, pairs):
-    pq.write_table(
-        pa.table(dict(zip(("reference", "translation"), map(list, zip(*pairs, strict=True)), strict=True))), path
-    )
+    references, translations = zip(*pairs, strict=True)
+    pq.write_table(pa.table({"reference": references, "translation": translations}), path)
 
 
 def random_pairs(count, seed=0):
@@ -40,21 +40,15 @@ def random_pairs(count, seed=0):
         other = sentences[int(generator.integers(count))] if generator.random() < 0.1 else " ".join(words)
         pairs.append((sentences[index], other))
         if generator.random() < 0.3:
-            pairs.append(
-                (
-                    sentences[index].upper(),
-                    " ".join([*words[1:], str(generator.choice([word for word in WORDS if word not in words]))]),
-                )
-            )
+            more = str(generator.choice([word for word in WORDS if word not in words]))
+            pairs.append((sentences[index].upper(), " ".join([*words[1:], more])))
     return [pairs[index] for index in generator.permutation(len(pairs))]
 
 
 @pytest.fixture
 def folder(tmp_path):
     """Word vectors, and pairs of sentences of these words."""
-    vectors = np.random.default_rng(0).normal(size=(len(WORDS), 12))
-    lines = [f"{word} {' '.join(f'{value:.5f}' for value in row)}" for word, row in zip(WORDS, vectors, strict=True)]
-    (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
+    write_vectors(tmp_path / "vectors.txt", WORDS, 12)
     write_pairs(tmp_path / "pairs.parquet", random_pairs(150))
     return tmp_path
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.sentences import open_sentences
-from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import index, indexed_vectors, storage
 from paranmt_hf.search import storage as module
@@ -28,28 +27,7 @@ from paranmt_hf.search.storage import (
     write_sentences,
 )
 from tests.cli.commands import fails
-from tests.search.oracles import clustered
-
-WORDS = "red green blue one two three sun moon star cat dog bird".split()
-
-
-def sentences(count, seed=0):
-    generator = np.random.default_rng(seed)
-    return [" ".join(generator.choice(WORDS, size=4, replace=False)) for _ in range(count)]
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    """A folder with vectors of some words, and 200 sentences of them."""
-    vectors = np.random.default_rng(0).normal(size=(len(WORDS), 8))
-    lines = [f"{word} {' '.join(f'{value:.5f}' for value in row)}" for word, row in zip(WORDS, vectors, strict=True)]
-    (tmp_path / "vectors.txt").write_text("\n".join(lines) + "\n")
-    (tmp_path / "text.txt").write_text("\n".join(sentences(200)) + "\n\n")
-    return tmp_path
-
-
-def scorer(folder, name="vectors.txt"):
-    return NamedEncoder(str(folder / name))
+from tests.search.toys import clustered, scorer, sentences
 
 
 def build(folder, out="index", config=None):

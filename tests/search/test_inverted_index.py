@@ -8,7 +8,7 @@ from paranmt_hf.search import inverted_index, neighbours
 from paranmt_hf.search.inverted_index import InvertedIndex
 from paranmt_hf.search.neighbours import Neighbours
 from paranmt_hf.search.storage import Vectors, write_in_order
-from tests.search.oracles import assert_nearest, best, clustered, similarities, stored
+from tests.search.toys import assert_nearest, best, clustered, similarities, stored
 
 
 def listed(vectors, folder, count, seed=1):

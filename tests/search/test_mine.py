@@ -14,7 +14,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.search import neighbours
 from paranmt_hf.search.mine import MineConfig, Mining, mine_pairs
 from tests.cli.commands import fails
-from tests.search.test_index import corpus, scorer, sentences  # noqa: F401 - a fixture
+from tests.search.toys import scorer, sentences
 
 
 def mined(folder, out="pairs.parquet", first="text.txt", second=None, **settings):
@@ -42,7 +42,7 @@ def peers(folder, top):
 
 
 @pytest.mark.parametrize("settings", [{}, {"lists": 6, "probes": 6}])
-def test_the_pairs_are_those_of_sentence_transformers(corpus, settings, monkeypatch):  # noqa: F811
+def test_the_pairs_are_those_of_sentence_transformers(corpus, settings, monkeypatch):
     monkeypatch.setattr(neighbours, "BLOCK", 37)
     made = mined(corpus, "pairs.parquet", min_score=-1.0, top=5, **settings)
     rows, wanted = rows_of(made.folder), peers(corpus, 5)
@@ -57,7 +57,7 @@ def test_the_pairs_are_those_of_sentence_transformers(corpus, settings, monkeypa
     assert all(row["first_line"] < row["second_line"] and row["first"] != row["second"] for row in rows)
 
 
-def test_the_best_of_them_and_mutual_ones(corpus):  # noqa: F811
+def test_the_best_of_them_and_mutual_ones(corpus):
     every = rows_of(mined(corpus, "a.parquet", top=3).folder)
     best = rows_of(mined(corpus, "b.parquet", top=3, max_pairs=20).folder)
     assert best == every[:20] and [row["cosine"] for row in every] == sorted(
@@ -68,7 +68,7 @@ def test_the_best_of_them_and_mutual_ones(corpus):  # noqa: F811
     assert keys[1] < keys[0]
 
 
-def test_margins_are_those_of_the_paper(corpus):  # noqa: F811
+def test_margins_are_those_of_the_paper(corpus):
     made = mined(corpus, "pairs.parquet", top=5, margin="ratio", margin_neighbours=3)
     texts = list(dict.fromkeys(sentences(200)))
     vectors = scorer(corpus).load().encode(texts)
@@ -87,7 +87,7 @@ def test_margins_are_those_of_the_paper(corpus):  # noqa: F811
 
 
 @pytest.mark.parametrize("settings", [{}, {"lists": 4, "probes": 4}])
-def test_between_two_files(corpus, settings):  # noqa: F811
+def test_between_two_files(corpus, settings):
     other = [*sentences(40, seed=1), *sentences(3)]
     (corpus / "other.txt").write_text("\n".join(other) + "\n")
     made = mined(corpus, "pairs.parquet", second="other.txt", top=2, **settings)
@@ -109,7 +109,7 @@ def test_between_two_files(corpus, settings):  # noqa: F811
             assert near == pytest.approx(best[:, index].max(), abs=1e-6)
 
 
-def test_copies(corpus):  # noqa: F811
+def test_copies(corpus):
     (corpus / "twice.txt").write_text("red sun\nblue bird\nred sun\n")
     made = mined(corpus, "pairs.parquet", first="twice.txt", copies=True, min_score=0.9)
     assert [(row["first_line"], row["second_line"]) for row in rows_of(made.folder)] == [(1, 3)]
@@ -118,7 +118,7 @@ def test_copies(corpus):  # noqa: F811
     assert error.value.option == "min_score"
 
 
-def test_it_continues_at_a_checkpoint(corpus, monkeypatch):  # noqa: F811
+def test_it_continues_at_a_checkpoint(corpus, monkeypatch):
     monkeypatch.setattr(neighbours, "BLOCK", 37)
     whole = rows_of(mined(corpus, "whole.parquet", top=3).folder)
     real, steps = neighbours.within, []
@@ -143,7 +143,7 @@ def test_it_continues_at_a_checkpoint(corpus, monkeypatch):  # noqa: F811
     assert not list(corpus.glob("*.work"))
 
 
-def test_a_lower_threshold_continues_with_the_vectors(corpus, monkeypatch):  # noqa: F811
+def test_a_lower_threshold_continues_with_the_vectors(corpus, monkeypatch):
     with pytest.raises(InputError) as error:
         mined(corpus, "p.parquet", margin="distance", min_margin=2.0)
     assert error.value.option == "min_margin" and (corpus / "p.parquet.work").exists()
@@ -152,7 +152,7 @@ def test_a_lower_threshold_continues_with_the_vectors(corpus, monkeypatch):  # n
     assert not (corpus / "p.parquet.work").exists()
 
 
-def test_a_file_that_is_there(corpus):  # noqa: F811
+def test_a_file_that_is_there(corpus):
     made = mined(corpus, "pairs.parquet")
     again = mined(corpus, "pairs.parquet")
     assert made.fresh and not again.fresh and again.record.pairs == made.record.pairs
@@ -164,7 +164,7 @@ def test_a_file_that_is_there(corpus):  # noqa: F811
     assert (corpus / "mine.parquet").read_text() == "my own"
 
 
-def test_a_release(corpus):  # noqa: F811
+def test_a_release(corpus):
     pairs = rows_of(mined(corpus, "pairs.parquet", top=3).folder)
     options = {"release": ReleaseConfig(license="cc-by-4.0"), "made_by": "people"}
     built = mined(corpus, "mined", top=3, **options)
@@ -182,7 +182,7 @@ def test_a_release(corpus):  # noqa: F811
         mined(corpus, "mined", top=2, **options)
 
 
-def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
+def test_bad_inputs(corpus, monkeypatch, capsys):
     monkeypatch.chdir(corpus)
     words = ["search", "mine", "text.txt", "--encoder", "vectors.txt", "--out", "out"]
     fails(capsys, words, "a license is needed")
@@ -199,7 +199,7 @@ def test_bad_inputs(corpus, monkeypatch, capsys):  # noqa: F811
     assert "min-score: 0.9" in (corpus / "pairs.parquet.paranmt.yaml").read_text()
 
 
-def test_the_state_is_of_one_search(corpus):  # noqa: F811
+def test_the_state_is_of_one_search(corpus):
     """What was compared for other neighbours is compared again."""
     sources = [open_sentences(corpus / "text.txt")]
     first, other = (Mining(sources, scorer(corpus), MineConfig(top=top, min_score=0.0)) for top in (2, 4))
@@ -208,7 +208,7 @@ def test_the_state_is_of_one_search(corpus):  # noqa: F811
     assert (corpus / "work" / "pairs.parquet.work" / "first" / "vectors.npy").exists(), "for pairs of other settings"
 
 
-def test_what_the_translator_of_the_package_wrote_keeps_its_terms(corpus):  # noqa: F811
+def test_what_the_translator_of_the_package_wrote_keeps_its_terms(corpus):
     release = ReleaseConfig(license="cc-by-4.0")
     mined(corpus, "written", top=3, release=release)
     record = corpus / "written" / "build.json"

@@ -18,7 +18,7 @@ from paranmt_hf.search.neighbours import (
     restore_neighbours,
     save_neighbours,
 )
-from tests.search.oracles import assert_nearest, best, clustered, similarities, stored
+from tests.search.toys import assert_nearest, best, clustered, similarities, stored
 
 
 def offered(found, table, rows, columns):

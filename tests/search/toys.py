@@ -1,8 +1,20 @@
-"""Vectors to search in, and what a search finds that looks at everything."""
+"""Sentences and vectors to search in, and what a search finds that looks at everything."""
 
 import numpy as np
 
+from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.search.storage import normalised, write_encoded
+
+WORDS = "red green blue one two three sun moon star cat dog bird".split()
+
+
+def sentences(count, seed=0):
+    generator = np.random.default_rng(seed)
+    return [" ".join(generator.choice(WORDS, size=4, replace=False)) for _ in range(count)]
+
+
+def scorer(folder):
+    return NamedEncoder(str(folder / "vectors.txt"))
 
 
 def clustered(count, *, groups=20, dimension=16, spread=0.5, seed=0):
