@@ -1,7 +1,8 @@
-"""A Hub to test against: any endpoint, named by the environment."""
+"""A Hub to test against, which is any endpoint named by the environment; and encoders to publish."""
 
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -59,6 +60,18 @@ class Hub:
         command = [sys.executable, "-c", program, *map(str, arguments)]
         return subprocess.run(command, env=self.environment(**options), capture_output=True, text=True, timeout=600)
 
+    def loads_alike(self, program, *arguments):
+        """Run a program with this package and with the code next to the weights; both find the same."""
+        found = []
+        for way, imported in (("package", "True"), ("code", "False")):
+            loaded = self.python(program, *arguments, way)
+            assert loaded.returncode == 0, loaded.stderr
+            (line,) = [line for line in loaded.stdout.splitlines() if line.startswith("found")]
+            ids, own = line.rsplit(" ", 1)
+            assert own == imported
+            found.append(ids)
+        assert found[0] == found[1]
+
     def paranmt(self, *arguments, **options):
         """Run the command in a process of its own."""
         command = [sys.executable, "-m", "paranmt_hf.cli", *map(str, arguments)]
@@ -73,3 +86,21 @@ def hub(tmp_path_factory):
     token = os.environ.get("PARANMT_TEST_HUB_TOKEN", "")
     user = os.environ.get("PARANMT_TEST_HUB_USER", "")
     return Hub(endpoint, token, user, tmp_path_factory.mktemp("hub"))
+
+
+@pytest.fixture(scope="session")
+def trained(made, tmp_path_factory):
+    """A folder with two small encoders, named by their kind."""
+    from paranmt_hf.encoders.config import EncoderConfig
+    from paranmt_hf.training.config import TrainConfig
+    from paranmt_hf.training.train import train
+
+    folder = tmp_path_factory.mktemp("models")
+    for kind in ("word", "word,trigram"):
+        train(made, folder / kind, encoder=EncoderConfig(model=kind, dimension=4), config=TrainConfig(epochs=1))
+    return folder
+
+
+@pytest.fixture
+def model(trained, tmp_path):
+    return shutil.copytree(trained / "word", tmp_path / "word")

@@ -12,6 +12,7 @@ from paranmt_hf.hub.licenses import IDS, License
 from paranmt_hf.hub.publish import publish
 from paranmt_hf.paraphrase.card import paraphraser_card
 from paranmt_hf.training.card import encoder_card
+from tests.hub.releases import header
 
 FOLDER = Path(__file__).parents[2] / "model_cards"
 RECORDS = sorted(FOLDER.glob("*.json"))
@@ -93,10 +94,6 @@ def test_card_of_a_paraphraser_is_rendered_from_its_record(path):
 
 DATASET = "org/corpus"
 TERMS = "My Terms 1.0 <https://example.org/terms>"
-
-
-def header(card):
-    return yaml.safe_load(card.split("---\n")[1])
 
 
 def test_listed_licences_and_one_with_a_name():

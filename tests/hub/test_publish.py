@@ -5,7 +5,6 @@ import json
 import shutil
 
 import pytest
-import yaml
 
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.building import EncoderConfig
@@ -18,21 +17,9 @@ from paranmt_hf.training.card import encoder_card
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.derived import average_encoders
 from paranmt_hf.training.train import train
+from tests.hub.releases import header
 
 DATASET, MODEL = "org/corpus", "org/word"
-
-
-@pytest.fixture(scope="module")
-def trained(made, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models")
-    for kind in ("word", "word,trigram"):
-        train(made, folder / kind, encoder=EncoderConfig(model=kind, dimension=4), config=TrainConfig(epochs=1))
-    return folder
-
-
-@pytest.fixture
-def model(trained, tmp_path):
-    return shutil.copytree(trained / "word", tmp_path / "word")
 
 
 @pytest.fixture
@@ -41,10 +28,6 @@ def results(model, tmp_path):
     similarity = str(ASSETS / "sample" / "similarity.tsv")
     assert main(["evaluate", "sts", str(model), "--data", similarity, "--speed", "--json", str(path)]) == 0
     return path
-
-
-def header(card):
-    return yaml.safe_load(card.split("---\n")[1])
 
 
 def test_release_is_laid_out(release):

@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-import yaml
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer, models
 
 import paranmt_hf
 from paranmt_hf import InputError, StaticEncoder, SupervisedModel
-from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.pushing import MadeRecord
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.evaluation.evaluate import evaluate
@@ -20,24 +18,11 @@ from paranmt_hf.hub.publish import kind_of, publish
 from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.hub.upload import Published
-from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.supervised.config import HEAD_FOLDER
 from paranmt_hf.training.supervised.model import KIND, HeadConfig, new_head
-from paranmt_hf.training.train import train
+from tests.hub.releases import header
 
 NAME, SIMILARITY = "org/word", ASSETS / "sample" / "similarity.tsv"
-
-
-@pytest.fixture(scope="module")
-def trained(made, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("models") / "word"
-    train(made, folder, encoder=EncoderConfig(model="word", dimension=4), config=TrainConfig(epochs=1))
-    return folder
-
-
-@pytest.fixture
-def model(trained, tmp_path):
-    return shutil.copytree(trained, tmp_path / "word")
 
 
 @pytest.fixture
@@ -60,10 +45,6 @@ def sent(monkeypatch):
 
 def card_of(parcel):
     return parcel.files["README.md"].decode()
-
-
-def header(card):
-    return yaml.safe_load(card.split("---\n")[1])
 
 
 def test_loaded_encoder_is_what_publish_sends(model, sent):
