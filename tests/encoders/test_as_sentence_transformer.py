@@ -266,7 +266,7 @@ def test_forked_processes_encode(tmp_path):
     # In a process of its own: one that hangs is stopped, with its children.
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        assert process.communicate(timeout=90)[0] == "equal\n"
+        assert process.communicate(timeout=300)[0] == "equal\n"
     finally:
         if process.poll() is None:
             os.killpg(process.pid, 9)

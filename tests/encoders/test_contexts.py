@@ -155,10 +155,6 @@ def test_command_in_python(transformer, tmp_path):
     assert (tmp_path / "v").read_bytes() == first
 
 
-class Killed(BaseException):
-    pass
-
-
 @pytest.mark.parametrize(
     "after", [pytest.param(1, marks=pytest.mark.slow), 6, pytest.param(13, marks=pytest.mark.slow)]
 )
@@ -171,7 +167,7 @@ def test_killed_and_resumed(transformer, tmp_path, monkeypatch, after):
 
     def add(self, *arguments, **options):
         if len(calls) == limit:
-            raise Killed
+            raise KeyboardInterrupt
         calls.append(arguments)
         original(self, *arguments, **options)
 
@@ -189,7 +185,7 @@ def test_killed_and_resumed(transformer, tmp_path, monkeypatch, after):
     assert steps == 2 * 7
     calls.clear()
     limit = after
-    with pytest.raises(Killed):
+    with pytest.raises(KeyboardInterrupt):
         distilled("cut")
     assert not (tmp_path / "cut").exists() and (tmp_path / "cut.work").exists()
     limit = None

@@ -17,7 +17,7 @@ from paranmt_hf.encoders.saving import CLASSES, save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from tests.encoders.test_sent2vec import module as sent2vec_module
-from tests.encoders.toys import EVERY, REDUCED, SENTENCES, STOCK, encoder, rows, word
+from tests.encoders.toys import EVERY, REDUCED, SENTENCES, STOCK, Payload, encoder, rows, word
 
 # What the files keep of a float32 table.
 TOLERANCE = {"float16": 2e-3, "int8": 0.02, "int4": 0.3}
@@ -227,13 +227,6 @@ def test_parts_of_a_combination_are_checked(copy, entry, message):
     (folder / "parts.json").write_text(json.dumps([[entry]]))
     with pytest.raises(InputError, match=message):
         load(folder)
-
-
-class Payload:
-    """Runs when it is unpickled."""
-
-    def __reduce__(self):
-        return (pytest.fail, ("a pickle was read",))
 
 
 @pytest.mark.parametrize("name", ["word", "trigram", "word,trigram", "lstm"])

@@ -21,15 +21,9 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from tests.corpus.translation.tiny_models import make_marian
+from tests.encoders.toys import Payload
 
 SENTENCES = ["the cat", "a cat sat"]
-
-
-class Payload:
-    """Runs when it is unpickled."""
-
-    def __reduce__(self):
-        return (pytest.fail, ("a pickle was read",))
 
 
 def booby_trap(path):

@@ -16,16 +16,11 @@ from paranmt_hf.encoders.rotation import (
     widths_of,
 )
 from paranmt_hf.errors import InputError
+from tests.encoders.toys import cosines
 from tests.training.toys import encoder_of, random_text
 
 TEXT = random_text(30)
 SENTENCES = ["w1 w2 w9", "w3", "w1 unheard w4 w4", "", "Unheard"]
-
-
-def cosines(vectors):
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.where(lengths > 0, lengths, 1)
-    return unit @ unit.T
 
 
 def test_even_rotations_are_orthogonal_seeded_and_spread_alike():

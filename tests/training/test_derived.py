@@ -21,6 +21,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.derived import RotateConfig, average_encoders, rotate_encoder
 from paranmt_hf.training.record import AveragedModel, TrainingRecord
 from tests.cli.commands import fails
+from tests.encoders.toys import cosines
 from tests.toys import bytes_of
 from tests.training.toys import SMALL, encoder_of, random_text, small, synonyms, write_data
 
@@ -162,12 +163,6 @@ def folder(tmp_path_factory):
     data = write_data(folder / "pairs.parquet", synonyms(60))
     train(data, folder / "m", **small("word,trigram"))
     return folder
-
-
-def cosines(vectors):
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit = vectors / np.where(lengths > 0, lengths, 1)
-    return unit @ unit.T
 
 
 @pytest.mark.parametrize("each_part", [False, True])

@@ -14,11 +14,6 @@ from tests.apps.annotate.toys import toy_sample
 
 
 @pytest.fixture
-def sample(tmp_path):
-    return toy_sample(tmp_path)
-
-
-@pytest.fixture
 def path(tmp_path):
     return tmp_path / "answers.json"
 

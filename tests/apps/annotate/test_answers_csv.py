@@ -7,14 +7,8 @@ from hypothesis import strategies as st
 
 from paranmt_hf.apps.annotate.answers import AnswerStore, Imported, Rating, add_answers, read_csv, sample_mark, to_csv
 from paranmt_hf.errors import InputError
-from tests.apps.annotate.toys import toy_sample
 
 WHEN = "2026-11-22T10:00:00+00:00"
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory):
-    return toy_sample(tmp_path_factory.mktemp("toys"))
 
 
 @pytest.fixture

@@ -26,16 +26,9 @@ from paranmt_hf.corpus.parsing.trees import (
     top_levels,
 )
 from paranmt_hf.errors import InputError
+from tests.corpus.parsing.toys import LINK, PENN, trees
 
-PENN = "(ROOT (S (NP (DT A) (NN man)) (VP (VBZ plays) (NP (DT a) (NN guitar))) (. .)))"
 PENN_LABELS = "(S(NP(DT)(NN))(VP(VBZ)(NP(DT)(NN)))(.))"
-LINK = "(S (NP a man.n) (VP plays.v (NP a guitar.s)) .)"
-
-labels = st.text(st.sampled_from("ABC-.,$'é"), min_size=1, max_size=4)
-trees = st.recursive(
-    st.builds(Tree, labels, st.lists(labels, max_size=3).map(tuple)),
-    lambda inner: st.builds(Tree, labels, st.lists(inner | labels, max_size=4).map(tuple)),
-)
 
 
 @pytest.mark.parametrize(

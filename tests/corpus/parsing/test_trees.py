@@ -14,15 +14,7 @@ from paranmt_hf.corpus.draws import text_hashes
 from paranmt_hf.corpus.parsing.parsers import TreeFile, TreeIndex, write_index
 from paranmt_hf.corpus.parsing.trees import MAX_DEPTH, READINGS, Tree, read_tree, top_levels
 from paranmt_hf.errors import InputError
-
-PENN = "(ROOT (S (NP (DT A) (NN man)) (VP (VBZ plays) (NP (DT a) (NN guitar))) (. .)))"
-LINK = "(S (NP a man.n) (VP plays.v (NP a guitar.s)) .)"
-
-labels = st.text(st.sampled_from("ABC-.,$'"), min_size=1, max_size=4)
-trees = st.recursive(
-    st.builds(Tree, labels, st.lists(labels, max_size=3).map(tuple)),
-    lambda inner: st.builds(Tree, labels, st.lists(inner | labels, max_size=4).map(tuple)),
-)
+from tests.corpus.parsing.toys import LINK, PENN, trees
 
 
 def test_a_tree_by_hand():

@@ -141,10 +141,6 @@ def test_equal_runs_give_equal_bytes(tmp_path, text, pairs_of_words):
         train_sent2vec(text, tmp_path / "out", config=config(ngrams=2, dropped_ngrams=1, seed=2))
 
 
-class Killed(BaseException):
-    pass
-
-
 @pytest.mark.parametrize("after", [0, 7])
 def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, after):
     settings = config(ngrams=2, dropped_ngrams=1)
@@ -155,10 +151,10 @@ def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, after):
 
     def dying(*arguments):
         if next(calls, None) is None:
-            raise Killed
+            raise KeyboardInterrupt
         return original(*arguments)
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(loop, "train_sentences", dying)
         train_sent2vec(text, tmp_path / "out", config=settings)
     assert (tmp_path / "out.work" / "checkpoint.safetensors").exists() == (after > 0)
@@ -260,8 +256,8 @@ def test_no_word_would_be_predicted(tmp_path, text):
 
 def test_checkpoint_of_other_text(tmp_path, text, monkeypatch):
     """The kernels do not look where a table ends, so its size must be that of the text."""
-    monkeypatch.setattr(loop, "train_sentences", lambda *_: (_ for _ in ()).throw(Killed))
-    with pytest.raises(Killed):
+    monkeypatch.setattr(loop, "train_sentences", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
         train_sent2vec(text, tmp_path / "out", config=config())
     tables = {"inputs": torch.zeros(50, 8), "outputs": torch.zeros(51, 8)}
     checkpoint.write_checkpoint(tmp_path / "out.work" / "checkpoint.safetensors", tables, {})
