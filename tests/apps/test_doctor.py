@@ -58,7 +58,7 @@ def test_the_hub_is_asked_only_online(monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:1")
     started = time.perf_counter()
     assert answer(online=True).startswith("no answer (")
-    assert time.perf_counter() - started < 10
+    assert time.perf_counter() - started < 30
 
 
 @pytest.mark.parametrize("question", ["_packages", "_machine", "_gpus", "_folders", "_hub"])

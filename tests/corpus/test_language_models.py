@@ -125,7 +125,7 @@ def test_failures_that_pass_change_no_byte(bitext, vectors, tmp_path):
         failure(500, "oops"),
         Reply("A man", half=True),
         Reply(body=b"<html>busy</html>"),
-        Reply("A man", stall=1.5),
+        Reply("A man", stall=5),
     ]
 
     def answer(sentence, request, attempt):
@@ -135,7 +135,7 @@ def test_failures_that_pass_change_no_byte(bitext, vectors, tmp_path):
     with serving(paraphrased) as server:
         make(bitext, tmp_path / "a" / "corpus", vectors, server)
     with serving(answer) as server:
-        make(bitext, tmp_path / "b" / "corpus", vectors, server, timeout=0.7)
+        make(bitext, tmp_path / "b" / "corpus", vectors, server, timeout=2.5)
     assert Counter(server.asked.values()) == {1: 15, 2: 15}
     assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b")
 
@@ -295,7 +295,7 @@ def test_the_estimate_comes_first(bitext, vectors, tmp_path, capsys, caplog):
 @pytest.mark.slow
 def test_a_killed_command_goes_on(bitext, vectors, tmp_path):
     """Killed with -9 in the middle of the second shard; what had been answered is not asked again."""
-    with serving(lambda sentence, *_: replace(paraphrased(sentence), stall=0.05)) as server:
+    with serving(lambda sentence, *_: replace(paraphrased(sentence), stall=0.2)) as server:
         command = words(tmp_path, vectors, server.url, concurrency=2)
         process = subprocess.Popen([sys.executable, "-m", "paranmt_hf.cli", *command], env=dict(os.environ))
         deadline = time.monotonic() + 120

@@ -193,7 +193,8 @@ def test_a_bar_on_a_terminal_moves_while_nothing_is_reported():
             said += part
     os.close(ours)
     clocks = set(re.findall(r"50%.*?500/1.00k \[(\d\d:\d\d)", said.decode()))
-    assert {"00:00", "00:01", "00:02"} <= clocks, said
+    # On a busy machine a second may pass unseen.
+    assert len(clocks) > 1, said
 
 
 def test_a_query_over_files_with_any_name(tmp_path):
@@ -240,7 +241,7 @@ def test_torch_runs_on_one_thread_in_each_thread_of_a_pool():
 def test_what_waits_in_a_pool_is_left_after_an_error():
     done = []
     with pytest.raises(KeyboardInterrupt), torch_threads("cuda") as pool:
-        found = pool.map(lambda number: done.append(number) or time.sleep(0.01), range(1000))
+        found = pool.map(lambda number: done.append(number) or time.sleep(0.01), range(10_000))
         next(found)
         raise KeyboardInterrupt
-    assert 0 < len(done) < 1000
+    assert 0 < len(done) < 10_000

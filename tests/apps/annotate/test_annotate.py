@@ -181,7 +181,7 @@ def test_the_page_is_served_until_ctrl_c(judged):
         assert put(connection, address._replace(query="token=wrong"), 2)[0] == 403
         assert put(connection, address, 2, name="Zoe")[0] == 400
         process.send_signal(signal.SIGINT)
-        printed, _ = process.communicate(timeout=20)
+        printed, _ = process.communicate(timeout=120)
         assert process.returncode == 0
         assert printed == "Ada: 2 of 9 rated, 0 skipped\n"
     assert not list(judged.glob("*journal*"))

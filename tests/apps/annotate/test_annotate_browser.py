@@ -47,7 +47,7 @@ def page(judged):
         thread.join()
 
 
-def wait(condition, seconds=10):
+def wait(condition, seconds=60):
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, "the page did not get there"

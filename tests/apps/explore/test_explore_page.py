@@ -32,7 +32,7 @@ def wait_for(browser, pattern):
     def found(browser):
         return re.search(pattern, browser.find_element("id", "status").text)
 
-    return WebDriverWait(browser, 20).until(found)
+    return WebDriverWait(browser, 60).until(found)
 
 
 def shown_ids(browser):

@@ -351,6 +351,6 @@ def test_a_process(tmp_path, average):
     )
     assert second.returncode == 1 and len(second.stderr.strip().splitlines()) == 1
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 0 and not out and TOKEN not in line + err and "Traceback" not in err
     assert not list(tmp_path.glob("*.yaml"))

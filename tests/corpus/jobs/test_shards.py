@@ -52,7 +52,7 @@ def test_a_job_in_this_process_leaves_its_threads_as_they_were(tmp_path, monkeyp
 
 def kill_in_the_middle(folder: Path, workers: int, done: int) -> None:
     """Start the job in a process of its own and kill it with -9 once `done` shards stand in the manifest."""
-    command = [sys.executable, "-m", "tests.corpus.fakes", str(folder), "0.02", str(workers), "local"]
+    command = [sys.executable, "-m", "tests.corpus.fakes", str(folder), "0.1", str(workers), "local"]
     process = subprocess.Popen(command)
     manifest = folder / "output" / "manifest.json"
     deadline = time.monotonic() + 60

@@ -307,7 +307,7 @@ class TestAsking:
 
         class One(Scripted):
             def ask(self, prompt):
-                together.wait(10)
+                together.wait(60)
                 if prompt == "a0":
                     raise InputError("no such model")
                 time.sleep(0.05)
