@@ -134,18 +134,8 @@ def test_text_that_anybody_may_use(tmp_path):
     (tmp_path / "sts" / "STS13-en-test").mkdir(parents=True)
     (tmp_path / "sts" / "STS13-en-test" / "STS.input.OnWN.txt").write_text("an animal that barks\ta dog\n")
     (tmp_path / "sts" / "STS13-en-test" / "STS.gs.OnWN.txt").write_text("3\n")
-    sources = [
-        "--exclude",
-        "sts",
-        "--wordnet",
-        wordnet,
-        "--common-voice",
-        voices,
-        "--addresses",
-        speeches,
-        "--factbook",
-        book,
-    ]
+    sources = ["--exclude", "sts", "--wordnet", wordnet, "--common-voice", voices]
+    sources += ["--addresses", speeches, "--factbook", book]
     run("free_text.py", *sources, "--words", "words", "--longest", 6, "--out", "free", folder=tmp_path)
     assert {path.stem: path.read_text(encoding="utf8").splitlines() for path in (tmp_path / "free").iterdir()} == {
         "definitions": ["big cat, lion: a cat; of"],

@@ -223,7 +223,7 @@ def _near_choice(expected: Expected, value: Any) -> str:  # noqa: ANN401
 
 
 def read_value(kind: type, name: str, value: Any) -> Any:  # noqa: ANN401
-    """Convert a value from a file or the command line to that of a field of a settings class, checked as `Settings` does.
+    """Convert a value from a file or the command line to that of a field of a settings class, and check it.
 
     Text is accepted for every type: `1e-5`, `true`, `none` (which as a text is itself).
     """

@@ -209,21 +209,8 @@ def test_values_reach_the_function():
     assert (found["flour"], found["others"], found["limit"], found["sizes"]) == ("rye", ["salt", "yeast"], 1, [1, 2])
     assert (found["kind"], found["columns"], found["portions"], found["baker"]) == ("cake", None, None, None)
     assert found["oven"] == {"heat": 180, "fan": False, "seed": 1, "slow": False}
-    words = [
-        "--kind",
-        "bread",
-        "--columns",
-        "a=1,b=x y",
-        "--sizes",
-        "4",
-        "5",
-        "--portions",
-        "2",
-        "--heat",
-        "99.5",
-        "--fan",
-    ]
-    found = values(*words, "--seed", "7", "--baker", "Ann", "--baker-seed", "3")
+    words = "--kind bread --sizes 4 5 --portions 2 --heat 99.5 --fan --seed 7 --baker Ann --baker-seed 3"
+    found = values(*words.split(), "--columns", "a=1,b=x y")
     assert (found["kind"], found["columns"], found["sizes"]) == ("bread", {"a": "1", "b": "x y"}, [4, 5])
     assert found["portions"] == 2 and found["oven"] == {"heat": 99.5, "fan": True, "seed": 7, "slow": False}
     assert found["baker"] == {"name": "Ann", "seed": 3}

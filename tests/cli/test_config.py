@@ -15,18 +15,8 @@ def write(folder, text, name="options.yaml"):
 
 
 def test_a_result_can_be_repeated_from_its_file(pairs, capsys):
-    command = [
-        "train",
-        "--data",
-        "pairs.parquet",
-        "--out",
-        "one",
-        "--optimization",
-        "decay=true",
-        "--learning-rate",
-        "1e-3",
-        *SMALL,
-    ]
+    words = "train --data pairs.parquet --out one --optimization decay=true --learning-rate 1e-3"
+    command = [*words.split(), *SMALL]
     assert main(command) == 0
     options = yaml.safe_load((pairs / "one" / "paranmt.yaml").read_text())
     assert options["data"] == ["pairs.parquet"] and options["batch-size"] == 2 and options["decay"] is True

@@ -94,19 +94,9 @@ def test_without_the_translator(folder, without_translator, capsys):
                 find(name, kind=kind)
             assert found.value.path.name == CARRIED[kind][name]
     (folder / "cs").write_text("Pes.\n", encoding="utf8")
-    build = [
-        "build",
-        "--source",
-        "cs",
-        "--reference",
-        "cs",
-        "--translator",
-        "embedded",
-        "--license",
-        "cc-by-nc-sa-4.0",
-    ]
-    for command in (["quickstart"], build):
-        assert main([*command, "--out", "made"]) == 1
+    build = "build --source cs --reference cs --translator embedded --license cc-by-nc-sa-4.0"
+    for command in ("quickstart", build):
+        assert main([*command.split(), "--out", "made"]) == 1
         out, error = capsys.readouterr()
         assert not out and error.count("\n") == 1 and "captions-cs-en" in error and "--translator" in error
     assert sorted(path.name for path in folder.iterdir()) == ["cs", "site"]

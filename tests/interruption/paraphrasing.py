@@ -63,12 +63,8 @@ def _classified(root: Path) -> None:
 def _train_controlled(root: Path) -> list[str]:
     words = ["paraphrase", "train", f"{root}/pairs.parquet", "--model", "controlled", "--out", f"{root}/out"]
     words += ["--device", "cpu", "--epochs", "2"]
-    shape = [
-        "--architecture",
-        "pieces=300,embedding=4,hidden=4,tree_hidden=4,max_tree=24,same_template=true",
-        "--max-pieces",
-        "30",
-    ]
+    shape = ["--architecture", "pieces=300,embedding=4,hidden=4,tree_hidden=4,max_tree=24,same_template=true"]
+    shape += ["--max-pieces", "30"]
     course = ["--batch-tokens", "150", "--held-out", "0.2", "--optimization", "evaluations=2,checkpoint_seconds=0"]
     return [*words, *shape, *course]
 

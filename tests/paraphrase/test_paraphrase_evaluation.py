@@ -241,17 +241,8 @@ def test_refused(words, message, model, pairs, tmp_path, capsys):
 
 def test_the_commands_print_tables_and_write_records(model, pairs, tmp_path, capsys):
     out = tmp_path / "figures.json"
-    words = [
-        str(model),
-        "--data",
-        str(pairs),
-        "--sentences",
-        "items=5",
-        "--search",
-        "max_length=20",
-        "--json",
-        str(out),
-    ]
+    options = "--sentences items=5 --search max_length=20 --json"
+    words = [str(model), "--data", str(pairs), *options.split(), str(out)]
     assert main(["paraphrase", "evaluate", *words, "--decodings", "greedy"]) == 0
     shown = capsys.readouterr().out
     assert "copied input" in shown and "greedy" in shown and "Self-BLEU" in shown and "Template" not in shown

@@ -146,14 +146,8 @@ def test_sentences_of_test_sets_are_left_out_of_parsed_pairs(pairs, tmp_path, ca
     with pytest.raises(InputError, match=r"was made with other settings: .*unwanted_sentences: was 2, now 0"):
         train_paraphraser(pairs, tmp_path / "out", **settings)
     words = ["paraphrase", "train", str(pairs), "--model", "controlled", "--out", str(tmp_path / "command")]
-    words += [
-        "--architecture",
-        "pieces=330,embedding=8,hidden=8,tree_hidden=8,same_template=true",
-        "--max-steps",
-        "1",
-        "--held-out",
-        "0",
-    ]
+    words += ["--architecture", "pieces=330,embedding=8,hidden=8,tree_hidden=8,same_template=true"]
+    words += ["--max-steps", "1", "--held-out", "0"]
     assert main([*words, "--exclude", str(tmp_path / "sets.txt")]) == 0
     assert f"  {wanted:,} pairs, 0 held out" in capsys.readouterr().out
 

@@ -235,16 +235,8 @@ def test_an_edited_record_is_damaged(plain, key, value, match):
 
 def test_the_command(controlled, capsys, tmp_path):
     (tmp_path / "about.yaml").write_text("notes: For *news*.")
-    words = [
-        "publish",
-        str(controlled),
-        NAME,
-        "--dry-run",
-        "--license",
-        "mit",
-        "--about",
-        str(tmp_path / "about.yaml"),
-    ]
+    words = ["publish", str(controlled), NAME, "--dry-run", "--license", "mit"]
+    words += ["--about", str(tmp_path / "about.yaml")]
     assert main(words) == 0
     printed = capsys.readouterr().out
     assert "## Notes\n\nFor *news*.\n\n## Citation" in printed and "dry run: nothing was sent" in printed

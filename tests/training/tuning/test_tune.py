@@ -230,16 +230,7 @@ def test_pairs_without_negatives_can_be_ranked(root, tmp_path):
 
 def test_the_command(root, tmp_path, capsys):
     words = ["tune", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
-    words += [
-        "--grid",
-        "word",
-        "lambda-w=0,1e-4",
-        "batch-size=10",
-        "learning-rate=0.01",
-        "optimizer=adam",
-        "margin=0.4",
-        "clip=1",
-    ]
+    words += "--grid word lambda-w=0,1e-4 batch-size=10 learning-rate=0.01 optimizer=adam margin=0.4 clip=1".split()
     words += ["--sampler", "random", "--trials", "3", "--training", "dimension=8,epochs=1", "--tune-pairs", "40"]
     assert main([*words, "--out", str(tmp_path / "out"), "--final", str(tmp_path / "final")]) == 0
     printed = capsys.readouterr().out
