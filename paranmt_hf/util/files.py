@@ -313,7 +313,7 @@ def _is_record(file: Path) -> bool:
     return False
 
 
-def refuse_inside(out: Path, sources: Iterable[str | Path], option: str = "out") -> None:
+def refuse_inside(out: Path, sources: Iterable[str | Path], option: str) -> None:
     """Reject a resolved path inside a folder that is an input of the result."""
     for source in (Path(source).expanduser() for source in sources):
         if source.is_dir() and source.resolve() in out.parents:

@@ -194,7 +194,7 @@ class Settings:
     """
 
     def __post_init__(self) -> None:
-        for name, expected in expected_fields(type(self)).items():
+        for name, expected in expected_fields(type(self)).items():  # type: ignore[arg-type]
             value = getattr(self, name)
             plain = checked(name, value, expected)
             if plain is not value:

@@ -19,24 +19,16 @@ PROMPTS = {"query": "the ", "document": "cat ", "plain": ""}
 SOME = ["word", "trigram", "word,trigram", "trigram,word-int8", "projection", "lstm", "word,lstm", "irnn+plstm"]
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    top = tmp_path_factory.mktemp("encoders")
-    for name in SOME:
-        save(encoder(name), top / name)
-    return top
-
-
 @pytest.fixture
-def ours(folders):
-    made = load(folders / "word")
+def ours(saved):
+    made = load(saved / "word")
     made.prompts = dict(PROMPTS)
     return made
 
 
 @pytest.fixture
-def stock(folders):
-    made = SentenceTransformer(str(folders / "word"), device="cpu")
+def stock(saved):
+    made = SentenceTransformer(str(saved / "word"), device="cpu")
     made.prompts = dict(PROMPTS)
     assert type(made[0]).__name__ == "StaticEmbedding"
     return made
@@ -129,9 +121,9 @@ def test_settings_of_the_model(ours, stock):
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_every_kind_of_encoder(folders, name):
+def test_every_kind_of_encoder(saved, name):
     """What averages takes a path of its own and what reads in order the library's; their answers are alike."""
-    model = load(folders / name)
+    model = load(saved / name)
     model.prompts = dict(PROMPTS)
     plain = model.encode(SENTENCES)
     queries = model.encode([PROMPTS["query"] + text for text in SENTENCES])
@@ -152,8 +144,8 @@ def test_every_kind_of_encoder(folders, name):
 
 
 @pytest.mark.slow
-def test_several_processes(folders):
-    model = load(folders / "word,trigram")
+def test_several_processes(saved):
+    model = load(saved / "word,trigram")
     model.prompts = dict(PROMPTS)
     pool = model.start_multi_process_pool(["cpu", "cpu"])
     try:

@@ -10,9 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
-from tests.encoders.toys import encoder
 
 DAMAGES = {
     "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
@@ -28,14 +26,6 @@ DAMAGED = [
 ]
 # Without these the model is what it was; modules.json has a test of its own.
 OPTIONAL = ("average_config.json", "tokenizer_config.json", "config_sentence_transformers.json")
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    top = tmp_path_factory.mktemp("encoders")
-    for name in MODELS:
-        save(encoder(name), top / name)
-    return top
 
 
 def files_of(folder):

@@ -14,9 +14,7 @@ from sentence_transformers import SentenceTransformer
 
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import CLASSES, save
-from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
-from tests.encoders.test_sent2vec import module as sent2vec_module
 from tests.encoders.toys import EVERY, REDUCED, SENTENCES, STOCK, Payload, encoder, rows, word
 
 # What the files keep of a float32 table.
@@ -25,16 +23,6 @@ TOLERANCE = {"float16": 2e-3, "int8": 0.02, "int4": 0.3}
 
 def tolerance(name):
     return next((value for kind, value in TOLERANCE.items() if name.endswith(kind)), 1e-6)
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """A folder for each kind of encoder."""
-    top = tmp_path_factory.mktemp("encoders")
-    for name in EVERY:
-        save(encoder(name), top / name)
-    save(SentenceEncoder(modules=[sent2vec_module()], device="cpu"), top / "sent2vec")
-    return top
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -32,14 +32,11 @@ needs_model2vec = pytest.mark.skipif(not available("model2vec"), reason="needs p
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory):
+def sources(saved):
     """Folders of encoders: the toys, and those over units of real text."""
-    top = tmp_path_factory.mktemp("sources")
-    for name in EVERY:
-        save(encoder(name), top / name)
     for name in REAL:
-        save(real(name), top / name)
-    return top
+        save(real(name), saved / name)
+    return saved
 
 
 def check(sources, name, format, out, sentences):
