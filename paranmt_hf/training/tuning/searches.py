@@ -22,7 +22,7 @@ from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import PairsAndText, TrainingRun, resolve_inputs
+from paranmt_hf.training.inputs import PairsAndText, TrainingRun, listed, resolve_inputs
 from paranmt_hf.training.overfitting import MarginPairs
 from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.training.supervised.data import measure_of
@@ -77,7 +77,7 @@ class PairSearch:
             raise InputError("`development` decides which settings are best; give scored pairs", option="development")
         if self._config.patience is not None:
             raise InputError("patience counts evaluations on a development set, and a search makes none; leave it out")
-        self._data = [data] if isinstance(data, str | Path) else list(data)
+        self._data = listed(data)
         self._tuning, self._selection, self._exclude = tuning, selection, exclude
         self._whole = resolve_inputs(
             self._data,
@@ -167,7 +167,7 @@ class TaskSearch:
         fixed: Mapping[str, Any],
         training: Mapping[str, Any] | None,
     ) -> None:
-        places = [data] if isinstance(data, str | Path) else list(data)
+        places = listed(data)
         if len(places) != 1:
             raise InputError(f"a task has one folder, got {len(places)}", option="data")
         given = values_for(SUPERVISE, {**fixed, **(training or {})}, "training", without=["task"])
