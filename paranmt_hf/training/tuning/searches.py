@@ -28,8 +28,8 @@ from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.training.supervised.data import measure_of
 from paranmt_hf.training.supervised.supervise import Supervised, supervise
 from paranmt_hf.training.train import Trained, fit_encoder, train
-from paranmt_hf.training.tuning.grid import SUPERVISE, TRAIN, Grid, TuneConfig, TuneTrial, apply
-from paranmt_hf.training.tuning.trials import NoScoreError, short_name
+from paranmt_hf.training.tuning.grid import SUPERVISE, TRAIN, Grid, TuneConfig, apply
+from paranmt_hf.training.tuning.trials import NoScoreError, Search, TuneTrial, short_name
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.settings import is_given, values_for
@@ -48,18 +48,11 @@ SAMPLE, PREPARED, TEACHER = "pairs.parquet", "prepared", "teacher"
 TRIAL_EPOCHS = 5
 
 
-class PairSearch:
-    """A search for the settings of `paranmt train`; arguments as in `tune`, `fixed` as returned by `read_grid`.
-
-    Attributes:
-        command: The command whose settings are varied.
-        measure: Name of the trials' score.
-        items: Number of pairs that each trial learns from.
-    """
+class PairSearch(Search):
+    """A search for the settings of `paranmt train`; arguments as in `tune`, `fixed` as returned by `read_grid`."""
 
     command: Literal["train"] = "train"
     measure = "Spearman"
-    items: int
 
     def __init__(
         self,
@@ -94,18 +87,18 @@ class PairSearch:
         return self._whole.identity
 
     def begin(self, work: Path) -> None:
-        """Make in the work folder what all trials need: their sample of the pairs."""
+        """See `Search`: the sample of the pairs."""
         self._work, self._sample = work, _write_sample(self._whole.pairs, work)
         self.items = pq.read_metadata(self._sample).num_rows
         self._margins = MarginPairs([self._sample], self._whole.development)
 
     def resolve(self, combination: Mapping[str, Any]) -> TrainingRun:
-        """Find the settings of a trial; raises an error if they do not fit together."""
+        """See `Search`."""
         encoder, config = apply(combination, self._encoder, self._config)
         return resolve_inputs([self._sample], encoder, config, PairSelection())
 
     def train_trial(self, trial: TuneTrial, resolved: TrainingRun, running: Path) -> TuneTrial:
-        """Train with resolved settings, with checkpoints in `running`, and fill in the figures of the trial."""
+        """See `Search`."""
         # Imports torch.
         from paranmt_hf.training.prepare import prepare_training
 
@@ -151,10 +144,10 @@ class PairSearch:
         )
 
 
-class TaskSearch:
+class TaskSearch(Search):
     """A search for the settings of `paranmt supervise`; arguments as in `tune`, and the grid with its settings.
 
-    The score is that of the development items. Attributes and methods are those of `PairSearch`.
+    The score is that of the development items.
     """
 
     command: Literal["supervise"] = "supervise"
@@ -192,17 +185,14 @@ class TaskSearch:
         """Everything that determines a trial except for what is varied."""
         return as_json(self._whole.settings)
 
-    def begin(self, work: Path) -> None:
-        """Do nothing: trials share no files."""
-
     def resolve(self, combination: Mapping[str, Any]) -> TaskSetup:
-        """See `PairSearch`."""
+        """See `Search`."""
         encoder, config = apply(combination, self._whole.encoder, self._config)
         # The defaults of some settings depend on others, so they are filled in for each trial.
         return replace(self._whole, config=config.resolved(start=self._whole.start is not None), encoder=encoder)
 
     def train_trial(self, trial: TuneTrial, resolved: TaskSetup, running: Path) -> TuneTrial:
-        """See `PairSearch`."""
+        """See `Search`."""
         from paranmt_hf.training.supervised.task import train_task
 
         running.mkdir(parents=True, exist_ok=True)

@@ -7,18 +7,16 @@ import json
 import logging
 import shutil
 import time
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from paranmt_hf.errors import DivergedError, InputError, UnfitError
-from paranmt_hf.training.tuning.grid import Order, TuneTrial, written
+from paranmt_hf.training.tuning.grid import Order, written
 from paranmt_hf.util.files import write_bytes
 from paranmt_hf.util.progress import duration
 from paranmt_hf.util.records import as_json, from_json, read_json
-
-if TYPE_CHECKING:
-    from paranmt_hf.training.tuning.searches import PairSearch, TaskSearch
 
 logger = logging.getLogger(__name__)
 # In the work folder: the results, and what a trial in progress keeps.
@@ -27,6 +25,33 @@ RUNS, RUNNING = "runs", "running"
 
 class NoScoreError(InputError):
     """The similarities of an encoder cannot be ranked."""
+
+
+@dataclass(frozen=True)
+class TuneTrial:
+    """A combination of settings that was tried.
+
+    Attributes:
+        number: When, from 1.
+        settings: The settings of the grid, by name.
+        score: Spearman's rho on the development set, of a task its main figure on the development items; None if
+            training failed.
+        train_margin: Mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over training pairs, in [-4, 4] (section
+            5); None for a task.
+        development_margin: The same over the pairs of the development set.
+        loss: Loss at the end.
+        seconds: Time spent on it.
+        reason: Why training failed.
+    """
+
+    number: int
+    settings: dict[str, Any]
+    score: float | None = None
+    train_margin: float | None = None
+    development_margin: float | None = None
+    loss: float | None = None
+    seconds: float = 0.0
+    reason: str | None = None
 
 
 def holds_trials(work: Path) -> bool:
@@ -44,6 +69,29 @@ def short_name(values: object) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
 
 
+class Search:
+    """What a search varies, and how a trial of it is trained.
+
+    Attributes:
+        measure: Name of the score.
+        items: Number of pairs, or of items of a task, that each trial learns from.
+    """
+
+    measure: str
+    items: int
+
+    def begin(self, work: Path) -> None:
+        """Make in the work folder what all trials need."""
+
+    def resolve(self, combination: Mapping[str, Any]) -> Any:  # noqa: ANN401 - what `train_trial` takes
+        """Find the settings of a trial; raises an error if they do not fit together."""
+        raise NotImplementedError
+
+    def train_trial(self, trial: TuneTrial, resolved: Any, running: Path) -> TuneTrial:  # noqa: ANN401
+        """Train with resolved settings, with checkpoints in `running`, and fill in the figures of the trial."""
+        raise NotImplementedError
+
+
 class Trials:
     """The trials of a search in a work folder.
 
@@ -53,7 +101,7 @@ class Trials:
         refusal: Why the last of these was skipped.
     """
 
-    def __init__(self, search: PairSearch | TaskSearch, order: Order, work: Path) -> None:
+    def __init__(self, search: Search, order: Order, work: Path) -> None:
         self._search, self._order, self._work = search, order, work
         self.done: list[TuneTrial] = []
         self.refused = 0
