@@ -1,1 +1,1 @@
-"""Cards for the Hugging Face Hub."""
+"""The Hugging Face Hub: models and datasets by folder or id, publishing, cards."""

@@ -84,13 +84,13 @@ def explain(
     `name` and `revision` are those of the repository, and `kind` is `model` or `dataset`; when `writing`, something
     was to be changed. `token` is the one that the caller gave, if it was not that of the login.
     """
-    if token is not None:
-        refusal = "the Hub does not accept the `token` that was given; create another one in your settings there"
-        answers = [getattr(getattr(cause, "response", None), "status_code", None) for cause in _causes(error)]
-        if 401 in answers:
-            return refusal
-        return _explained(error, name, kind, revision, writing).replace(token, "(token)")
-    return _explained(error, name, kind, revision, writing)
+    reason = _explained(error, name, kind, revision, writing)
+    if token is None:
+        return reason
+    answers = [getattr(getattr(cause, "response", None), "status_code", None) for cause in _causes(error)]
+    if 401 in answers:
+        return "the Hub does not accept the `token` that was given; create another one in your settings there"
+    return reason.replace(token, "(token)")
 
 
 def _explained(error: BaseException, name: str, kind: str, revision: str | None, writing: bool) -> str:
@@ -109,8 +109,8 @@ def _explained(error: BaseException, name: str, kind: str, revision: str | None,
         return _answered(answer, name, kind, revision, writing=writing)
     if refusal := REFUSED.search(str(error)):
         return _refused(int(refusal[1]), str(error), name, kind, writing=writing)
-    broken = any(_has(chain, kind_of_error) for kind_of_error in (ConnectionError, TimeoutError))
-    if broken or any(type(cause).__module__.split(".")[0] in NETWORK for cause in chain):
+    of_network = any(type(cause).__module__.split(".")[0] in NETWORK for cause in chain)
+    if of_network or _has(chain, ConnectionError, TimeoutError):
         return (
             f"the connection to the Hub, {constants.ENDPOINT}, failed at {kind} {name!r} ({type(error).__name__}: "
             f"{_first_line(str(error))}); run the same command again"
@@ -178,8 +178,8 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _has(chain: list[BaseException], kind: type[BaseException]) -> bool:
-    return any(isinstance(cause, kind) for cause in chain)
+def _has(chain: list[BaseException], *kinds: type[BaseException]) -> bool:
+    return any(isinstance(cause, kinds) for cause in chain)
 
 
 def _first_line(text: str) -> str:

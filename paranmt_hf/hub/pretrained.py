@@ -16,10 +16,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, readable
 from paranmt_hf.util.wording import counted
 
-# What transformers, safetensors and the tokenizers raise for folders that are not, or no longer, a model: errors of
-# many classes, and some that have no class of their own.
-UNREADABLE = Exception
-
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
@@ -44,7 +40,8 @@ def loadable(files: Model, failed: str) -> Iterator[Path]:
         try:
             with quiet():
                 yield folder
-        except UNREADABLE as error:
+        # For folders that are not, or no longer, a model the libraries raise errors of many classes.
+        except Exception as error:
             reason = " ".join(str(error).replace(str(folder), str(files.folder)).split())[:300]
             raise InputError(f"{str(files.folder)!r} {failed}: {reason}", path=files.folder) from error
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import PICKLES, is_inside
-from paranmt_hf.hub.upload import Content, Parcel, Published, Target, stage, upload
+from paranmt_hf.hub.upload import Content, Parcel, Published, RepositoryKind, Target, stage, upload
 from paranmt_hf.util.records import from_json
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import read_yaml
@@ -96,7 +96,7 @@ class Kind:
     """A kind of folder that can be published."""
 
     title: str  # Its name in sentences: `a release`
-    repository: Literal["dataset", "model"]  # Kind of the repository
+    repository: RepositoryKind
     loader: str  # Name of the function that loads it
     # Whether a file of a repository can belong to this kind; such files that are not published are removed
     owns: Callable[[str], bool]

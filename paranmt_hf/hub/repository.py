@@ -18,16 +18,16 @@ from paranmt_hf.util.files import check_regular, checksum, link
 ASSETS = Path(__file__).parents[1] / "assets"
 SAMPLE = ASSETS / "sample"
 """Folder of the package's own sentences: `sample.cs` and `sample.en`, a bitext, and `similarity.tsv`, judged pairs."""
-Kind = Literal["encoder", "translator"]
+ModelKind = Literal["encoder", "translator"]
 # The models that the package carries, by kind and name; `embedded` is the one that is used where none is named.
 EMBEDDED = "embedded"
-CARRIED: dict[Kind, dict[str, str]] = {
+CARRIED: dict[ModelKind, dict[str, str]] = {
     "encoder": {EMBEDDED: "word-small", "base": "word-base"},
     "translator": {EMBEDDED: "captions-cs-en"},
 }
 
 # What to give where a packager left a model out.
-INSTEAD: dict[Kind, str] = {
+INSTEAD: dict[ModelKind, str] = {
     "encoder": "encoder, a folder or an id on the Hub such as sentence-transformers/all-MiniLM-L6-v2",
     "translator": "`translator`, a folder or an id on the Hub such as Helsinki-NLP/opus-mt-cs-en",
 }
@@ -50,7 +50,7 @@ class Model:
     revision: str  # Commit hash on the Hub, or `sha256:` and the checksum of the folder's files
 
 
-def folder_of(name: str, kind: Kind) -> Path:
+def folder_of(name: str, kind: ModelKind) -> Path:
     """Return the expected folder of a model, which may be one that the package carries."""
     carried = CARRIED[kind].get(name)
     if carried and name != EMBEDDED and Path(name).is_dir():
@@ -58,7 +58,7 @@ def folder_of(name: str, kind: Kind) -> Path:
     return ASSETS / carried if carried else Path(name).expanduser()
 
 
-def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind = "encoder") -> Model:
+def locate(model: str | Path | Model, revision: str | None = None, *, kind: ModelKind = "encoder") -> Model:
     """Find a model by folder or Hub id, downloading it if necessary, and compute its checksum.
 
     A Hub id such as `Helsinki-NLP/opus-mt-cs-en` may be followed by `@` and a revision; see `CARRIED` for the names of
@@ -92,7 +92,7 @@ def locate(model: str | Path | Model, revision: str | None = None, *, kind: Kind
     return Model(name, fetched, fetched.name)
 
 
-def check_name(model: str, *, kind: Kind = "encoder") -> None:
+def check_name(model: str, *, kind: ModelKind = "encoder") -> None:
     """Reject names that cannot be located, without downloading or reading a model."""
     folder = folder_of(model, kind)
     check_regular(folder)
@@ -104,7 +104,7 @@ def check_name(model: str, *, kind: Kind = "encoder") -> None:
         locate(model, kind=kind)
 
 
-def _check_carried(name: str, folder: Path, kind: Kind) -> None:
+def _check_carried(name: str, folder: Path, kind: ModelKind) -> None:
     """Reject the name of a model of the package that this installation was made without."""
     if name in CARRIED[kind] and not folder.is_dir():
         raise InputError(
@@ -114,7 +114,7 @@ def _check_carried(name: str, folder: Path, kind: Kind) -> None:
         )
 
 
-def _check_id(name: str, kind: Kind) -> None:
+def _check_id(name: str, kind: ModelKind) -> None:
     """Reject the name of a model that is neither a folder nor a valid Hub id."""
     if not is_id(name):
         raise InputError(

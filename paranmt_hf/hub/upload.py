@@ -21,7 +21,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain, is_id
 from paranmt_hf.util.files import checksum, link
 
-Kind = Literal["dataset", "model"]
+RepositoryKind = Literal["dataset", "model"]
 # What a file is in a repository: a path to read it from, or its content.
 Content = Path | bytes
 VERSION = re.compile(r"v(\d+)")
@@ -33,7 +33,7 @@ class Target:
     """A branch of a repository as the target of an upload."""
 
     name: str  # Id of the repository, `organisation/name`
-    kind: Kind  # What the repository holds
+    kind: RepositoryKind  # What the repository holds
     private: bool = False  # Make a new repository private; an existing one is not changed
     revision: str = "main"  # The branch that gets the files
     tag: str | None = None  # Name of the version. None on the main branch is the next of `v1`, `v2`, ...
@@ -61,11 +61,6 @@ class Parcel:
     message: str = "Upload"  # Message of the commit
     # SHA-256 of files that is known already; that of others is computed once
     known: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for path in self.files:
-            if path.startswith("/") or not set(path.split("/")).isdisjoint({"", ".", ".."}):
-                raise InputError(f"{path!r} is not a path in a repository")
 
     def holds(self, path: str, entry: Any) -> bool:  # noqa: ANN401
         """Whether a file of a repository is equal to the local one, by its checksum in the repository."""

@@ -18,7 +18,6 @@ from paranmt_hf.util.records import Record
 from paranmt_hf.util.settings import Advanced, Count, Group, Range, RunOnly, Seed, Settings, option_words
 
 CHECKPOINT = "checkpoint.safetensors"
-MOST = 1_000_000
 # The loss of a target takes the logarithm of a product of as many numbers of at most 2, which must stay finite.
 MOST_NEGATIVES = 1000
 MOST_BUCKETS = 2**28  # A byte for each bucket while n-grams are counted, four while they are trained
@@ -74,7 +73,7 @@ class Sent2VecConfig(Settings):
     min_count: Count | None = None
     min_target_count: Annotated[Count | None, STEPS] = None
     max_words: Annotated[Count | None, Advanced] = None
-    epochs: Annotated[int | None, Range(at_least=1, at_most=MOST)] = None
+    epochs: Annotated[int | None, Range(at_least=1, at_most=1_000_000)] = None
     learning_rate: Annotated[float, Range(above=0, at_most=1), STEPS] = 0.2
     threshold: Annotated[float | None, Range(above=0, at_most=1), STEPS] = None
     negatives: Annotated[int, Range(at_least=1, at_most=MOST_NEGATIVES), STEPS] = 10
@@ -83,7 +82,7 @@ class Sent2VecConfig(Settings):
     buckets: Annotated[int, Range(at_least=0, at_most=MOST_BUCKETS), NGRAMS] = 2_000_000
     min_ngram_count: Annotated[int, Range(at_least=1, at_most=255), NGRAMS] = 1
     context: Literal["paper", "placeholder", "program", "cbow"] = "paper"
-    window: Annotated[int, Range(at_least=1, at_most=MOST), STEPS] = 5
+    window: Annotated[int, Range(at_least=1, at_most=1_000_000), STEPS] = 5
     cut: Literal["words", "blanks"] = "words"
     seed: Seed = 1
     threads: Annotated[int, Range(at_least=1, at_most=1024)] = 1

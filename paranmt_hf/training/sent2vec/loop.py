@@ -43,15 +43,11 @@ def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int
 
 
 class Loop:
-    """Trains the tables of Sent2Vec by resolved settings, with checkpoints in a folder.
+    """Trains the tables of Sent2Vec by resolved settings, with checkpoints in a folder."""
 
-    `block` is the number of sentences between two looks at clock and loss; with one thread the result does not depend
-    on it.
-    """
-
-    def __init__(self, text: TextOnDisk, config: Sent2VecConfig, folder: Path, *, block: int = BLOCK) -> None:
+    def __init__(self, text: TextOnDisk, config: Sent2VecConfig, folder: Path) -> None:
         self.text, self.config, self.course = text, config, Sent2VecHistory()
-        self._checkpoint, self._block = folder / CHECKPOINT, block
+        self._checkpoint = folder / CHECKPOINT
         self._epoch = self._sentence = 0
         rows, width = self._rows + len(text.words.names) + 1, config.dimension or 0
         refuse_beyond_memory(
@@ -121,7 +117,7 @@ class Loop:
             progress.advance_to(self.course.words)
             saved, wait = time.monotonic(), checkpoint.CHECKPOINT_SECONDS
             while self._epoch < epochs:
-                for block in self.text.blocks(self._sentence, self._block * self.config.threads):
+                for block in self.text.blocks(self._sentence, BLOCK * self.config.threads):
                     started = time.monotonic()
                     loss = self._train(block, model, pool, total)
                     self._sentence += len(block.bounds) - 1

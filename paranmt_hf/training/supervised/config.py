@@ -21,9 +21,9 @@ Optimizer = Literal["adam", "adagrad"]
 Width = Annotated[int, Range(at_least=1, at_most=1_000_000)]
 Weight = Annotated[float, Range(at_least=0, at_most=1_000_000)]
 
-# Of the tasks that differ from SICK-R, whose values are the last ones.
 # Folder of the head of a model for a task, and its files.
 HEAD_FOLDER, CONFIG_FILE, WEIGHTS_FILE = "head", "head.json", "model.safetensors"
+# Of the tasks that differ from SICK-R, whose values are the last ones.
 HIDDEN: Mapping[str, int] = {"SICK-E": 150, "SST2": 300, "SST5": 300}
 OPTIMIZER: Mapping[str, Optimizer] = {"SICK-E": "adagrad"}
 LAMBDA_W: Mapping[str, float] = {"SST2": 1e-6, "SST5": 1e-6}
@@ -159,10 +159,15 @@ class SupervisedRecord(Record):
     notes: list[str]
 
     def table(self) -> str:
-        """The scores as a table for a terminal; correlations and accuracies times 100, as in the paper."""
-        names = list(self.figures["test"])
-        rows = []
-        for part, own in self.figures.items():
-            figures = [f"{own[name]:.3f}" if name == "mse" else percent(own[name]) for name in names]
-            rows.append([part, f"{self.items[part]:,}", *figures])
-        return "\n".join([text_table(["Part", "Items", *names], rows), *self.notes])
+        """The scores as a table for a terminal."""
+        rows = figure_rows(self.figures, self.items)
+        return "\n".join([text_table(["Part", "Items", *self.figures["test"]], rows), *self.notes])
+
+
+def figure_rows(figures: Mapping[str, Mapping[str, float]], items: Mapping[str, int]) -> list[list[str]]:
+    """Rows of a table of figures; correlations and accuracies times 100, as in the paper."""
+    return [
+        [part, f"{items[part]:,}"]
+        + [f"{value:.3f}" if name == "mse" else percent(value) for name, value in own.items()]
+        for part, own in figures.items()
+    ]

@@ -16,9 +16,9 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About, Draft, Kind
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.training.publish import PROBE, TASK_FILES, belongs_to_an_encoder, encoder_files
-from paranmt_hf.training.supervised.config import SupervisedRecord
+from paranmt_hf.training.supervised.config import SupervisedRecord, figure_rows
 from paranmt_hf.training.supervised.model import Head, SupervisedModel
-from paranmt_hf.util.tables import markdown_table, percent
+from paranmt_hf.util.tables import markdown_table
 
 
 def _draft(folder: Path, about: About, results: Sequence[Any]) -> Draft:
@@ -66,13 +66,7 @@ def supervised_card(values: Mapping[str, Any]) -> str:
         "tags": ["sentence-transformers", "paranmt", record["settings"]["training"]["task"]],
         **({"datasets": list(values["datasets"])} if values.get("datasets") else {}),
     }
-    names = list(figures["test"])
-    rows = [
-        [part, f"{record['items'][part]:,}"]
-        + [f"{own[name]:.3f}" if name == "mse" else percent(own[name]) for name in names]
-        for part, own in figures.items()
-    ]
-    table = markdown_table(["part", "items", *names], rows)
+    table = markdown_table(["part", "items", *figures["test"]], figure_rows(figures, record["items"]))
     return render("supervised", header, {**values, "license": license, "figures": table})
 
 

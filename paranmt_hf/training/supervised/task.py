@@ -25,7 +25,7 @@ from paranmt_hf.text.tokens import Bags, WordTokenizer
 from paranmt_hf.training.inputs import encoder_identity, resolve_encoder
 from paranmt_hf.training.prepare import build_for
 from paranmt_hf.training.supervised.config import CHECKPOINT, SuperviseConfig, SupervisedRecord, SupervisedSettings
-from paranmt_hf.training.supervised.data import CLASSES, VALUES, read_task
+from paranmt_hf.training.supervised.data import CLASSES, VALUES, measure_of, read_task
 from paranmt_hf.training.supervised.fitting import (
     FixedVectors,
     Items,
@@ -115,7 +115,7 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
                 items["train"],
                 items["dev"],
                 config,
-                lambda shares: next(iter(_figures(task.name, shares, labels, "dev").values())),
+                lambda shares: _figures(task.name, shares, labels, "dev")[measure_of(task.name)],
                 work,
             )
             figures = {
@@ -205,7 +205,7 @@ def _encode(encoder: SentenceEncoder, texts: list[str], task: str) -> torch.Tens
 
 
 def _figures(task: str, shares: np.ndarray, labels: np.ndarray, part: str) -> dict[str, float]:
-    """Scores of probabilities [item, class] against labels [item]; the first one selects the epoch."""
+    """Scores of probabilities [item, class] against labels [item]; that of `measure_of` selects the epoch."""
     if task not in VALUES:
         return {"accuracy": float(np.mean(shares.argmax(axis=1) == labels))}
     scores = shares @ np.array(VALUES[task])

@@ -76,20 +76,17 @@ class Grid:
     def combination(self, index: int) -> dict[str, Any]:
         """The combination at an index, from 0; the last setting changes fastest."""
         chosen: dict[str, Any] = {}
-        for names, values in reversed([*self.values.items()]):
-            index, position = divmod(index, len(values))
-            value = values[position]
+        for names, position in self.positions(index).items():
+            value = self.values[names][position]
             chosen |= zip(names.split(","), value if "," in names else [value], strict=True)
-        return {name: chosen[name] for name in self.names}
+        return chosen
 
-    def positions(self, combination: Mapping[str, Any]) -> dict[str, int]:
-        """The position of a combination among the values of each setting, or of those that change together."""
-        return {
-            names: values.index(
-                tuple(combination[name] for name in names.split(",")) if "," in names else combination[names]
-            )
-            for names, values in self.values.items()
-        }
+    def positions(self, index: int) -> dict[str, int]:
+        """The positions of a combination among the values of each setting, or of those that change together."""
+        positions: dict[str, int] = {}
+        for names, values in reversed([*self.values.items()]):
+            index, positions[names] = divmod(index, len(values))
+        return {names: positions[names] for names in self.values}
 
     def index(self, positions: Mapping[str, int]) -> int:
         """The index of the combination at the given positions."""
@@ -209,33 +206,6 @@ class TuneConfig(Settings):
     final_epochs: Annotated[Count, PythonOnly] = 10
 
 
-@dataclass(frozen=True)
-class TuneTrial:
-    """A combination of settings that was tried.
-
-    Attributes:
-        number: When, from 1.
-        settings: The settings of the grid, by name.
-        score: Spearman's rho on the development set, of a task its main figure on the development items; None if
-            training failed.
-        train_margin: Mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over training pairs, in [-4, 4] (section
-            5); None for a task.
-        development_margin: The same over the pairs of the development set.
-        loss: Loss at the end.
-        seconds: Time spent on it.
-        reason: Why training failed.
-    """
-
-    number: int
-    settings: dict[str, Any]
-    score: float | None = None
-    train_margin: float | None = None
-    development_margin: float | None = None
-    loss: float | None = None
-    seconds: float = 0.0
-    reason: str | None = None
-
-
 class Order:
     """Chooses untried combinations, the same ones after every interruption."""
 
@@ -249,11 +219,11 @@ class Order:
             self._optuna.logging.set_verbosity(self._optuna.logging.WARNING)
         self._passed = 0
 
-    def next(self, known: Sequence[tuple[Mapping[str, Any], float | None]], closed: set[int]) -> int | None:
+    def next(self, scores: Mapping[int, float | None], closed: set[int]) -> int | None:
         """Choose a combination.
 
         Args:
-            known: Combinations that were tried, and their scores; None for those that failed.
+            scores: Score of each combination that was tried, by its index; None for those that failed.
             closed: Indices of combinations that are not to be chosen: tried, or of settings that do not fit together.
 
         Returns:
@@ -263,10 +233,10 @@ class Order:
             self._passed += 1
         if self._passed == len(self._order):
             return None
-        proposed = self._propose(known, len(closed)) if self._optuna is not None else None
+        proposed = self._propose(scores, len(closed)) if self._optuna is not None else None
         return int(self._order[self._passed]) if proposed is None or proposed in closed else proposed
 
-    def _propose(self, known: Sequence[tuple[Mapping[str, Any], float | None]], turn: int) -> int:
+    def _propose(self, scores: Mapping[int, float | None], turn: int) -> int:
         """Choose with TPE, seeded again for each trial, so that an interruption changes nothing."""
         optuna = self._optuna
         choices = {
@@ -275,11 +245,11 @@ class Order:
         }
         sampler = optuna.samplers.TPESampler(seed=(self.config.search_seed + 7919 * turn) % 2**32)
         study = optuna.create_study(direction="maximize", sampler=sampler)
-        for combination, score in known:
+        for index, score in scores.items():
             state = optuna.trial.TrialState.FAIL if score is None else optuna.trial.TrialState.COMPLETE
             study.add_trial(
                 optuna.trial.create_trial(
-                    state=state, params=self.grid.positions(combination), distributions=choices, value=score
+                    state=state, params=self.grid.positions(index), distributions=choices, value=score
                 )
             )
         return self.grid.index(study.ask(choices).params)

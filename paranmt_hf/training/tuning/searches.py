@@ -5,37 +5,54 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from paranmt_hf.corpus.pairs import PairSelection
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
+from paranmt_hf.encoders.named_encoder import Quiet
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.correlation import spearman
+from paranmt_hf.evaluation.similarities import pair_similarities
+from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import resolve_inputs
+from paranmt_hf.training.inputs import PairsAndText, TrainingRun, listed, resolve_inputs
+from paranmt_hf.training.overfitting import MarginPairs
 from paranmt_hf.training.supervised.config import SuperviseConfig
+from paranmt_hf.training.supervised.data import measure_of
 from paranmt_hf.training.supervised.supervise import Supervised, supervise
-from paranmt_hf.training.train import Trained, train
-from paranmt_hf.training.tuning.grid import SUPERVISE, TRAIN, Grid, Order, TuneConfig, apply
+from paranmt_hf.training.train import Trained, fit_encoder, train
+from paranmt_hf.training.tuning.grid import SUPERVISE, TRAIN, Grid, TuneConfig, apply
+from paranmt_hf.training.tuning.trials import NoScoreError, Search, TuneTrial, short_name
+from paranmt_hf.util.files import replacing
 from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.settings import is_given, values_for
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import as_yaml
 
 if TYPE_CHECKING:
-    from paranmt_hf.training.tuning.trials import Trials
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+    from paranmt_hf.training.supervised.task import TaskSetup
 
 logger = logging.getLogger(__name__)
 OPTIONS = "best.yaml"
+# In the work folder: the pairs of all trials, encoders before the first step, the vectors of the teacher.
+SAMPLE, PREPARED, TEACHER = "pairs.parquet", "prepared", "teacher"
 # Passes over the pairs of a trial (section 4.2).
 TRIAL_EPOCHS = 5
 
 
-class PairSearch:
+class PairSearch(Search):
     """A search for the settings of `paranmt train`; arguments as in `tune`, `fixed` as returned by `read_grid`."""
 
     command: Literal["train"] = "train"
+    measure = "Spearman"
 
     def __init__(
         self,
@@ -53,7 +70,7 @@ class PairSearch:
             raise InputError("`development` decides which settings are best; give scored pairs", option="development")
         if self._config.patience is not None:
             raise InputError("patience counts evaluations on a development set, and a search makes none; leave it out")
-        self._data = [data] if isinstance(data, str | Path) else list(data)
+        self._data = listed(data)
         self._tuning, self._selection, self._exclude = tuning, selection, exclude
         self._whole = resolve_inputs(
             self._data,
@@ -69,12 +86,41 @@ class PairSearch:
         """Everything that determines a trial except for what is varied."""
         return self._whole.identity
 
-    def trials(self, order: Order, work: Path) -> Trials:
-        """The trials, in an order."""
-        # Imports torch.
-        from paranmt_hf.training.tuning.trials import PairTrials
+    def begin(self, work: Path) -> None:
+        """See `Search`: the sample of the pairs."""
+        self._work, self._sample = work, _write_sample(self._whole.pairs, work)
+        self.items = pq.read_metadata(self._sample).num_rows
+        self._margins = MarginPairs([self._sample], self._whole.development)
 
-        return PairTrials(self._whole, self._encoder, order, work)
+    def resolve(self, combination: Mapping[str, Any]) -> TrainingRun:
+        """See `Search`."""
+        encoder, config = apply(combination, self._encoder, self._config)
+        return resolve_inputs([self._sample], encoder, config, PairSelection())
+
+    def train_trial(self, trial: TuneTrial, resolved: TrainingRun, running: Path) -> TuneTrial:
+        """See `Search`."""
+        # Imports torch.
+        from paranmt_hf.training.prepare import prepare_training
+
+        # What goes before the first step depends on the encoder and the seed alone.
+        prepared = self._work / PREPARED / short_name([asdict(resolved.encoder), resolved.config.seed])
+        model, store, teacher = prepare_training(resolved, prepared, self._work / TEACHER)
+        held_out = self._whole.development
+        assert held_out is not None
+        history = fit_encoder(model, store, resolved.config, running, teacher=teacher)
+        model.eval()
+        score = _spearman(Quiet(model), held_out)
+        measured: dict[str, float | None] = {}
+        # The pairs of a small development set may have no negatives; it can be ranked all the same.
+        with suppress(InputError):
+            measured = {row.name: row.main for row in self._margins.measure(Quiet(model))}
+        return replace(
+            trial,
+            score=score,
+            train_margin=measured.get("train"),
+            development_margin=measured.get("development"),
+            loss=history.losses[-1][1] if history.losses else None,
+        )
 
     def best(self, chosen: Mapping[str, Any]) -> tuple[EncoderConfig, TrainConfig]:
         """The settings with those of the best trial, and with the final number of epochs."""
@@ -98,8 +144,11 @@ class PairSearch:
         )
 
 
-class TaskSearch:
-    """A search for the settings of `paranmt supervise`; arguments as in `tune`, and the grid with its settings."""
+class TaskSearch(Search):
+    """A search for the settings of `paranmt supervise`; arguments as in `tune`, and the grid with its settings.
+
+    The score is that of the development items.
+    """
 
     command: Literal["supervise"] = "supervise"
 
@@ -111,7 +160,7 @@ class TaskSearch:
         fixed: Mapping[str, Any],
         training: Mapping[str, Any] | None,
     ) -> None:
-        places = [data] if isinstance(data, str | Path) else list(data)
+        places = listed(data)
         if len(places) != 1:
             raise InputError(f"a task has one folder, got {len(places)}", option="data")
         given = values_for(SUPERVISE, {**fixed, **(training or {})}, "training", without=["task"])
@@ -128,17 +177,36 @@ class TaskSearch:
         from paranmt_hf.training.supervised.task import resolve_task
 
         self._whole = resolve_task(self._data, self._config, self._encoder)
+        self.measure, self.items = measure_of(task).capitalize(), len(self._whole.task.parts["train"])
+        self._built: tuple[EncoderConfig, int, SentenceEncoder] | None = None
 
     @property
     def identity(self) -> Identity:
         """Everything that determines a trial except for what is varied."""
         return as_json(self._whole.settings)
 
-    def trials(self, order: Order, work: Path) -> Trials:
-        """The trials, in an order."""
-        from paranmt_hf.training.tuning.trials import TaskTrials
+    def resolve(self, combination: Mapping[str, Any]) -> TaskSetup:
+        """See `Search`."""
+        encoder, config = apply(combination, self._whole.encoder, self._config)
+        # The defaults of some settings depend on others, so they are filled in for each trial.
+        return replace(self._whole, config=config.resolved(start=self._whole.start is not None), encoder=encoder)
 
-        return TaskTrials(self._whole, self._config, order, work)
+    def train_trial(self, trial: TuneTrial, resolved: TaskSetup, running: Path) -> TuneTrial:
+        """See `Search`."""
+        from paranmt_hf.training.supervised.task import train_task
+
+        running.mkdir(parents=True, exist_ok=True)
+        _, record = train_task(replace(resolved, start=self._encoder_of(resolved)), running)
+        return replace(trial, score=record.epochs[record.best_epoch - 1].development, loss=record.epochs[-1].loss)
+
+    def _encoder_of(self, resolved: TaskSetup) -> SentenceEncoder:
+        """A copy of the encoder before training, which is made again if its settings change."""
+        from paranmt_hf.training.supervised.task import new_encoder
+
+        if self._built is None or self._built[:2] != (resolved.encoder, resolved.config.seed):
+            encoder = resolved.start or new_encoder(resolved)
+            self._built = (resolved.encoder, resolved.config.seed, encoder)
+        return deepcopy(self._built[2])
 
     def best(self, chosen: Mapping[str, Any]) -> tuple[EncoderConfig, SuperviseConfig]:
         """The settings with those of the best trial."""
@@ -179,3 +247,28 @@ def _sample_of(selection: PairSelection, tuning: TuneConfig) -> PairSelection:
     if selection.first_pairs is not None:
         return replace(selection, first_pairs=min(most, selection.first_pairs))
     return replace(selection, max_pairs=min(most, selection.max_pairs or most))
+
+
+def _write_sample(pairs: Pairs | PairsAndText, work: Path) -> Path:
+    """Write the training pairs of all trials, once."""
+    path = work / SAMPLE
+    if path.exists():
+        return path
+    schema = pa.schema([(side, pa.string()) for side in SIDES])
+    with replacing(path) as aside:
+        with pq.ParquetWriter(aside, schema, compression="zstd") as writer:
+            rows = 0
+            for table in pairs.batches():
+                writer.write_table(table)
+                rows += table.num_rows
+        if not rows:
+            raise InputError(f"nothing to train on: {pairs.left_out}; look at the data and the options that choose")
+    return path
+
+
+def _spearman(encoder: Quiet, held_out: StsSet) -> float:
+    try:
+        similarities = pair_similarities(encoder, held_out.left, held_out.right, held_out.name)
+        return spearman(similarities.values, held_out.gold)
+    except InputError as error:
+        raise NoScoreError(str(error)) from None

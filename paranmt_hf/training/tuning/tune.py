@@ -23,8 +23,9 @@ from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.supervised.config import SuperviseConfig, SupervisedRecord, TaskName
 from paranmt_hf.training.supervised.supervise import Supervised
 from paranmt_hf.training.train import Trained
-from paranmt_hf.training.tuning.grid import SUPERVISE, TRAIN, Order, TuneConfig, TuneTrial, read_grid, written
+from paranmt_hf.training.tuning.grid import SUPERVISE, TRAIN, Order, TuneConfig, read_grid, written
 from paranmt_hf.training.tuning.searches import OPTIONS, PairSearch, TaskSearch
+from paranmt_hf.training.tuning.trials import Trials, TuneTrial, holds_trials
 from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -204,17 +205,16 @@ def tune(
         _refuse_options_of_pairs(tuning, {"development": development, "selection": selection, "exclude": exclude})
     order = Order(searched, tuning)
     identity = _identity(search.identity, order)
-    # Imports torch.
-    from paranmt_hf.training.tuning.trials import holds_trials
 
     def make(work: Path, folder: Path) -> TuneRecord:
-        trials = search.trials(order, work)
+        search.begin(work)
+        trials = Trials(search, order, work)
         trials.run()
         record = TuneRecord(
             settings=identity,
             command=search.command,
-            measure=trials.measure,
-            items=trials.items,
+            measure=search.measure,
+            items=search.items,
             combinations=len(order.grid),
             refused=trials.refused,
             refusal=trials.refusal,

@@ -145,7 +145,7 @@ def test_equal_runs_give_equal_bytes(tmp_path, text, pairs_of_words):
 def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, after):
     settings = config(ngrams=2, dropped_ngrams=1)
     monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
-    monkeypatch.setattr(loop.Loop.__init__, "__kwdefaults__", {"block": 60})
+    monkeypatch.setattr(loop, "BLOCK", 60)
     calls = iter(range(after))
     original = loop.train_sentences
 

@@ -61,7 +61,7 @@ def test_combinations_are_numbered(sizes):
     names = ["lambda_w", "seed", "batch_size"][: len(sizes)]
     grid = Grid({name: list(range(1, 1 + size)) for name, size in zip(names, sizes, strict=True)})
     combinations = [grid.combination(index) for index in range(len(grid))]
-    assert [grid.index(grid.positions(combination)) for combination in combinations] == list(range(len(grid)))
+    assert [grid.index(grid.positions(index)) for index in range(len(grid))] == list(range(len(grid)))
     assert len({tuple(combination.values()) for combination in combinations}) == len(grid)
     assert list(combinations[0]) == names
 
@@ -79,17 +79,17 @@ GRID = Grid({"lambda_w": [0.0, 0.1, 0.2, 0.3], "seed": [1, 2, 3, 4, 5]})
 def walk(sampler, seed=1, restart=False, turns=20):
     """Try combinations, of which a large lambda_w and a large seed score best."""
     config = TuneConfig(sampler=sampler, search_seed=seed)
-    order, known, closed = Order(GRID, config), [], set()
+    order, scores, closed = Order(GRID, config), {}, set()
     for turn in range(turns):
         if restart:
             order = Order(GRID, config)
-        index = order.next(known, closed)
+        index = order.next(scores, closed)
         closed.add(index)
         combination = GRID.combination(index)
         # One of them fails.
-        known.append((combination, None if turn == 3 else combination["lambda_w"] + combination["seed"] / 100))
-    assert turns < 20 or order.next(known, closed) is None
-    return [GRID.index(GRID.positions(combination)) for combination, _ in known]
+        scores[index] = None if turn == 3 else combination["lambda_w"] + combination["seed"] / 100
+    assert turns < 20 or order.next(scores, closed) is None
+    return list(scores)
 
 
 @pytest.mark.parametrize("sampler", ["grid", "random", "tpe"])
@@ -194,7 +194,7 @@ def test_settings_that_change_together():
     assert [tuple(grid.combination(index).values()) for index in range(len(grid))] == [
         (1, 0.5, False), (1, 0.0, True), (2, 0.5, False), (2, 0.0, True)
     ]  # fmt: skip
-    assert [grid.index(grid.positions(grid.combination(index))) for index in range(4)] == [0, 1, 2, 3]
+    assert [grid.index(grid.positions(index)) for index in range(4)] == [0, 1, 2, 3]
     # A list of one of them replaces both.
     assert list(read_grid(["dan", "lambda-w=0"])[1].values)[-1] == "lambda_w"
     assert "freeze_words" not in read_grid(["dan", "lambda-w=0"])[1].names

@@ -17,7 +17,7 @@ from paranmt_hf.evaluation.sts_data import read_scored_pairs
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import CpuEngine
-from paranmt_hf.training.tuning import trials
+from paranmt_hf.training.tuning import searches
 from paranmt_hf.training.tuning.grid import TuneConfig
 from paranmt_hf.training.tuning.tune import as_tsv, table_of, tune
 from tests.training.toys import synonyms, write_data
@@ -118,7 +118,7 @@ def test_the_best_settings_train_from_their_file(root, tuned):
 def test_a_search_continues_where_it_was_stopped(root, tmp_path, monkeypatch, sampler):
     grid = {**GRID, "seed": [1, 2]}
     whole = search(root, tmp_path / "whole", grid, sampler=sampler, trials=12)
-    calls, fit = [], trials.fit_encoder
+    calls, fit = [], searches.fit_encoder
 
     def stopped(*arguments, **options):
         calls.append(1)
@@ -126,7 +126,7 @@ def test_a_search_continues_where_it_was_stopped(root, tmp_path, monkeypatch, sa
             raise KeyboardInterrupt
         return fit(*arguments, **options)
 
-    monkeypatch.setattr(trials, "fit_encoder", stopped)
+    monkeypatch.setattr(searches, "fit_encoder", stopped)
     with pytest.raises(KeyboardInterrupt):
         search(root, tmp_path / "out", grid, sampler=sampler, trials=12)
     assert len(list((tmp_path / "out.work" / "runs").iterdir())) == 4
@@ -164,14 +164,14 @@ def test_a_trial_continues_in_its_middle(root, tmp_path, monkeypatch):
 
 
 def test_a_trial_that_diverges_is_no_end(root, tmp_path, monkeypatch):
-    fit = trials.fit_encoder
+    fit = searches.fit_encoder
 
     def diverging(model, store, config, *rest, **options):
         if config.learning_rate == 0.05:
             raise DivergedError("the loss of step 3 is nan")
         return fit(model, store, config, *rest, **options)
 
-    monkeypatch.setattr(trials, "fit_encoder", diverging)
+    monkeypatch.setattr(searches, "fit_encoder", diverging)
     record = search(root, tmp_path / "out").record
     assert [trial.score is None for trial in record.trials] == [False] * 4 + [True] * 4
     assert record.trials[7].reason == "the loss of step 3 is nan" and record.best.number <= 4

@@ -13,7 +13,6 @@ from paranmt_hf.training import checkpoint
 from paranmt_hf.training.supervised import fitting
 from paranmt_hf.training.supervised.config import SuperviseConfig, SupervisedRecord
 from paranmt_hf.training.supervised.supervise import supervise
-from paranmt_hf.training.tuning import trials
 from paranmt_hf.training.tuning.grid import TuneConfig
 from paranmt_hf.training.tuning.tune import as_tsv, table_of, tune
 from tests.evaluation.toys import WORDS, write_all
@@ -147,7 +146,7 @@ def test_options_of_pairs(root, tmp_path):
 
 
 def test_the_command(root, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(trials, "holds_trials", lambda work: True)
+    monkeypatch.setattr("paranmt_hf.training.tuning.tune.holds_trials", lambda work: True)
     words = ["tune", str(root / "senteval"), "--task", "SICK-R", "--grid", "fixed", "--trials", "3"]
     words += ["--training", f"init-from={root / 'word'},epochs=2,hidden=4"]
     assert main([*words, "--out", str(tmp_path / "out"), "--final", str(tmp_path / "final")]) == 0
