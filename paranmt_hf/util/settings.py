@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import re
 import sys
 import types
 import typing
@@ -276,7 +277,8 @@ def _parsed(value: Any, expected: Expected) -> Any:  # noqa: ANN401
     if kind is Path:
         return Path(value)
     if kind is dict:
-        pairs = [part.partition("=") for part in value.split(",")]
+        # A comma may be in a value: model=word,trigram,dimension=100.
+        pairs = [part.partition("=") for part in re.split(r",(?=[^,=]+=)", value)]
         if all(name.strip() and found.strip() for name, _, found in pairs):
             return {name.strip(): found.strip() for name, _, found in pairs}
     return next((choice for choice in expected.choices() if str(choice) == value), value)

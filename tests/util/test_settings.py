@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Count, Range, Settings, Share, expected_of, is_given
+from paranmt_hf.util.settings import Count, Expected, Range, Settings, Share, expected_of, is_given, parsed
 from paranmt_hf.util.yaml_files import card_header, parse_yaml, read_yaml
 
 
@@ -129,3 +129,9 @@ def test_what_is_no_yaml_is_said_in_one_sentence_with_its_line(tmp_path, text, m
     (tmp_path / "grid.yaml").write_text(text)
     with pytest.raises(InputError, match=f"^cannot read {tmp_path}/grid.yaml: {message}; expected a grid$"):
         read_yaml(tmp_path / "grid.yaml", "a grid")
+
+
+def test_a_value_of_a_group_may_hold_a_comma():
+    found = parsed("model=word,trigram, dimension=8", Expected(dict))
+    assert found == {"model": "word,trigram", "dimension": "8"}
+    assert parsed("model=", Expected(dict)) == "model="
