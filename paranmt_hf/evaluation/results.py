@@ -101,10 +101,8 @@ class Results:
     similarities: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        return f"Results({self.kind!r}, {self.model!r}, {', '.join(f'{n} {t}' for t, n in self._counts())})"
-
-    def _counts(self) -> list[tuple[str, int]]:
-        return [(title, len(rows)) for title, rows in self.tables.items()]
+        counts = ", ".join(f"{len(rows)} {title}" for title, rows in self.tables.items())
+        return f"Results({self.kind!r}, {self.model!r}, {counts})"
 
     @property
     def rows(self) -> Iterator[Row]:
@@ -123,10 +121,7 @@ class Results:
 
     def to_json(self) -> dict[str, Any]:
         """Return the results as JSON values."""
-        shown = {name: value for name, value in vars(self).items() if name != "similarities"}
-        shown["tables"] = {title: [as_json(row) for row in rows] for title, rows in self.tables.items()}
-        shown["speed"] = None if self.speed is None else as_json(self.speed)
-        return dict(json.loads(json.dumps(shown)))
+        return as_json({name: value for name, value in vars(self).items() if name != "similarities"})
 
     @classmethod
     def from_json(cls, values: Any, where: Path | str) -> Results:  # noqa: ANN401 - parsed JSON

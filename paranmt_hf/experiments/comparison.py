@@ -27,7 +27,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import normal_interval
 from paranmt_hf.evaluation.paper_tables import mean_over_sets
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import read_scored_pairs, read_several
+from paranmt_hf.evaluation.sts_data import read_scored_pairs, sets_of
 from paranmt_hf.experiments.pictures import Line, draw_lines
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import train
@@ -124,7 +124,7 @@ class Training:
 
     @property
     def _measured(self) -> dict[str, Any]:
-        sts = [each.checksum for each in read_several(self.sts)] if self.sts else []
+        sts = [each.checksum for each in sets_of(self.sts)] if self.sts else []
         return {"development": read_scored_pairs(self.models.development).checksum, "sts": sts}
 
     def _identity_of(self, encoder: EncoderConfig, config: TrainConfig) -> list[Any]:
@@ -160,7 +160,7 @@ class Training:
             record, mean = trained.record, None
             assert record.development is not None
             if self.sts:
-                mean = mean_over_sets(evaluate_sts(load(trained.folder), read_several(self.sts), bootstrap=0))
+                mean = mean_over_sets(evaluate_sts(load(trained.folder), sets_of(self.sts), bootstrap=0))
             return Trial(
                 settings=identity,
                 model=model,

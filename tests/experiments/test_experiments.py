@@ -279,7 +279,8 @@ def test_sizes_are_halved():
 
 def test_the_pairs_of_sizes(corpus):
     def pairs_of(largest):
-        return read_pairs(Source(corpus), SampledPart(SampleConfig(largest)), largest)
+        part = SampledPart(SampleConfig(largest))
+        return part, read_pairs(Source(corpus), part, largest)
 
     part, first = pairs_of(30)
     assert part.sample.seen == ROWS
