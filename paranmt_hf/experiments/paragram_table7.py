@@ -61,7 +61,9 @@ def pearson_by_length(results: Results, sets: Sequence[StsSet], up_to: Sequence[
     values = np.concatenate([results.similarities[sts_set.title] for sts_set in chosen])
     gold, lengths = np.concatenate([sts_set.gold for sts_set in chosen]), longer_side(chosen)
     lows = [0, *(edge + 1 for edge in up_to)]
-    bins = {_label(low, high): (low, high) for low, high in zip(lows, up_to, strict=False)}
+    bins: dict[str, tuple[int, float]] = {
+        _label(low, high): (low, high) for low, high in zip(lows, up_to, strict=False)
+    }
     bins |= {f">= {lows[-1]}": (lows[-1], np.inf), "all": (0, np.inf)}
     rows = [
         _row(name, (lengths >= low) & (lengths <= high), values, gold, bootstrap) for name, (low, high) in bins.items()
