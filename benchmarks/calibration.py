@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from commands import paranmt
+from commands import mrpc_pairs, paranmt, sts_pairs
 
 from paranmt_hf import InputError, load
 
@@ -58,19 +58,14 @@ class RatedSet:
 
 def read_mrpc(folder: Path, part: str) -> RatedSet:
     """Read a part of MRPC."""
-    lines = (folder / f"msr_paraphrase_{part}.txt").read_text(encoding="utf-8-sig").splitlines()[1:]
-    rows = [line.split("\t") for line in lines]
-    return RatedSet(f"MRPC {part}", [(int(row[0]), row[3].strip(), row[4].strip()) for row in rows])
+    rows = [(label, left.strip(), right.strip()) for label, left, right in mrpc_pairs(folder, part)]
+    return RatedSet(f"MRPC {part}", rows)
 
 
 def read_part(folder: Path, name: str) -> RatedSet:
     """Join some sets of the years of STS."""
-    rows = []
-    for path in sorted(path for part in PARTS[name] for path in folder.glob(f"STS1[234]*/STS.input.{part}.txt")):
-        gold = path.with_name(path.name.replace(".input.", ".gs.")).read_text(encoding="utf8").splitlines()
-        for score, line in zip(gold, path.read_text(encoding="utf8").splitlines(), strict=True):
-            if score.strip():
-                rows.append((int(float(score) >= POSITIVE), *line.split("\t")[:2]))
+    files = sorted(file for part in PARTS[name] for file in folder.glob(f"STS1[234]*/STS.input.{part}.txt"))
+    rows = [(int(score >= POSITIVE), left, right) for file in files for score, left, right in sts_pairs(file)]
     return RatedSet(f"STS {name}", rows)
 
 

@@ -12,20 +12,14 @@ such as an older commit; the systems take turns, so that the load of the machine
 from __future__ import annotations
 
 import argparse
-import os
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-from commands import heading, spread
+from commands import PROJECT, heading, in_turn, measured, medians, python, spread
 
 PACKAGES = ("numpy", "pyarrow", "tokenizers", "torch", "sentence-transformers", "model2vec")
-HERE = Path(__file__).resolve().parents[1]
 START, ENCODE = "import paranmt_hf; model = paranmt_hf.", "; vector = model.encode('The cat sat on the mat.')"
 STATIC = f"{START}StaticEncoder.from_pretrained({{folder}}){ENCODE}"
 OURS = f"{START}load({{folder}}){ENCODE}"
@@ -40,76 +34,47 @@ STOCK = (
 )
 
 
-@dataclass
-class System:
-    """A program to measure.
-
-    Attributes:
-        name: What it is.
-        program: Its text.
-        tree: Folder of the package that it imports.
-        runs: Wall seconds, CPU seconds and peak megabytes of each run.
-    """
-
-    name: str
-    program: str
-    tree: Path = HERE
-    runs: list[tuple[float, float, float]] = field(default_factory=list)
-
-    def run(self) -> tuple[float, float, float]:
-        """Run it in a new process: wall seconds, CPU seconds, peak resident megabytes."""
-        environment = {**os.environ, "PYTHONPATH": str(self.tree), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-        started = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-c", self.program], env=environment, cwd=self.tree)
-        _, status, used = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"{self.name} failed")
-        return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
-
-
 def make_models(folder: Path, rows: int, dimension: int) -> tuple[Path, Path]:
     """Write a WORD model of made-up words and random vectors, and its export for model2vec."""
     # In a process of its own, so that this one stays small.
     program = f"""
 import numpy as np
 from paranmt_hf import export_encoder
-from words import static_embedding, word_tokenizer
+from benchmarks.words import static_embedding, word_tokenizer
 units = ["[UNK]", "the", "cat", "sat", "on", "mat", ".", *(f"w{{number:06}}" for number in range({rows} - 7))]
 weight = np.random.default_rng(1).standard_normal(({rows}, {dimension}), np.float32)
 weight[0] = 0
 static_embedding(word_tokenizer(), units, weight).save_pretrained({str(folder / "word")!r}, create_model_card=False)
 export_encoder({str(folder / "word")!r}, {str(folder / "model2vec")!r}, format="model2vec")
 """
-    tree = f"{HERE}{os.pathsep}{HERE / 'benchmarks'}"
-    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": tree}, check=True)
+    python(program)
     return folder / "word", folder / "model2vec"
 
 
-def systems(word: Path, exported: Path, rows: int, before: Path | None) -> list[System]:
-    """What is measured, in the order in which it takes turns."""
+def systems(word: Path, exported: Path, rows: int, before: Path | None) -> dict[str, tuple[str, Path]]:
+    """What is measured, in the order of the turns: a program, and the folder of the package that it imports."""
     carried, large = "the carried encoder", f"WORD, {rows:,} words"
-    found = [
-        System("Python alone", "pass"),
-        System("numpy and pyarrow alone", "import numpy, pyarrow.compute"),
-        System(f"StaticEncoder, {carried}", STATIC.format(folder="")),
-        System(f"StaticEncoder, {carried}, and its `similarity`", STATIC.format(folder="") + SIMILARITY),
-        System(f"StaticEncoder, {large}", STATIC.format(folder=repr(str(word)))),
-        System(f"load, {carried}", OURS.format(folder="")),
-        System(f"load, {large}", OURS.format(folder=repr(str(word)))),
-        System(f"model2vec, {large}", MODEL2VEC.format(folder=repr(str(exported)))),
-        System(f"sentence-transformers, {large}", STOCK.format(folder=repr(str(word)))),
-    ]
+    programs = {
+        "Python alone": "pass",
+        "numpy and pyarrow alone": "import numpy, pyarrow.compute",
+        f"StaticEncoder, {carried}": STATIC.format(folder=""),
+        f"StaticEncoder, {carried}, and its `similarity`": STATIC.format(folder="") + SIMILARITY,
+        f"StaticEncoder, {large}": STATIC.format(folder=repr(str(word))),
+        f"load, {carried}": OURS.format(folder=""),
+        f"load, {large}": OURS.format(folder=repr(str(word))),
+        f"model2vec, {large}": MODEL2VEC.format(folder=repr(str(exported))),
+        f"sentence-transformers, {large}": STOCK.format(folder=repr(str(word))),
+    }
+    found = {name: (program, PROJECT) for name, program in programs.items()}
     if before is not None:
         tree = before.resolve()
         if not (tree / "paranmt_hf" / "__init__.py").is_file():
             raise SystemExit(f"--before {before}: there is no paranmt_hf in it")
-        found += [
-            System(f"load before, {carried}", OURS.format(folder=""), tree),
-            System(f"load before, {carried}, and its `similarity`", OURS.format(folder="") + SIMILARITY, tree),
-            System(f"load before, {large}", OURS.format(folder=repr(str(word))), tree),
-        ]
+        found |= {
+            f"load before, {carried}": (OURS.format(folder=""), tree),
+            f"load before, {carried}, and its `similarity`": (OURS.format(folder="") + SIMILARITY, tree),
+            f"load before, {large}": (OURS.format(folder=repr(str(word))), tree),
+        }
     return found
 
 
@@ -123,19 +88,19 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         word, exported = make_models(Path(folder), arguments.rows, arguments.dimension)
-        measured = systems(word, exported, arguments.rows, arguments.before)
-        for repeat in range(arguments.repeats + 1):
-            for system in measured:
-                result = system.run()
-                # The first round compiles bytecode and brings files into memory.
-                if repeat:
-                    system.runs.append(result)
+        measurements = {
+            name: partial(measured, [sys.executable, "-c", program], project=tree, one_core=False)
+            for name, (program, tree) in systems(word, exported, arguments.rows, arguments.before).items()
+        }
+        runs = in_turn(measurements, arguments.repeats + 1)
     print(f"{heading(*PACKAGES)}; {arguments.repeats} runs of each in turn\n")
     print("| | CPU seconds: median (min to max) | wall seconds | peak resident memory, MB |")
     print("|---|---:|---:|---:|")
-    for system in measured:
-        wall, cpu, memory = (list(values) for values in np.transpose(system.runs))
-        print(f"| {system.name} | {spread(cpu, '.2f')} | {spread(wall, '.2f')} | {statistics.median(memory):.0f} |")
+    # The first round compiles bytecode and brings files into memory.
+    for name, (_, *own) in runs.items():
+        cpu, wall = ([getattr(run, figure) for run in own] for figure in ("cpu", "wall"))
+        memory = medians(own).memory * 1e6 / 1024
+        print(f"| {name} | {spread(cpu, '.2f')} | {spread(wall, '.2f')} | {memory:.0f} |")
 
 
 if __name__ == "__main__":

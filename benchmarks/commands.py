@@ -1,4 +1,4 @@
-"""Runs commands as processes of their own, on one core, and measures them; what benchmarks print about it.
+"""What several benchmarks share: commands that are measured as processes of their own, text of STS and MRPC, headings.
 
 A process inherits the peak memory of the one that starts it, so that what is large is imported where it is needed.
 """
@@ -12,14 +12,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TypeVar
 
 PROJECT = Path(__file__).resolve().parents[1]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,21 +33,36 @@ class Run:
     memory: float
 
 
+def environment(project: Path = PROJECT, threads: int = 1) -> dict[str, str]:
+    """Environment of a program that imports the package from the folder `project`, and downloads nothing."""
+    return {**os.environ, "PYTHONPATH": str(project), "OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1"}
+
+
 def measured(
-    command: Sequence[str | Path], *, project: Path = PROJECT, stdin: Path | None = None, log: Path | None = None
+    command: Sequence[str | Path],
+    *,
+    project: Path = PROJECT,
+    stdin: Path | None = None,
+    log: Path | None = None,
+    one_core: bool = True,
 ) -> Run:
-    """Run a command on one core; what it prints goes to the file `log`, and is shown if it fails.
+    """Run a command on one core or all; what it prints goes to the file `log`, and is shown if it fails.
 
     `python` in it imports the package from the folder `project`, in which it starts.
     """
-    environment = {**os.environ, "PYTHONPATH": str(project), "OMP_NUM_THREADS": "1"}
     with (
         tempfile.TemporaryFile() if log is None else log.open("w+b") as printed,
         Path(stdin or os.devnull).open("rb") as text,
     ):
         started = time.monotonic()
         child = subprocess.Popen(
-            command, env=environment, cwd=project, stdin=text, stdout=printed, stderr=printed, preexec_fn=_on_one_core
+            command,
+            env=environment(project),
+            cwd=project,
+            stdin=text,
+            stdout=printed,
+            stderr=printed,
+            preexec_fn=_on_one_core if one_core else None,
         )
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.monotonic() - started
@@ -67,6 +84,33 @@ def paranmt(*words: object, project: Path = PROJECT) -> Run:
 def _on_one_core() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def python(
+    program: str, *arguments: str | Path, project: Path = PROJECT, threads: int = 1, given: str | None = None
+) -> str:
+    """Run the text of a program, which gets text on its standard input; returns what it prints."""
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(
+        command, input=given, env=environment(project, threads), capture_output=True, text=True, cwd=project
+    )
+    if done.returncode:
+        raise SystemExit(f"failed: {program}\n{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def in_turn(systems: Mapping[str, Callable[[], T]], repeats: int) -> dict[str, list[T]]:
+    """Let systems take turns, so that the load of the machine falls on all of them; returns the results of each."""
+    results: dict[str, list[T]] = {name: [] for name in systems}
+    for _ in range(repeats):
+        for name, system in systems.items():
+            results[name].append(system())
+    return results
+
+
+def medians(runs: Sequence[Run]) -> Run:
+    """Median of each figure."""
+    return Run(*(statistics.median(getattr(run, figure) for run in runs) for figure in ("cpu", "wall", "memory")))
 
 
 def spread(values: Sequence[float], form: str = ",.0f") -> str:
@@ -118,3 +162,26 @@ def rows_of(release: Path) -> int:
     import pyarrow.parquet as pq
 
     return sum(pq.read_metadata(path).num_rows for path in (release / "data").iterdir())
+
+
+def sts_pairs(file: Path) -> list[tuple[float, str, str]]:
+    """Score and sentences of the scored pairs of a set of STS, of which `file` is `STS.input.NAME.txt`."""
+    golds = file.with_name(file.name.replace(".input.", ".gs.")).read_text(encoding="utf8").split("\n")
+    lines = [line.split("\t") for line in file.read_text(encoding="utf8").split("\n")]
+    scored = [(gold, line) for gold, line in zip(golds, lines, strict=True) if gold.strip()]
+    return [(float(gold), line[0], line[1]) for gold, line in scored]
+
+
+def development_pairs(sts: Path) -> tuple[list[str], list[str], list[float]]:
+    """Both sides and the scores of STS 2017 track 5, from the dev and test files of the STS benchmark."""
+    files = [sts / "STSBenchmark" / f"sts-{split}.csv" for split in ("dev", "test")]
+    lines = [line.split("\t") for file in files for line in file.read_text(encoding="utf8").split("\n") if line]
+    rows = [line for line in lines if line[1] == "track5.en-en"]
+    return [row[5] for row in rows], [row[6] for row in rows], [float(row[4]) for row in rows]
+
+
+def mrpc_pairs(folder: Path, part: str) -> list[tuple[int, str, str]]:
+    """Label and sentences of the pairs of a part of MRPC."""
+    lines = (folder / f"msr_paraphrase_{part}.txt").read_text(encoding="utf-8-sig").splitlines()[1:]
+    rows = [line.split("\t") for line in lines]
+    return [(int(row[0]), row[3], row[4]) for row in rows]

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import statistics
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from commands import PROJECT, Run, heading, paranmt, spread
+from commands import PROJECT, Run, heading, in_turn, medians, paranmt, spread
 
 
 def run(files: list[Path], vectors: Path | None, out: Path, project: Path) -> Run:
@@ -38,10 +38,11 @@ def measure(arguments: argparse.Namespace, copies: int, folder: Path) -> dict[st
     """Run all versions in turn."""
     projects = {"before": arguments.before.resolve()} if arguments.before else {}
     projects["now"] = PROJECT
-    runs: dict[str, list[Run]] = {name: [] for name in projects}
-    for _ in range(arguments.repeats):
-        for name, project in projects.items():
-            runs[name].append(run([arguments.pairs] * copies, arguments.vectors, folder / name, project))
+    files = [arguments.pairs] * copies
+    systems = {
+        name: partial(run, files, arguments.vectors, folder / name, project) for name, project in projects.items()
+    }
+    runs = in_turn(systems, arguments.repeats)
     if len(projects) > 1 and contents(folder / "before") != contents(folder / "now"):
         raise SystemExit("the two versions made different releases")
     return runs
@@ -63,14 +64,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for copies in arguments.copies:
             runs = measure(arguments, copies, Path(folder))
-            slowest = max(statistics.median(each.cpu for each in found) for found in runs.values())
+            slowest = max(medians(found).cpu for found in runs.values())
             for name, found in runs.items():
-                cpu, wall, memory = (
-                    statistics.median(getattr(each, figure) for each in found) for figure in ("cpu", "wall", "memory")
-                )
-                seconds = spread([each.cpu for each in found], ".1f")
-                figures = f"{seconds} | {rows * copies / cpu:,.0f} | {wall:.0f} | {memory:.2f} | {slowest / cpu:.2f}"
-                print(f"| {rows * copies:,} | {name} | {figures} |", flush=True)
+                middle, seconds = medians(found), spread([each.cpu for each in found], ".1f")
+                figures = f"{seconds} | {rows * copies / middle.cpu:,.0f} | {middle.wall:.0f} | {middle.memory:.2f}"
+                print(f"| {rows * copies:,} | {name} | {figures} | {slowest / middle.cpu:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

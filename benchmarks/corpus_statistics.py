@@ -9,11 +9,10 @@ and peak resident memory of the whole command as the operating system counts the
 from __future__ import annotations
 
 import argparse
-import statistics
 import tempfile
 from pathlib import Path
 
-from commands import copies_of, heading, paranmt, rows_of, spread
+from commands import copies_of, heading, medians, paranmt, rows_of, spread
 
 
 def main() -> None:
@@ -40,8 +39,8 @@ def main() -> None:
                     paranmt(*command) for _ in range(arguments.idf_repeats if "idf" in label else arguments.repeats)
                 ]
                 rate = spread([copies * rows / run.cpu for run in runs])
-                wall, memory = (statistics.median(getattr(run, name) for run in runs) for name in ("wall", "memory"))
-                figures = f"{len(runs)} | {rate} | {wall:.0f} | {memory:.2f}"
+                middle = medians(runs)
+                figures = f"{len(runs)} | {rate} | {middle.wall:.0f} | {middle.memory:.2f}"
                 print(f"| {label} | {copies * rows:,} | {figures} |", flush=True)
 
 

@@ -30,7 +30,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from commands import heading
+from commands import heading, mrpc_pairs, sts_pairs
 
 from paranmt_hf.corpus.meaning.columns import MismatchReader
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, EvaluationText
@@ -53,21 +53,14 @@ def usable(pairs: Pairs) -> Pairs:
 
 def mrpc(folder: Path, part: str) -> Pairs:
     """Paraphrases of MRPC."""
-    lines = (folder / f"msr_paraphrase_{part}.txt").read_text(encoding="utf-8-sig").splitlines()[1:]
-    fields = [line.split("\t") for line in lines]
-    return usable([(row[3], row[4]) for row in fields if row[0] == "1"])
+    return usable([(left, right) for label, left, right in mrpc_pairs(folder, part) if label])
 
 
 def sts(folder: Path, *, machine: bool, least: float = 4.0) -> Pairs:
     """Pairs of STS 2012 to 2014 with a minimum score, of machine translations or of people."""
-    pairs = []
-    for file in sorted(folder.glob("STS1[234]-en-test/STS.gs.*.txt")):
-        if any(name in file.name for name in MACHINE) == machine:
-            sentences = file.with_name(file.name.replace(".gs.", ".input.")).read_text(encoding="utf8").split("\n")
-            for score, line in zip(file.read_text(encoding="utf8").split("\n"), sentences, strict=False):
-                if score.strip() and float(score) >= least:
-                    pairs.append((line.split("\t")[0], line.split("\t")[1]))
-    return usable(pairs)
+    files = sorted(folder.glob("STS1[234]-en-test/STS.input.*.txt"))
+    chosen = [file for file in files if any(name in file.name for name in MACHINE) == machine]
+    return usable([(left, right) for file in chosen for score, left, right in sts_pairs(file) if score >= least])
 
 
 def draw(pairs: Pairs, count: int, generator: np.random.Generator) -> Pairs:

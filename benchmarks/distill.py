@@ -10,7 +10,6 @@ that further trained on the text by model2vec (`train`) and, if it is installed,
 from __future__ import annotations
 
 import argparse
-import csv
 import tempfile
 import time
 from collections.abc import Callable
@@ -19,24 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from commands import heading
+from commands import development_pairs, heading
 from sentence_transformers import SentenceTransformer
 from teacher_likeness import likeness
 
 from paranmt_hf import DistillConfig, distill, load
 
 HELD_OUT = 2000
-
-
-def development(sts: Path) -> tuple[list[str], list[str], np.ndarray]:
-    """The pairs of STS 2017 track 5, from the files of the STS benchmark."""
-    rows = []
-    for part in ("dev", "test"):
-        with (sts / "STSBenchmark" / f"sts-{part}.csv").open(encoding="utf8", newline="") as lines:
-            rows += [
-                row for row in csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if row[1] == "track5.en-en"
-            ]
-    return [row[5] for row in rows], [row[6] for row in rows], np.array([float(row[4]) for row in rows])
 
 
 def further(teacher: SentenceTransformer, text: list[str], start: Any, trainer: str) -> Any:  # noqa: ANN401
@@ -67,7 +55,7 @@ def main() -> None:
     held_out, text = ([lines[index] for index in part] for part in (chosen[:HELD_OUT], chosen[HELD_OUT:]))
     teacher = SentenceTransformer(arguments.teacher, device="cpu")
     wanted = np.asarray(teacher.encode(held_out, show_progress_bar=False))
-    left, right, gold = development(arguments.sts)
+    left, right, gold = development_pairs(arguments.sts)
     print(heading("model2vec", "torch", "sentence-transformers"))
     print(
         f"{len(text):,} sentences.\n\n| | wall seconds | like the teacher | STS 2017 track 5 |\n|---|---:|---:|---:|"

@@ -19,6 +19,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import torch
-from commands import heading, spread
+from commands import heading, in_turn, spread
 from sentence_transformers import SentenceTransformer
 
 from paranmt_hf import StaticEncoder, load
@@ -98,22 +99,16 @@ def others(plain: SentenceTransformer) -> dict[str, tuple[Encode, int]]:
     return found
 
 
-def measure(
-    systems: dict[str, tuple[Callable[[], object], Encode, int]], sentences: Sequence[str], repeats: int
-) -> dict[str, list[float]]:
-    """Let the systems encode in turn: sentences per CPU second of each repeat."""
-    rates: dict[str, list[float]] = {name: [] for name in systems}
-    for _ in range(repeats):
-        for name, (prepare, encode, most) in systems.items():
-            sample = list(sentences[: most or None])
-            prepare()
-            # All these tables make a full garbage collection slow; it must not fall into the turn of one system.
-            gc.collect()
-            gc.freeze()
-            started = time.process_time()
-            encode(sample)
-            rates[name].append(len(sample) / (time.process_time() - started))
-    return rates
+def rate(prepare: Callable[[], object], encode: Encode, most: int, sentences: Sequence[str]) -> float:
+    """Sentences per CPU second of a system."""
+    sample = list(sentences[: most or None])
+    prepare()
+    # All these tables make a full garbage collection slow; it must not fall into the turn of one system.
+    gc.collect()
+    gc.freeze()
+    started = time.process_time()
+    encode(sample)
+    return len(sample) / (time.process_time() - started)
 
 
 def report(title: str, rates: dict[str, list[float]]) -> None:
@@ -163,7 +158,8 @@ def main() -> None:
             systems[f"{kind}, {folder.name}, nothing remembered"] = (*ours(folder, made, []), 0)
         systems |= {name: (lambda: None, *peer) for name, peer in peers.items()}
         mean = lengths[near].mean()
-        rates = measure(systems, sentences, arguments.repeats)
+        measured = {name: partial(rate, *system, sentences) for name, system in systems.items()}
+        rates = in_turn(measured, arguments.repeats)
         report(f"{len(sentences):,} sentences of {mean:.1f} tokens", rates)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from commands import heading
+from commands import development_pairs, heading
 
 CAPTIONS = [f"caption_{number}" for number in range(1, 6)]
 
@@ -36,17 +36,6 @@ def read(path: Path, count: int, folder: Path) -> Path:
     out = folder / "pairs.parquet"
     pq.write_table(table.take(pa.array(chosen)), out)
     return out
-
-
-def development(sts: Path) -> tuple[list[str], list[str], list[float]]:
-    """Read STS 2017 track 5 from the benchmark's dev and test files."""
-    rows: list[tuple[str, str, float]] = []
-    for split in ("dev", "test"):
-        for line in (sts / "STSBenchmark" / f"sts-{split}.csv").read_text(encoding="utf8").splitlines():
-            fields = line.split("\t")
-            if fields[1] == "track5.en-en":
-                rows.append((fields[5], fields[6], float(fields[4])))
-    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
 def trained(dataset: object, given: argparse.Namespace, rate: float, seed: int, folder: Path) -> tuple[float, float]:
@@ -86,7 +75,7 @@ def trained(dataset: object, given: argparse.Namespace, rate: float, seed: int, 
     loss = MultipleNegativesRankingLoss(model)
     SentenceTransformerTrainer(model, arguments, train_dataset=dataset, loss=loss).train()  # type: ignore[arg-type]
     seconds = time.monotonic() - started
-    left, right, gold = development(given.sts)
+    left, right, gold = development_pairs(given.sts)
     vectors = [model.encode(side, normalize_embeddings=True, show_progress_bar=False) for side in (left, right)]
     return 100 * float(np.corrcoef((vectors[0] * vectors[1]).sum(axis=1), gold)[0, 1]), seconds
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from commands import copies_of, heading, paranmt, rows_of, spread
+from commands import copies_of, heading, medians, paranmt, rows_of, spread
 
 # The pairs that count.
 SCORE, LENGTH = 0.35, 30
@@ -68,8 +68,8 @@ def main() -> None:
                 paranmt("lexicon", "build", data, "--out", folder / f"lexicon{number}") for number in range(repeats)
             ]
         rate = spread([rows / run.cpu for run in runs])
-        wall, memory = (statistics.median(getattr(run, figure) for run in runs) for figure in ("wall", "memory"))
-        print(f"| paranmt_hf | {rows:,} | {repeats} | {rate} | {wall:.0f} | {memory:.2f} |", flush=True)
+        middle = medians(runs)
+        print(f"| paranmt_hf | {rows:,} | {repeats} | {rate} | {middle.wall:.0f} | {middle.memory:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

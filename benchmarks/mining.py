@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -29,6 +30,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from commands import in_turn
 
 SEED = 1
 # What the peer does if nothing is said.
@@ -171,10 +173,10 @@ def compare(arguments: argparse.Namespace, folder: Path) -> None:
     print("| sentences | | wall s | CPU s | memory, GB | ratio, wall | pairs | pairs of both | largest difference |")
     print("|---:|---|---:|---:|---:|---:|---:|---:|---:|")
     for count, repeats in zip(arguments.sentences, arguments.repeats, strict=True):
-        text, figures = head(arguments.text, count, folder), {"peer": [], "ours": []}
-        for _ in range(repeats):
-            for system, rows in figures.items():
-                rows.append(measured(system, text, folder / f"{system}.npz"))
+        text = head(arguments.text, count, folder)
+        figures = in_turn(
+            {system: partial(measured, system, text, folder / f"{system}.npz") for system in ("peer", "ours")}, repeats
+        )
         (one, one_scores), (two, two_scores) = (keys(folder / f"{name}.npz", count) for name in figures)
         _, left, right = np.intersect1d(one, two, assume_unique=True, return_indices=True)
         gap = float(np.abs(one_scores[left] - two_scores[right]).max())

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from commands import heading, spread
+from commands import heading, in_turn, spread
 from scipy.sparse import csr_array
 from tokenizers import Tokenizer
 from words import word_tokenizer, words_of
@@ -136,23 +136,16 @@ def measure(
         dropped = system()
         return time.process_time() - started, dropped
 
-    seconds: dict[str, list[float]] = {name: [] for name in systems}
-    found: dict[str, set[int]] = {}
-    bases = []
-    for repeat in range(repeats + 1):
-        base, _ = timed(without)
-        rounds = {name: timed(system) for name, system in systems.items()}
-        found = {name: dropped for name, (_, dropped) in rounds.items()}
-        # The first round compiles loops.
-        if repeat:
-            bases.append(base)
-            for name, (spent, _) in rounds.items():
-                seconds[name].append(spent)
-    middle = statistics.median(bases)
+    runs = in_turn(
+        {name: partial(timed, system) for name, system in {"without": without, **systems}.items()}, repeats + 1
+    )
+    # The first round compiles loops.
+    seconds = {name: [spent for spent, _ in own[1:]] for name, own in runs.items()}
+    base = statistics.median(seconds.pop("without"))
     for name in systems:
         if "paranmt_hf" in name:
-            seconds[name] = [spent - middle for spent in seconds[name]]
-    return seconds, found
+            seconds[name] = [spent - base for spent in seconds[name]]
+    return seconds, {name: runs[name][-1][1] for name in systems}
 
 
 def main() -> None:

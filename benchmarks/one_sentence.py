@@ -11,14 +11,13 @@ commit, whose `load` is measured.
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from cold_start import HERE, make_models
-from commands import heading, spread
+from cold_start import make_models
+from commands import PROJECT, heading, in_turn, python, spread
 
 PACKAGES = ("numpy", "tokenizers", "torch", "sentence-transformers", "model2vec")
 SYSTEMS = {
@@ -44,14 +43,6 @@ print((time.process_time() - started) / {count} * 1e6)
 """
 
 
-def microseconds(program: str, text: Path, tree: Path, threads: int) -> float:
-    """Measure one system in a new process: microseconds of CPU time of a call."""
-    environment = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": str(threads), "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-c", program, str(text.resolve())]
-    done = subprocess.run(command, env=environment, cwd=tree, capture_output=True, text=True, check=True)
-    return float(done.stdout)
-
-
 def main() -> None:
     """Parse the command line, measure, print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -61,27 +52,27 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--before", type=Path, help="folder of another tree of this package")
     arguments = parser.parse_args()
-    measured: dict[tuple[str, str], list[float]] = {}
+    systems: dict[str, Callable[[], str]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         word, exported = make_models(Path(temporary), 100_000, 300)
-        for _ in range(arguments.repeats):
-            for name, start in SYSTEMS.items():
-                before = "before" in name
-                if before and arguments.before is None:
-                    continue
-                folders = {"WORD": str(exported if name == "model2vec" else word)}
-                if "paranmt_hf" in start:
-                    folders["the carried encoder"] = "embedded"
-                for model, folder in folders.items():
-                    program = start.format(folder=folder) + MEASURE.format(count=arguments.sentences)
-                    tree = arguments.before.resolve() if before else HERE
-                    found = microseconds(program, arguments.text, tree, arguments.threads)
-                    measured.setdefault((model, name), []).append(found)
+        for name, start in SYSTEMS.items():
+            if "before" in name and arguments.before is None:
+                continue
+            folders = {"WORD": str(exported if name == "model2vec" else word)}
+            if "paranmt_hf" in start:
+                folders["the carried encoder"] = "embedded"
+            tree = arguments.before.resolve() if "before" in name else PROJECT
+            for model, folder in folders.items():
+                program = start.format(folder=folder) + MEASURE.format(count=arguments.sentences)
+                systems[f"{model}: {name}"] = partial(
+                    python, program, arguments.text.resolve(), project=tree, threads=arguments.threads
+                )
+        printed = in_turn(systems, arguments.repeats)
     print(f"{heading(*PACKAGES)}; threads: {arguments.threads}; {arguments.repeats} runs of each in turn\n")
     print("| | microseconds of CPU time: median (min to max) |")
     print("|---|---:|")
-    for (model, name), values in sorted(measured.items()):
-        print(f"| {model}: {name} | {spread(values, '.1f')} |")
+    for name, values in sorted(printed.items()):
+        print(f"| {name} | {spread(list(map(float, values)), '.1f')} |")
 
 
 if __name__ == "__main__":

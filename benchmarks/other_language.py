@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import sacrebleu
-from commands import heading
+from commands import heading, sts_pairs
 from teacher_likeness import likeness
 
 from paranmt_hf import (
@@ -119,13 +119,10 @@ class Benchmark:
         """Translate the captions of STS: both sides and the scores of each set."""
         sets, rows = [], []
         for year, name in CAPTIONS:
-            folder = self.arguments.sts / f"{year}-en-test"
+            pairs = sts_pairs(self.arguments.sts / f"{year}-en-test" / f"STS.input.{name}.txt")
             # Releases store one blank between words.
-            lines = [
-                [" ".join(side.split()) for side in line.split("\t")[:2]]
-                for line in read(folder / f"STS.input.{name}.txt")
-            ]
-            sets.append((lines, np.array([float(line) for line in read(folder / f"STS.gs.{name}.txt")])))
+            lines = [[" ".join(side.split()) for side in pair[1:]] for pair in pairs]
+            sets.append((lines, np.array([pair[0] for pair in pairs])))
             rows += [sentence for line in lines for sentence in line]
         english = write(self.out / "sts.en", list(dict.fromkeys(rows)))
         table = pq.read_table(self.corpus("sts", english, english) / "data").to_pydict()

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import torch
-from commands import heading
+from commands import heading, in_turn
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig, MarianConfig, MarianMTModel
 
 from paranmt_hf import Paraphraser, ParaphraserConfig, ParaphraserTraining, train_paraphraser
@@ -129,15 +129,6 @@ def generating(model: str | Path, beams: int, length: int, budget: int) -> Gener
     return run
 
 
-def measure(contestants: dict[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
-    """Let the contestants take turns; gives the rates of every turn."""
-    rates: dict[str, list[float]] = {name: [] for name in contestants}
-    for _ in range(repeats):
-        for name, contestant in contestants.items():
-            rates[name].append(contestant())
-    return rates
-
-
 def timed(generate: Generate, sentences: list[str], texts: list[list[str]]) -> Callable[[], float]:
     """A contestant of generation: sentences per CPU second; collects its texts."""
     generate(sentences[:2])
@@ -179,7 +170,7 @@ def random_weights(arguments: argparse.Namespace, folder: Path) -> list[str]:
         theirs: training(ParaphraserConfig(base=str(other)), arguments),
         mine: training(own, arguments),
     }
-    lines += table("target pieces trained per CPU second", measure(contestants, arguments.repeats))
+    lines += table("target pieces trained per CPU second", in_turn(contestants, arguments.repeats))
     sentences = pq.read_table(arguments.few)["reference"].to_pylist()[: arguments.sentences]
     for beams in (1, 4):
         settings = (beams, arguments.length, arguments.budgets[0])
@@ -188,7 +179,7 @@ def random_weights(arguments: argparse.Namespace, folder: Path) -> list[str]:
             f"{mine}, generate()": generating(lstm, *settings),
             f"{mine}, our beam search": searching(lstm, *settings),
         }
-        rates = measure({name: timed(each, sentences, []) for name, each in systems.items()}, arguments.repeats)
+        rates = in_turn({name: timed(each, sentences, []) for name, each in systems.items()}, arguments.repeats)
         lines += table(f"sentences per CPU second, {beams} beams", rates)
     return lines
 
@@ -205,7 +196,7 @@ def real_sentences(arguments: argparse.Namespace) -> list[str]:
         for budget in arguments.budgets:
             ours = searching(arguments.model, beams, arguments.length, budget)
             contestants[f"our beam search, batches of {budget}"] = timed(ours, sentences, texts)
-        lines += table(f"sentences per CPU second, {beams} beams", measure(contestants, arguments.repeats))
+        lines += table(f"sentences per CPU second, {beams} beams", in_turn(contestants, arguments.repeats))
         same = same and all(text == texts[0] for text in texts)
     return [*lines, f"All repeats gave the same text with and without our search: {'yes' if same else 'no'}."]
 

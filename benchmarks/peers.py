@@ -12,20 +12,18 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from commands import PROJECT
+from commands import in_turn, python
 from fill_pages import figure
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -59,21 +57,21 @@ class Peer:
         license: Its licence.
         library: What loads it, a key of `START`.
         sentences: How many sentences its speed is measured on.
-        seconds: CPU seconds of each pass over them, on one core.
-        starts: Seconds from the start of a process to the first vector, of each run.
     """
 
     folder: str
     license: str
     library: str = "sentence_transformers"
     sentences: int = 20_000
-    seconds: list[float] = field(default_factory=list)
-    starts: list[float] = field(default_factory=list)
 
     def megabytes(self) -> float:
         """The size of its weights."""
         folder = Path(load(self.folder).source.folder if self.library == "paranmt_hf" else self.folder)
         return sum(path.stat().st_size for path in folder.rglob("*.safetensors")) / 1e6
+
+    def measure(self, sentences: list[str]) -> tuple[float, float]:
+        """CPU seconds of a pass over sentences on one core, and wall seconds from a start to the first vector."""
+        return self.encode_once(sentences), self.start_once()
 
     def encode_once(self, sentences: list[str]) -> float:
         """CPU seconds of a new process for these sentences, without its start."""
@@ -84,23 +82,13 @@ class Peer:
             f"model = {model}; model.encode(sentences[:1000])\n"
             "started = time.process_time(); model.encode(sentences[1000:]); print(time.process_time() - started)"
         )
-        return float(_run(program, json.dumps(sentences[: self.sentences + 1000])).split()[-1])
+        return float(python(program, given=json.dumps(sentences[: self.sentences + 1000])).split()[-1])
 
     def start_once(self) -> float:
         """Wall seconds of a new process until it has the vector of one sentence."""
         started = time.perf_counter()
-        _run(START[self.library].format(folder=self.folder))
+        python(START[self.library].format(folder=self.folder))
         return time.perf_counter() - started
-
-
-def _run(program: str, given: str = "") -> str:
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], input=given, env=environment, capture_output=True, text=True, cwd=PROJECT
-    )
-    if done.returncode:
-        raise SystemExit(f"failed: {program}\n{done.stderr[-2000:]}")
-    return done.stdout
 
 
 def wordllama(folder: Path) -> Path:
@@ -166,13 +154,16 @@ def of_card(measure: str, *further: tuple[str, str, str]) -> list[str]:
     return [figure("word-trigram", *each) for each in wanted]
 
 
-def print_tables(peers: dict[str, Peer], results: dict[str, Any]) -> None:
+def print_tables(
+    peers: dict[str, Peer], speeds: dict[str, list[tuple[float, float]]], results: dict[str, Any]
+) -> None:
     """Print the figures that MTEB reports, with size, speed and start, then those that the papers report."""
     print("| | MB | dimensions | licence | STS12 | STS13 | STS14 | STS-B | sentences/s | start, s |")
     print("|---|---:|---:|---|---:|---:|---:|---:|---:|---:|")
     for name, peer in peers.items():
         megabytes, dimension = peer.megabytes(), load(peer.folder).get_embedding_dimension()
-        rate, start = peer.sentences / statistics.median(peer.seconds), statistics.median(peer.starts)
+        seconds, start = map(statistics.median, zip(*speeds[name], strict=True))
+        rate = peer.sentences / seconds
         size = f"{megabytes:.0f}" if megabytes >= 10 else f"{megabytes:.1f}"
         sts_b = f"{100 * results[name].value('STSB-test', 'spearman'):.1f}"
         scores = [*figures(results[name], "all_spearman"), sts_b]
@@ -217,12 +208,9 @@ def main() -> None:
                 for each in arguments.teachers
             },
         }
-        for _ in range(arguments.repeats):
-            for peer in peers.values():
-                peer.seconds.append(peer.encode_once(sentences))
-                peer.starts.append(peer.start_once())
+        speeds = in_turn({name: partial(peer.measure, sentences) for name, peer in peers.items()}, arguments.repeats)
         found = evaluate({name: peer.folder for name, peer in peers.items()}, data=arguments.sts, bootstrap=0)
-        print_tables(peers, dict(zip(peers, found, strict=True)))
+        print_tables(peers, speeds, dict(zip(peers, found, strict=True)))
 
 
 if __name__ == "__main__":

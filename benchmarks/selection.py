@@ -14,18 +14,18 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import statistics
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import yaml
-from commands import Run, heading, measured, paranmt, rows_of
+from commands import Run, heading, in_turn, measured, medians, paranmt, rows_of, spread
 
 from paranmt_hf import ReleaseFilter, select
 
@@ -104,12 +104,10 @@ def plain_text(release: Path, folder: Path) -> int:
 
 def row(name: str, pairs: int, found: Sequence[Selection], first: Sequence[Selection] | None = None) -> str:
     """A row of the table: medians; the ratio is that of the medians of rates."""
-    cpu = [each.run.cpu for each in found]
-    spread = f"{pairs / statistics.median(cpu):,.0f} ({pairs / max(cpu):,.0f} to {pairs / min(cpu):,.0f})"
-    ratio = statistics.median(each.run.cpu for each in first) / statistics.median(cpu) if first else 1.0
-    wall, memory = statistics.median(each.run.wall for each in found), max(each.run.memory for each in found)
-    figures = f"{wall:.0f} | {memory:.2f} | {found[0].left:,} | {ratio:.1f}"
-    return f"| {name} | {pairs:,} | {len(found)} | {spread} | {figures} |"
+    middle, rates = medians([each.run for each in found]), spread([pairs / each.run.cpu for each in found])
+    ratio = medians([each.run for each in first]).cpu / middle.cpu if first else 1.0
+    figures = f"{middle.wall:.0f} | {max(each.run.memory for each in found):.2f} | {found[0].left:,} | {ratio:.1f}"
+    return f"| {name} | {pairs:,} | {len(found)} | {rates} | {figures} |"
 
 
 def compare(arguments: argparse.Namespace, folder: Path) -> None:
@@ -118,19 +116,21 @@ def compare(arguments: argparse.Namespace, folder: Path) -> None:
     length = {"LengthFilter": {"unit": "word", "min_length": 1, "max_length": 30}}
     options = ["--max-length", "30", "--drop-identical", "--drop-copies", "pair"]
     pairs = plain_text(arguments.release, folder / "all")
-    mine, theirs = [], []
-    for _ in range(arguments.repeats):
-        mine.append(ours(arguments.release, options, folder))
-        theirs.append(opusfilter(arguments.opusfilter, [length, same], True, folder / "all"))
+    systems = {
+        "ours": partial(ours, arguments.release, options, folder),
+        "theirs": partial(opusfilter, arguments.opusfilter, [length, same], True, folder / "all"),
+    }
+    mine, theirs = in_turn(systems, arguments.repeats).values()
     print(row("OpusFilter: length, identical sides, copies", pairs, theirs))
     print(row("paranmt select: the same", pairs, mine, theirs), flush=True)
     few = select(arguments.release, folder / "few", ReleaseFilter(sample=arguments.language_pairs)).folder
     pairs = plain_text(few, folder / "language")
     told = {"languages": ["en", "en"], "langid_languages": LANGUAGES, "thresholds": [0.1, 0.1]}
-    mine, theirs = [], []
-    for _ in range(arguments.repeats):
-        mine.append(ours(few, ["--language", "en"], folder))
-        theirs.append(opusfilter(arguments.opusfilter, [{"LangidFilter": told}], False, folder / "language"))
+    systems = {
+        "ours": partial(ours, few, ["--language", "en"], folder),
+        "theirs": partial(opusfilter, arguments.opusfilter, [{"LangidFilter": told}], False, folder / "language"),
+    }
+    mine, theirs = in_turn(systems, arguments.repeats).values()
     print(row("OpusFilter: language of both sides", pairs, theirs))
     print(row("paranmt select: the same", pairs, mine, theirs), flush=True)
 

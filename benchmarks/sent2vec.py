@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -22,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from commands import heading, measured, paranmt, spread
+from commands import heading, measured, paranmt, python, spread
 from tokenizers import Tokenizer
 from words import word_tokenizer, words_of
 
@@ -102,6 +100,7 @@ def score(model: Path, sts: Path) -> float:
 def encoding_rates(model: Path, text: Path, sentences: int = 20_000) -> list[float]:
     """Words per CPU second with which stock StaticEmbedding encodes, the best of several batch sizes, five times."""
     code = (
+        "import os; os.environ['TOKENIZERS_PARALLELISM'] = 'false'\n"
         "import sys, time, torch; from sentence_transformers import SentenceTransformer; torch.set_num_threads(1)\n"
         "model = SentenceTransformer(sys.argv[1], device='cpu')\n"
         "lines = open(sys.argv[2], encoding='utf8').read().split('\\n')[:int(sys.argv[3])]\n"
@@ -112,10 +111,7 @@ def encoding_rates(model: Path, text: Path, sentences: int = 20_000) -> list[flo
         "        best.append(time.process_time() - start)\n"
         "    print(len(lines) / min(best))\n"
     )
-    command = [sys.executable, "-c", code, str(model), str(text), str(sentences)]
-    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1"}
-    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.split()
-    return [float(rate) for rate in printed]
+    return [float(rate) for rate in python(code, model, text, str(sentences)).split()]
 
 
 def write_texts(tokenizer: Tokenizer, text: Path, folder: Path, lines: int, seed: int) -> tuple[Path, Path, float]:

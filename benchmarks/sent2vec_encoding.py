@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import torch
-from commands import heading, measured, paranmt
+from commands import heading, in_turn, measured, paranmt
 from words import word_tokenizer, words_of
 
 from paranmt_hf import load
@@ -74,10 +74,7 @@ def main() -> None:
             "Sent2Vec converted, raw text": lambda: ours(encoders["raw"], sentences),
             "WORD, the same words alone, raw text": lambda: ours(encoders["words"], sentences),
         }
-        seconds: dict[str, list[float]] = {label: [] for label in runs}
-        for _ in range(chosen.repeats):
-            for label, run in runs.items():
-                seconds[label].append(run())
+        seconds = in_turn(runs, chosen.repeats)
     length = sum(map(len, map(str.split, tokens))) / len(tokens)
     print(
         f"{len(sentences):,} references of {length:.1f} tokens, {theirs.shape[1]} dimensions, {chosen.repeats} "

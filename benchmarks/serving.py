@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
-from commands import PROJECT, heading, spread
+from commands import PROJECT, environment, heading, spread
 
 PACKAGES = ("numpy", "starlette", "uvicorn", "httptools", "uvloop", "orjson", "sentence-transformers", "model2vec")
 OURS = [sys.executable, "-m", "paranmt_hf.cli", "serve", "embedded", "--port", "{port}"]
@@ -104,11 +104,10 @@ class Server:
 def running(command: list[str], port: int) -> Iterator[Server]:
     """Run a server on the last core, and end it with Ctrl-C."""
     cores = sorted(os.sched_getaffinity(0))
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     started = time.perf_counter()
     process = subprocess.Popen(
         [word.replace("{port}", str(port)) for word in command],
-        env=environment,
+        env=environment(),
         cwd=PROJECT,
         stderr=subprocess.DEVNULL,
         preexec_fn=lambda: os.sched_setaffinity(0, cores[-1:]),
@@ -221,8 +220,7 @@ def main() -> None:
         for name, load in PEERS.items():
             target, kind = folder / name.split()[0].strip(","), name.split()[-1]
             export = [sys.executable, "-m", "paranmt_hf.cli", "encoder", "export", "embedded", "--format", kind]
-            environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-            subprocess.run([*export, "--out", str(target)], env=environment, check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([*export, "--out", str(target)], env=environment(), check=True, stdout=subprocess.DEVNULL)
             programs[name] = PEER.replace("{load}", load.format(folder=str(target)))
         print(f"{heading(*PACKAGES)}; load {os.getloadavg()[0]:.1f}; {arguments.repeats} runs\n")
         print("| | median (min to max) |\n|---|---|")

@@ -12,9 +12,10 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
-from commands import PROJECT, heading, measured, paranmt, spread
+from commands import Run, heading, in_turn, measured, paranmt, spread
 
 BATCH = {"sentences": 256, "contexts": 128}
 # Every sentence is read: more contexts than there are sentences.
@@ -46,14 +47,15 @@ def plain(kind: str, text: Path, teacher: str) -> None:
                 sums.index_add_(0, batch["input_ids"][mask.bool()], states[mask.bool()])
 
 
-def ours(kind: str, text: Path, teacher: str, folder: Path) -> float:
-    """CPU seconds of the command that has a teacher read sentences, or words in sentences."""
-    if kind == "contexts":
-        reading = f"contexts={CONTEXTS},precision=bf16"
-        out = ["--text", text, "--reading", reading, "--out", folder / "v.txt"]
-        return paranmt("encoder", "vectors", teacher, *out).cpu
-    options = ["--model", "word", "--dimension", 32, "--epochs", 1, "--precision", "bf16", "--device", "cpu"]
-    return paranmt("train", "--text", text, "--teacher", teacher, *options, "--out", folder / "m").cpu
+def ours(kind: str, text: Path, teacher: str) -> Run:
+    """Run the command that has a teacher read sentences, or words in sentences."""
+    with tempfile.TemporaryDirectory() as folder:
+        if kind == "contexts":
+            reading = f"contexts={CONTEXTS},precision=bf16"
+            out = f"{folder}/v.txt"
+            return paranmt("encoder", "vectors", teacher, "--text", text, "--reading", reading, "--out", out)
+        options = ["--model", "word", "--dimension", 32, "--epochs", 1, "--precision", "bf16", "--device", "cpu"]
+        return paranmt("train", "--text", text, "--teacher", teacher, *options, "--out", f"{folder}/m")
 
 
 def main() -> None:
@@ -68,13 +70,12 @@ def main() -> None:
         plain(given.plain, given.text, given.teacher)
         return
     count, rows = len(given.text.read_text(encoding="utf8").splitlines()), []
+    program, text = str(Path(__file__).resolve()), given.text.resolve()
     for kind in BATCH:
-        rates: dict[str, list[float]] = {"plain": [], "ours": []}
-        for _ in range(given.repeats):
-            command = [sys.executable, str(Path(__file__).resolve()), "--plain", kind, "--text", given.text.resolve()]
-            rates["plain"].append(count / measured([*command, "--teacher", given.teacher], project=PROJECT).cpu)
-            with tempfile.TemporaryDirectory() as folder:
-                rates["ours"].append(count / ours(kind, given.text, given.teacher, Path(folder)))
+        command = [sys.executable, program, "--plain", kind, "--text", text, "--teacher", given.teacher]
+        systems = {"plain": partial(measured, command), "ours": partial(ours, kind, given.text, given.teacher)}
+        runs = in_turn(systems, given.repeats)
+        rates = {name: [count / run.cpu for run in own] for name, own in runs.items()}
         ratio = sorted(rates["ours"])[given.repeats // 2] / sorted(rates["plain"])[given.repeats // 2]
         rows.append(f"| {kind} | {spread(rates['plain'])} | {spread(rates['ours'])} | {ratio:.2f} |")
     print(heading("torch", "sentence-transformers", "numpy"))

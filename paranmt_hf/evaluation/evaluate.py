@@ -16,7 +16,7 @@ from paranmt_hf.evaluation.results import Evaluation, Results, differences
 from paranmt_hf.evaluation.similarities import PairSimilarity
 from paranmt_hf.evaluation.speed import PASSES, Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import StsSet, read_several
+from paranmt_hf.evaluation.sts_data import StsData, StsSet, sets_of
 from paranmt_hf.evaluation.transfer import evaluate_transfer
 from paranmt_hf.evaluation.transfer_data import TaskName, read_tasks
 from paranmt_hf.evaluation.transfer_heads import TransferConfig
@@ -89,9 +89,6 @@ def _located(model: AnyModel) -> Measured:
     return Measured(type(model).__name__ if source is None else source.name, model, weights)
 
 
-StsData = str | Path | Sequence[str | Path | StsSet]
-
-
 def evaluate(
     models: Models = (),
     *,
@@ -153,13 +150,6 @@ def _evaluate_stored(encoder: Any, sets: Sequence[StsSet], *, name: str, bootstr
         size = sum(path.stat().st_size for path in Path(folder).rglob("*.safetensors"))
         result = evaluate_sts(load(folder, device="cpu"), sets, name=name, bootstrap=bootstrap)
     return replace(result, settings={**result.settings, "bytes": size})
-
-
-def sets_of(data: StsData) -> list[StsSet]:
-    """Read sets from their paths; sets are returned unchanged. See `evaluate`."""
-    given = [data] if isinstance(data, str | Path) else list(data)
-    places = [each for each in given if not isinstance(each, StsSet)]
-    return [*(each for each in given if isinstance(each, StsSet)), *(read_several(places) if places else [])]
 
 
 def encoder_speed(encoder: Any, sentences: Sequence[str]) -> Speed | None:  # noqa: ANN401

@@ -48,11 +48,8 @@ SENT2VEC_SETS: Mapping[str, str] = {
     "Twitter": "STS14 tweet-news",
     "Images": "STS14 images",
     "Headlines": "STS14 headlines",
-    "SICK train + test": SICK,
 }
 SENT2VEC_PARTS: Mapping[str, str] = {"SICK train": f"{SICK} train", "SICK test": f"{SICK} test"}
-# Version 1 of the paper averages over the sets of 2014 (its table 3), later ones over SICK too.
-STS14_SETS = list(SENT2VEC_SETS.values())[:6]
 MISSING = "missing"
 
 
@@ -82,13 +79,12 @@ def paragram_table(results: Sequence[Results]) -> str:
 
     def mean(label: str, titles: Sequence[str]) -> list[str]:
         there = [title for title in titles if title in found[0]]
-        values = [
-            write_figure("mean", float(np.mean([each[title].main for title in there]))) for each in found if there
-        ]
-        systems = [f"{np.mean(column):.1f}" for column in zip(*map(TASK_SYSTEMS.__getitem__, there), strict=True)]
-        return [f"{label}, {len(there)} of {len(titles)} sets", *(systems or [MISSING] * 3)] + (
-            values or [MISSING] * len(found)
-        )
+        title = f"{label}, {len(there)} of {len(titles)} sets"
+        if not there:
+            return [title, *[MISSING] * (3 + len(found))]
+        systems = (np.mean(column) for column in zip(*(TASK_SYSTEMS[title] for title in there), strict=True))
+        means = (float(np.mean([each[title].main for title in there])) for each in found)
+        return [title, *(f"{value:.1f}" for value in systems), *(write_figure("mean", value) for value in means)]
 
     rows = []
     for year, titles in groupby(SEMEVAL_SETS, key=lambda title: title.split()[0]):
@@ -109,9 +105,17 @@ def sent2vec_table(results: Sequence[Results]) -> str:
     if not set(SENT2VEC_PARTS.values()) <= found[0].keys():
         # With one part alone SICK is not train and test together.
         found = [{title: row for title, row in sets.items() if title != SICK} for sets in found]
-    columns = {**SENT2VEC_SETS, **SENT2VEC_PARTS}
-    there = [title for title in SENT2VEC_SETS.values() if title in found[0]]
-    of_2014 = [title for title in STS14_SETS if title in found[0]]
+    # Version 1 of the paper averages over the sets of 2014 (its table 3), later ones over SICK too.
+    of_2014 = list(SENT2VEC_SETS.values())
+    there = [title for title in of_2014 if title in found[0]]
+    # The sets that each column is the mean of.
+    columns = {
+        **{name: [title] for name, title in SENT2VEC_SETS.items()},
+        f"Average of STS14, {len(there)} of {len(of_2014)} sets (version 1)": of_2014,
+        "SICK train + test": [SICK],
+        f"Mean of {len(there) + (SICK in found[0])}": [*of_2014, SICK],
+        **{name: [title] for name, title in SENT2VEC_PARTS.items()},
+    }
 
     def both(rows: Sequence[Row]) -> str:
         if not rows:
@@ -120,17 +124,13 @@ def sent2vec_table(results: Sequence[Results]) -> str:
             write_figure(name, float(np.mean([row[name] for row in rows]))) for name in ("spearman", "pearson")
         )
 
-    rows = []
-    for each, sets in zip(results, found, strict=True):
-        cells = [both([sets[title]] if title in sets else []) for title in columns.values()]
-        cells.insert(len(SENT2VEC_SETS), both([sets[title] for title in there]))
-        cells.insert(len(STS14_SETS), both([sets[title] for title in of_2014]))
-        rows.append([each.model, *cells])
-    names = [*SENT2VEC_SETS]
-    names.insert(len(STS14_SETS), f"Average of STS14, {len(of_2014)} of {len(STS14_SETS)} sets (version 1)")
-    header = ["Spearman / Pearson", *names, f"Mean of {len(there)}", *SENT2VEC_PARTS]
-    table = markdown_table(header, rows)
-    return _with_missing(table, [title for title in columns.values() if title not in found[0]])
+    rows = [
+        [each.model, *(both([sets[title] for title in titles if title in sets]) for titles in columns.values())]
+        for each, sets in zip(results, found, strict=True)
+    ]
+    table = markdown_table(["Spearman / Pearson", *columns], rows)
+    titles = [*of_2014, SICK, *SENT2VEC_PARTS.values()]
+    return _with_missing(table, [title for title in titles if title not in found[0]])
 
 
 def _with_missing(table: str, missing: Sequence[str]) -> str:

@@ -101,10 +101,8 @@ class Results:
     similarities: dict[str, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        return f"Results({self.kind!r}, {self.model!r}, {', '.join(f'{n} {t}' for t, n in self._counts())})"
-
-    def _counts(self) -> list[tuple[str, int]]:
-        return [(title, len(rows)) for title, rows in self.tables.items()]
+        counts = ", ".join(f"{len(rows)} {title}" for title, rows in self.tables.items())
+        return f"Results({self.kind!r}, {self.model!r}, {counts})"
 
     @property
     def rows(self) -> Iterator[Row]:
@@ -123,10 +121,7 @@ class Results:
 
     def to_json(self) -> dict[str, Any]:
         """Return the results as JSON values."""
-        shown = {name: value for name, value in vars(self).items() if name != "similarities"}
-        shown["tables"] = {title: [as_json(row) for row in rows] for title, rows in self.tables.items()}
-        shown["speed"] = None if self.speed is None else as_json(self.speed)
-        return dict(json.loads(json.dumps(shown)))
+        return as_json({name: value for name, value in vars(self).items() if name != "similarities"})
 
     @classmethod
     def from_json(cls, values: Any, where: Path | str) -> Results:  # noqa: ANN401 - parsed JSON
@@ -257,10 +252,10 @@ def compare(results: Sequence[Results]) -> str:
 def _compared(results: Results, name: str) -> str:
     """The main score of a row, and F1 next to an accuracy, as in ParaNMT-50M's table 14."""
     row = next(row for row in results.rows if row.name == name)
-    measure = next(iter(row.values), "")
-    if not measure:
+    if not row.values:
         return ""
-    shown = [measure, *(["f1"] if measure == "accuracy" and "f1" in row.values else [])]
+    measure = next(iter(row.values))
+    shown = [measure, "f1"] if measure == "accuracy" and "f1" in row.values else [measure]
     return "/".join(write_figure(each, row[each]) for each in shown)
 
 
@@ -268,13 +263,10 @@ def check_same_data(results: Sequence[Results]) -> None:
     """Reject a comparison of results on different data."""
     if not results:
         raise InputError("there are no results to compare")
-    first = results[0]
-    for other in results[1:]:
-        if (other.kind, other.data, [row.name for row in other.rows]) != (
-            first.kind,
-            first.data,
-            [row.name for row in first.rows],
-        ):
+    first, *others = results
+    compared = [(each.kind, each.data, [row.name for row in each.rows]) for each in results]
+    for other, its in zip(others, compared[1:], strict=True):
+        if its != compared[0]:
             raise InputError(
                 f"{other.model} and {first.model} were evaluated on different data; evaluate both on the same"
             )

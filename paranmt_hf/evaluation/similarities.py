@@ -54,18 +54,24 @@ def _from_vectors(encoder: Encoder, left: list[str], right: list[str], name: str
     sides = [np.array([rows.setdefault(text, len(rows)) for text in side], np.int64) for side in (left, right)]
     sentences = list(rows)
     encoder = fitted(encoder, sentences)
-    vectors = np.asarray(encoder.encode(sentences))
-    if vectors.ndim != 2 or len(vectors) != len(sentences):
-        raise InputError(
-            f"{name}: expected a vector for each of {len(sentences)} sentences, got the shape {vectors.shape} from "
-            f"{type(encoder).__name__}.encode"
-        )
+    vectors = encoded(encoder, sentences, name)
     zero = np.logical_not(np.any(vectors != 0, axis=1))
     return Similarities(
         pair_cosines(vectors, sides[0], sides[1]),
         zero[sides[0]].astype(np.int64) + zero[sides[1]],
         _unknown(encoder, sentences, sides, name),
     )
+
+
+def encoded(encoder: Encoder, sentences: list[str], name: str) -> np.ndarray:
+    """Encode sentences into vectors [sentence, dimension], whose shape is checked; `name` is for errors."""
+    vectors = np.asarray(encoder.encode(sentences))
+    if vectors.ndim != 2 or len(vectors) != len(sentences):
+        raise InputError(
+            f"{name}: expected a vector for each of {len(sentences)} sentences, got the shape {vectors.shape} from "
+            f"{type(encoder).__name__}.encode"
+        )
+    return vectors
 
 
 def _unknown(encoder: Encoder, sentences: list[str], sides: list[np.ndarray], name: str) -> np.ndarray | None:

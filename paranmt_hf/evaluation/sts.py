@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pearson, spearman
 from paranmt_hf.evaluation.results import Results, Row
 from paranmt_hf.evaluation.similarities import PairSimilarity, Similarities, pair_similarities
-from paranmt_hf.evaluation.sts_data import StsSet, notes, read_sts
+from paranmt_hf.evaluation.sts_data import StsData, StsSet, notes, sets_of
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
@@ -27,7 +26,7 @@ _NO_SPREAD = 1e-6  # Similarities that lie closer together than float32 can tell
 
 def evaluate_sts(
     encoder: Encoder | PairSimilarity,
-    data: Path | str | Sequence[StsSet],
+    data: StsData,
     *,
     name: str | None = None,
     bootstrap: int = RESAMPLES,
@@ -42,15 +41,17 @@ def evaluate_sts(
         bootstrap: Resamples of the pairs for the 95 % interval of each Pearson's r; 0 for no interval.
         seed: Of the resampling. Models that are evaluated with the same seed are resampled alike.
     """
-    sets = read_sts(data) if isinstance(data, str | Path) else list(data)
+    sets = sets_of(data)
     if not sets:
         raise InputError("there is nothing to evaluate: expected at least one set of pairs")
     results: list[SetResult] = []
     with Progress("evaluating", sum(map(len, sets)), unit="pairs") as progress:
         for sts_set in sets:
-            results += _evaluate_set(encoder, sts_set, bootstrap, seed)
+            similarities = pair_similarities(encoder, sts_set.left, sts_set.right, sts_set.title)
+            for subset, mask in [(None, np.ones(len(sts_set), bool)), *sts_set.subsets.items()]:
+                results.append(_result(sts_set, subset, mask, similarities, bootstrap, seed))
             progress.advance_to(progress.rows + len(sts_set))
-    years = [_year(year, results) for year in sorted({each.year for each in results if each.year})]
+    years = [_year(year, results) for year in sorted({each.year for each in sets if each.year})]
     if years:
         years.append(Row(name="Mean", values={"mean": float(np.mean([row.main for row in years]))}))
     return Results(
@@ -69,19 +70,8 @@ class SetResult:
     """Scores of a set or a subset, and the values that they were computed from [pair]."""
 
     row: Row
-    year: str | None
     similarities: np.ndarray
     gold: np.ndarray
-
-
-def _evaluate_set(encoder: Encoder | PairSimilarity, sts_set: StsSet, bootstrap: int, seed: int) -> list[SetResult]:
-    """The result of a set, and those of its subsets."""
-    similarities = pair_similarities(encoder, sts_set.left, sts_set.right, sts_set.title)
-    whole = np.ones(len(sts_set), bool)
-    return [
-        _result(sts_set, subset, mask, similarities, bootstrap, seed)
-        for subset, mask in [(None, whole), *sts_set.subsets.items()]
-    ]
 
 
 def _result(
@@ -106,7 +96,7 @@ def _result(
     }
     group = sts_set.title if subset else sts_set.year
     row = Row(name=title, values=figures, items=len(values), interval=interval, group=group, details=details)
-    return SetResult(row, None if subset else sts_set.year, values, gold)
+    return SetResult(row, values, gold)
 
 
 def _year(year: str, results: Sequence[SetResult]) -> Row:
@@ -114,7 +104,7 @@ def _year(year: str, results: Sequence[SetResult]) -> Row:
 
     The mean of the sets' Pearson's r is the papers' figure, Spearman's rho over all pairs together MTEB's.
     """
-    own = [result for result in results if result.year == year]
+    own = [result for result in results if result.row.group == year]
     correlations = [result.row.main for result in own]
     values = np.concatenate([result.similarities for result in own])
     gold = np.concatenate([result.gold for result in own])

@@ -46,6 +46,7 @@ SICK, TWITTER = "SICK", "Twitter"
 SICK_FILES: Mapping[str, str] = {"train": "SICK_train.txt", "test": "SICK_test_annotated.txt"}
 PIT_FILE = "test.data"
 _PIT_LABEL = re.compile(r"[0-5]")
+StsData = str | Path | Sequence[str | Path | StsSet]
 
 
 def read_sts(data: Path | str) -> list[StsSet]:
@@ -105,34 +106,32 @@ def _read_folder(folder: Path) -> list[StsSet]:
     return sets
 
 
-def read_several(data: Sequence[Path | str]) -> list[StsSet]:
-    """Read all sets of several files, folders or Hub datasets, see `read_sts`."""
-    sets = [sts_set for each in data for sts_set in read_sts(each)]
-    _check_twice(sets, " and ".join(map(str, data)))
-    return sets
+def sets_of(data: StsData) -> list[StsSet]:
+    """Read all sets of one or several files, folders or Hub datasets, see `read_sts`; sets are returned unchanged."""
+    given = [data] if isinstance(data, str | Path) else list(data)
+    places = [each for each in given if not isinstance(each, StsSet)]
+    read = [sts_set for place in places for sts_set in read_sts(place)]
+    _check_twice(read, " and ".join(map(str, places)))
+    return [*(each for each in given if isinstance(each, StsSet)), *read]
 
 
 def _check_twice(sets: list[StsSet], path: Path | str) -> None:
     seen = set()
-    for sts_set in sets:
-        if (sts_set.year, sts_set.name) in seen:
-            raise InputError(f"{path} holds {sts_set.year or ''} {sts_set.name} twice; move one copy elsewhere")
-        seen.add((sts_set.year, sts_set.name))
+    for title in (sts_set.title for sts_set in sets):
+        if title in seen:
+            raise InputError(f"{path} holds {title} twice; move one copy elsewhere")
+        seen.add(title)
 
 
-def read_senteval(folder: Path | str) -> list[StsSet]:
+def read_senteval(folder: Path) -> list[StsSet]:
     """Read one year in SentEval's layout: `STS.input.<name>.txt` and `STS.gs.<name>.txt`, aligned line by line.
 
     An input line is two sentences and a tab between; what follows another tab (2016: the sources) is left out.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; expected one with STS.input.*.txt and STS.gs.*.txt")
-    match = _YEAR.search(folder.resolve().name)
-    year = f"STS{match.group(1)}" if match else folder.resolve().name
+    name = folder.resolve().name
+    match = _YEAR.search(name)
+    year = f"STS{match.group(1)}" if match else name
     inputs = {named.group(1): file for file in sorted(folder.iterdir()) if (named := _INPUT.fullmatch(file.name))}
-    if not inputs:
-        raise InputError(f"{folder} holds no STS.input.*.txt; is it a folder in SentEval's layout?")
     golds = {file.name.replace(".input.", ".gs.", 1) for file in inputs.values()}
     for file in sorted(folder.glob("STS*.gs.*.txt")):
         if file.name not in golds:
@@ -249,17 +248,13 @@ def read_pit(folder: Path) -> StsSet:
     return collect(TWITTER, rows, (path, path))
 
 
-def read_hub(dataset: str, *, split: str = "test", columns: Sequence[str] = COLUMNS) -> StsSet:
-    """Read a split of a dataset on the Hub or in a local folder, such as MTEB's: all sets of a year in one.
-
-    `columns` are the names of those of the score, the first and the second sentence.
-    """
+def read_hub(dataset: str, *, split: str = "test") -> StsSet:
+    """Read a split of a dataset on the Hub or in a local folder, such as MTEB's: all sets of a year in one."""
     from datasets import load_dataset, load_dataset_builder
 
     folder = Path(dataset) if Path(dataset).is_dir() else None
     try:
-        splits = own_files(folder, lambda: load_dataset_builder(dataset)) if folder is not None else None
-        if splits is not None and split not in splits:
+        if folder is not None and split not in (splits := own_files(folder, lambda: load_dataset_builder(dataset))):
             raise InputError(
                 f"cannot load the split {split!r} of {folder}, which has {', '.join(splits) or 'none'}; STS data are "
                 f"{_LAYOUTS}"
@@ -272,17 +267,17 @@ def read_hub(dataset: str, *, split: str = "test", columns: Sequence[str] = COLU
         here = absent_here(dataset)
         where = f"{here}; taken for an id on the Hub: " if here else ""
         raise InputError(f"{where}cannot load the split {split!r} of {dataset}: {reason}") from None
-    if missing := [column for column in columns if column not in rows.column_names]:
+    if missing := [column for column in COLUMNS if column not in rows.column_names]:
         raise InputError(
-            f"{dataset} has no column {missing[0]!r}; its columns are {', '.join(rows.column_names)}: name the "
-            "columns of score and sentences"
+            f"{dataset} has no column {missing[0]!r}; its columns are {', '.join(rows.column_names)}: rename those of "
+            "score and sentences"
         )
     try:
-        values = [["" if value is None else str(value) for value in rows[column]] for column in columns]
+        values = [["" if value is None else str(value) for value in rows[column]] for column in COLUMNS]
     # Parquet readers do not check that text is UTF-8.
     except UnicodeDecodeError:
         raise InputError(f"{dataset}: expected text in UTF-8, found other bytes; write its files again") from None
-    name = Path(dataset).resolve().name if Path(dataset).is_dir() else dataset
+    name = dataset if folder is None else folder.resolve().name
     return collect(name, list(zip(*values, strict=True)), (Path(dataset), Path(dataset)), unit="row")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.results import Results, Row
-from paranmt_hf.evaluation.similarities import pair_cosines
+from paranmt_hf.evaluation.similarities import encoded, pair_cosines
 from paranmt_hf.evaluation.transfer_data import TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import (
     GRIDS,
@@ -145,12 +145,7 @@ class _VectorStore:
             self.vectors /= np.linalg.norm(self.vectors, axis=1).mean()
 
     def _block(self, encoder: Encoder, texts: list[str], task: str) -> np.ndarray:
-        vectors = np.asarray(encoder.encode(texts), np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise InputError(
-                f"{task}: expected a vector for each of {len(texts)} sentences, got the shape {vectors.shape} from "
-                f"{type(encoder).__name__}.encode"
-            )
+        vectors = encoded(encoder, texts, task).astype(np.float32, copy=False)
         if not (finite := np.isfinite(vectors).all(axis=1)).all():
             broken = texts[int(np.argmin(finite))]
             raise InputError(f"{task}: the vector of {broken[:60]!r} is not finite, so the model cannot be evaluated")

@@ -111,7 +111,7 @@ def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[
             missing.append(name)
     if not found:
         raise InputError(
-            f"{folder} holds no transfer task: expected folders such as MR, CR, TREC, with {_any_file('MR')} and the "
+            f"{folder} holds no transfer task: expected folders such as MR, CR, TREC, with MR/rt-polarity.pos and the "
             "like, as SentEval has them"
         )
     return found, missing
@@ -127,10 +127,6 @@ def _check_last_line(path: Path) -> None:
 
 def _written(counts: Mapping[str, int]) -> str:
     return " + ".join(f"{count:,}" for count in counts.values())
-
-
-def _any_file(name: str) -> str:
-    return next(iter(_LAYOUTS[name].files.values()))[0]
 
 
 def _read_task(name: str, folder: Path) -> TransferTask | None:

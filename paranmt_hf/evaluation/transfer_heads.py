@@ -209,6 +209,7 @@ def target_distributions(scores: np.ndarray, values: Sequence[int] = range(1, CL
     return np.maximum(0, 1 - np.abs(scores[:, None] - np.array(values))).astype(np.float32)
 
 
+@one_thread()
 def train_relatedness(
     train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, seed: int, tick: Tick
 ) -> tuple[np.ndarray, float]:
@@ -216,13 +217,6 @@ def train_relatedness(
 
     Returns the relatedness of the test pairs [pair], in [1, 5], and Pearson's r on the development pairs.
     """
-    with one_thread():
-        return _train(train, dev, test, seed, tick)
-
-
-def _train(
-    train: LabelledVectors, dev: LabelledVectors, test: LabelledVectors, seed: int, tick: Tick
-) -> tuple[np.ndarray, float]:
     import torch
 
     generator = torch.Generator().manual_seed(seed)

@@ -20,7 +20,6 @@ from paranmt_hf.encoders.units import UnitCounter
 from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.word_weights import (
-    BY_FREQUENCY,
     RANK,
     WEIGHTINGS,
     WordCounts,
@@ -119,16 +118,16 @@ def read_averages(
     if config.norms_of is not None:
         weighing = word_vectors(config.norms_of, vocabulary)
         norms = dict(zip(weighing.words, np.abs(weighing.matrix.astype(np.float64)).sum(axis=1).tolist(), strict=True))
-    counted = count_words(config.frequencies) if config.needs_counts and config.frequencies != RANK else None
+    counts = count_words(config.frequencies) if config.needs_counts and config.frequencies != RANK else None
     short = [path.name for path in paths]
     averages = []
     for path in paths:
         vectors = word_vectors(path, vocabulary)
         # The results of an average of an encoder's words must not be taken for those of the encoder, as for its card.
         source = f"sha256:{checksum(path)}" if path.is_file() else None
-        ranked = counts_by_rank(words_in_order(path), path.name) if config.needs_counts and counted is None else None
+        if config.needs_counts and config.frequencies == RANK:
+            counts = counts_by_rank(words_in_order(path), path.name)
         for weighting in config.weighting:
-            counts = (counted or ranked) if weighting in BY_FREQUENCY else None
             weights = word_weights(weighting, vectors.words, config, counts=counts, norms=norms)
             average = WordAverage(
                 vectors,

@@ -27,7 +27,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import normal_interval
 from paranmt_hf.evaluation.paper_tables import mean_over_sets
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import read_scored_pairs, read_several
+from paranmt_hf.evaluation.sts_data import read_scored_pairs, sets_of
 from paranmt_hf.experiments.pictures import Line, draw_lines
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import train
@@ -94,21 +94,23 @@ class Training:
 
     def sample(self, count: int | None = None) -> SampledPart:
         """Create an empty sample of `max_pairs`, or of a number of pairs."""
-        config = SampleConfig(**self._values[2])
-        return SampledPart(config if count is None else replace(config, max_pairs=count))
+        return SampledPart(self._sampling if count is None else replace(self._sampling, max_pairs=count))
 
     def samples_in_memory(self, count: int, rows: int) -> int:
         """How many of several samples, of equal parts of a number of rows, are in memory together."""
-        pairs = min(SampleConfig(**self._values[2]).max_pairs, rows // count + 1)
+        pairs = min(self._sampling.max_pairs, rows // count + 1)
         return min(count, max(1, MAX_SAMPLED // pairs))
+
+    @property
+    def _sampling(self) -> SampleConfig:
+        return SampleConfig(**self._values[2])
 
     @property
     def _values(self) -> list[dict[str, Any]]:
         """Values of settings for encoders, training and samples."""
-        kinds, fixed = (EncoderConfig, TrainConfig, SampleConfig), {"model", self.compared} - {None}
-        usual = values_for(kinds, self.usual, "training")
-        given = values_for(kinds, self.models.training, "training", without=sorted(map(str, fixed)))
-        return [{**one, **other} for one, other in zip(usual, given, strict=True)]
+        values = {**self.usual, **(self.models.training or {})}
+        without = ["model"] if self.compared is None else ["model", self.compared]
+        return values_for([EncoderConfig, TrainConfig, SampleConfig], values, "training", without)
 
     def settings(self, model: str, **more: Any) -> tuple[EncoderConfig, TrainConfig]:  # noqa: ANN401
         """Return the settings of an encoder and its training; `more` are further training options."""
@@ -120,11 +122,11 @@ class Training:
     def identity(self) -> dict[str, Any]:
         """Everything that determines the figures, apart from the corpus."""
         models = {model: self._identity_of(*self.settings(model)) for model in self.models.models}
-        return as_json({**self._measured, "sample": SampleConfig(**self._values[2]), **models})
+        return as_json({**self._measured, "sample": self._sampling, **models})
 
     @property
     def _measured(self) -> dict[str, Any]:
-        sts = [each.checksum for each in read_several(self.sts)] if self.sts else []
+        sts = [each.checksum for each in sets_of(self.sts)] if self.sts else []
         return {"development": read_scored_pairs(self.models.development).checksum, "sts": sts}
 
     def _identity_of(self, encoder: EncoderConfig, config: TrainConfig) -> list[Any]:
@@ -160,7 +162,7 @@ class Training:
             record, mean = trained.record, None
             assert record.development is not None
             if self.sts:
-                mean = mean_over_sets(evaluate_sts(load(trained.folder), read_several(self.sts), bootstrap=0))
+                mean = mean_over_sets(evaluate_sts(load(trained.folder), sets_of(self.sts), bootstrap=0))
             return Trial(
                 settings=identity,
                 model=model,

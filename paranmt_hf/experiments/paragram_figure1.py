@@ -55,7 +55,8 @@ def paragram_figure1(
 
     def samples(work: Path) -> Iterator[ComparedSample]:
         largest = max(sizes, default=MAX_SAMPLED)
-        part, first = read_pairs(source, training.sample(largest), largest)
+        part = training.sample(largest)
+        first = read_pairs(source, part, largest)
         part.check("the release")
         wanted = sizes or halves(min(part.sample.seen, largest))
         for one in orders:
@@ -77,15 +78,15 @@ def halves(size: int) -> list[int]:
     return found
 
 
-def read_pairs(source: Source, part: SampledPart, largest: int) -> tuple[SampledPart, pa.Table]:
-    """Sample the pairs of a release at random, and take the first ones, up to `largest` pairs."""
+def read_pairs(source: Source, part: SampledPart, largest: int) -> pa.Table:
+    """Add the pairs of a release to a sample; returns the first ones, up to `largest` pairs."""
     first, taken = list[pa.Table](), 0
     for table in source.read("read"):
         pairs = part.add(table)
         if taken < largest:
             first.append(pairs.slice(0, largest - taken))
             taken += first[-1].num_rows
-    return part, pa.concat_tables(first)
+    return pa.concat_tables(first)
 
 
 def _write(record: ComparisonRecord) -> list[str]:
@@ -106,12 +107,9 @@ def _lines(record: ComparisonRecord) -> list[Line]:
     for number, model in enumerate(record.models):
         for order in orders:
             trials = [part.trials[number] for part in record.samples if part.group == order]
-            values = [100 * float(each.pearson if each.sts is None else each.sts) for each in trials]
-            ends = (
-                [(100 * each.interval[0], 100 * each.interval[1]) for each in trials]
-                if trials[0].sts is None
-                else None
-            )
+            values = [each.pearson if each.sts is None else each.sts for each in trials]
+            intervals = [each.interval for each in trials] if trials[0].sts is None else None
             label = model if len(orders) == 1 else f"{model}, {order}"
-            lines.append(Line(label, [each.pairs for each in trials], values, "--" if order == "given" else "-", ends))
+            style = "--" if order == "given" else "-"
+            lines.append(Line(label, [each.pairs for each in trials], values, intervals, style))
     return lines

@@ -10,11 +10,11 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.evaluate import Models, StsData, evaluate, sets_of
+from paranmt_hf.evaluation.evaluate import Models, evaluate
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.paper_tables import TASK_SYSTEMS
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
-from paranmt_hf.evaluation.sts_data import DEVELOPMENT
+from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsData, sets_of
 from paranmt_hf.evaluation.word_averages import count_words
 from paranmt_hf.evaluation.word_weights import WordCounts
 from paranmt_hf.experiments.pictures import check_picture, draw_coverage

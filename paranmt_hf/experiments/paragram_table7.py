@@ -10,10 +10,11 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import RESAMPLES, bootstrap_interval, pearson
-from paranmt_hf.evaluation.evaluate import Models, StsData, evaluate, sets_of
+from paranmt_hf.evaluation.evaluate import Models, evaluate
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.paper_tables import SEMEVAL_SETS
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
+from paranmt_hf.evaluation.sts_data import StsData, sets_of
 from paranmt_hf.experiments.pictures import check_picture, draw_lengths
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.util.settings import PythonOnly, Writes
@@ -59,13 +60,14 @@ def pearson_by_length(results: Results, sets: Sequence[StsSet], up_to: Sequence[
     chosen = [sts_set for sts_set in sets if sts_set.title in SEMEVAL_SETS] or list(sets)
     values = np.concatenate([results.similarities[sts_set.title] for sts_set in chosen])
     gold, lengths = np.concatenate([sts_set.gold for sts_set in chosen]), longer_side(chosen)
-    lows, highs = [0, *(edge + 1 for edge in up_to)], [*up_to, lengths.max()]
+    lows = [0, *(edge + 1 for edge in up_to)]
+    bins: dict[str, tuple[int, float]] = {
+        _label(low, high): (low, high) for low, high in zip(lows, up_to, strict=False)
+    }
+    bins |= {f">= {lows[-1]}": (lows[-1], np.inf), "all": (0, np.inf)}
     rows = [
-        _row(_label(low, high), (lengths >= low) & (lengths <= high), values, gold, bootstrap)
-        for low, high in zip(lows, highs, strict=True)
+        _row(name, (lengths >= low) & (lengths <= high), values, gold, bootstrap) for name, (low, high) in bins.items()
     ]
-    rows[-1] = Row(**{**vars(rows[-1]), "name": f">= {lows[-1]}"})
-    rows.append(_row("all", np.ones(len(gold), bool), values, gold, bootstrap))
     return Results(
         kind="lengths",
         model=results.model,

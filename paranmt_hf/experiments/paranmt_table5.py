@@ -109,13 +109,9 @@ def _write(record: ComparisonRecord) -> list[str]:
 
 
 def _lines(record: ComparisonRecord) -> list[Line]:
-    scores = dict.fromkeys(part.group for part in record.samples)
     lines = []
-    for score in scores:
+    for score in dict.fromkeys(part.group for part in record.samples):
         parts = [part for part in record.samples if part.group == score]
-        means, ends = (
-            [100 * part.mean for part in parts],
-            [(100 * low, 100 * high) for low, high in (part.interval for part in parts)],
-        )
-        lines.append(Line(score, range(1, FOLDS + 1), means, intervals=ends))
+        folds = range(1, FOLDS + 1)
+        lines.append(Line(score, folds, [part.mean for part in parts], [part.interval for part in parts]))
     return lines

@@ -41,25 +41,25 @@ def save_figure(figure: Any, path: Path) -> None:  # noqa: ANN401
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a figure: its label, values of both axes, the style of matplotlib, and the intervals of `y`."""
+    """A line of a figure: its label, Pearson's r at values of x, its intervals, and the style of matplotlib."""
 
     label: str
     x: Sequence[float]
-    y: Sequence[float]
-    style: str = "-"
+    pearson: Sequence[float]
     intervals: Sequence[tuple[float, float]] | None = None
+    style: str = "-"
 
 
 def draw_lines(lines: Sequence[Line], path: Path, **axes: Any) -> None:  # noqa: ANN401
-    """Draw lines; `axes` are properties of matplotlib's axes, such as `xlabel` and `xscale`."""
+    """Draw lines, times 100; `axes` are properties of matplotlib's axes, such as `xlabel` and `xscale`."""
     figure = new_figure(7, 4)
     plot = figure.add_subplot()
     for line in lines:
-        spread = None
+        y, spread = 100 * np.array(line.pearson), None
         if line.intervals is not None:
-            spread = [[y - low for y, (low, _) in zip(line.y, line.intervals, strict=True)]]
-            spread += [[high - y for y, (_, high) in zip(line.y, line.intervals, strict=True)]]
-        plot.errorbar(line.x, line.y, yerr=spread, fmt=line.style, marker="o", capsize=3, label=line.label)
+            bounds = 100 * np.array(line.intervals)
+            spread = [y - bounds[:, 0], bounds[:, 1] - y]
+        plot.errorbar(line.x, y, yerr=spread, fmt=line.style, marker="o", capsize=3, label=line.label)
     plot.set(**axes)
     ticks = sorted({value for line in lines for value in line.x})
     plot.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks], minor=False)

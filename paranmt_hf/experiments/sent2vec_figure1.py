@@ -41,7 +41,8 @@ def draw_norms(words: Sequence[WordNorms], path: Path) -> None:
     """Draw norms against frequency, a point for each word and the median as a line; next to it the weights of SIF."""
     figure = new_figure(10, 4.2)
     left, right = figure.subplots(1, 2, width_ratios=(2, 1), sharex=True)
-    low, high = _ends(words)
+    low = min(float(each.frequencies.min()) for each in words)
+    high = max(float(each.frequencies.max()) for each in words)
     edges = np.geomspace(low, high * 1.001, PARTS + 1)
     highest = 0.0
     for number, each in enumerate(words):
@@ -63,9 +64,3 @@ def draw_norms(words: Sequence[WordNorms], path: Path) -> None:
     right.plot(grid, SIF_A / (SIF_A + grid), color="black")
     right.set(xlabel="frequency of the word", ylabel=f"weight of SIF, a = {SIF_A:g}", ylim=(0, 1.05))
     save_figure(figure, path)
-
-
-def _ends(words: Sequence[WordNorms]) -> tuple[float, float]:
-    """Lowest and highest frequency."""
-    lows, highs = zip(*((each.frequencies.min(), each.frequencies.max()) for each in words), strict=True)
-    return float(min(lows)), float(max(highs))

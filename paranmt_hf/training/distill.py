@@ -25,9 +25,8 @@ from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.evaluate import sets_of
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import StsSet
+from paranmt_hf.evaluation.sts_data import StsSet, sets_of
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder

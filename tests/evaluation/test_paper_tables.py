@@ -14,7 +14,7 @@ from paranmt_hf.evaluation.paper_tables import (
     sent2vec_table,
 )
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import read_several, read_sts
+from paranmt_hf.evaluation.sts_data import read_sts, sets_of
 from tests.evaluation.toys import DIAGONAL, SICK_HEADER, Plane, write, write_senteval
 
 ROWS = [("5", "x", "x"), ("1", "x", "y"), ("2", "x", "d"), ("0", "y", "w")]
@@ -58,7 +58,7 @@ def test_sick_and_pit(data):
     assert (pit.name, pit.gold.tolist(), pit.right) == ("Twitter", [5, 2, 1, 0], ["x", "y", "d", "w"])
     assert {each.name for each in read_sts(data)} == {"SICK", "Twitter"}, "as folders in a folder"
     with pytest.raises(InputError, match="sick and .*sick holds  ?SICK twice"):
-        read_several([data / "sick", data / "sick"])
+        sets_of([data / "sick", data / "sick"])
 
 
 def test_damaged_sick_and_pit(data):
@@ -82,7 +82,7 @@ def test_damaged_sick_and_pit(data):
 
 def test_the_table_of_22_sets(data):
     assert len(PARAGRAM_SETS) == 22
-    sets = read_several([data / "sts", data / "sick", data / "pit"])
+    sets = sets_of([data / "sts", data / "sick", data / "pit"])
     result = evaluate_sts(Plane(), sets, name="plane", bootstrap=0)
     text = paragram_table([result, result])
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.split("\n")]
@@ -112,7 +112,7 @@ def test_the_systems_of_the_tasks():
 
 
 def test_the_table_of_sent2vec(data):
-    sets = read_several([data / "sts", data / "sick"])
+    sets = sets_of([data / "sts", data / "sick"])
     text = sent2vec_table([evaluate_sts(Plane(), sets, name="plane", bootstrap=0)])
     header, _, row = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.split("\n")[:3])
     cells = dict(zip(header, row, strict=True))
@@ -137,7 +137,7 @@ def test_the_table_of_sent2vec(data):
 def test_one_part_of_sick_is_not_both(data):
     """With the test part alone the column of both, and its part of the mean, are missing."""
     (data / "sick" / "SICK_train.txt").unlink()
-    result = evaluate_sts(Plane(), read_several([data / "sts", data / "sick"]), name="plane", bootstrap=0)
+    result = evaluate_sts(Plane(), sets_of([data / "sts", data / "sick"]), name="plane", bootstrap=0)
     text = sent2vec_table([result])
     header, _, row = ([cell.strip() for cell in line.strip("|").split("|")] for line in text.split("\n")[:3])
     cells = dict(zip(header, row, strict=True))

@@ -229,7 +229,7 @@ def test_the_command_and_its_figure(corpus, development, tmp_path, capsys, caplo
     assert [training.samples_in_memory(10, rows) for rows in (100, 1_151_349, 51_409_585)] == [10, 10, 4]
     record = comparison.ComparisonRecord.read(tmp_path / "out")
     for line in paranmt_table5._lines(record):
-        assert all(low < mean < high for mean, (low, high) in zip(line.y, line.intervals, strict=True))
+        assert all(low < mean < high for mean, (low, high) in zip(line.pearson, line.intervals, strict=True))
     assert "training: dimension=16,batch-size=5,max-pairs=10" in (tmp_path / "out" / "paranmt.yaml").read_text()
     pytest.importorskip("matplotlib")
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
@@ -272,7 +272,8 @@ def test_sizes_are_halved():
 
 def test_the_pairs_of_sizes(corpus):
     def pairs_of(largest):
-        return read_pairs(Source(corpus), SampledPart(SampleConfig(largest)), largest)
+        part = SampledPart(SampleConfig(largest))
+        return part, read_pairs(Source(corpus), part, largest)
 
     part, first = pairs_of(30)
     assert part.sample.seen == ROWS
