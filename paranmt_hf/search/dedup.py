@@ -28,9 +28,9 @@ from paranmt_hf.corpus.selection.duplicates import (
     decide_pairs,
 )
 from paranmt_hf.corpus.selection.minhash import BATCH, BLOCK, FIRST, CandidateFiles
-from paranmt_hf.corpus.selection.run_filters import SELECTION, dropped_file
+from paranmt_hf.corpus.selection.run_filters import SELECTION, dropped_file, dropped_lines
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.search.indexed_vectors import LISTS_SEED, SEARCH, encoded
+from paranmt_hf.search.indexed_vectors import SEARCH, encoded
 from paranmt_hf.search.row_files import TextRows, open_rows
 from paranmt_hf.search.storage import (
     WRITTEN,
@@ -114,14 +114,9 @@ class Deduplicated(Result[DedupRecord]):
 
     def summary(self) -> str:
         """Count the rows that each method dropped."""
-        left, state = self.record.rows, "" if self.fresh else " (was made already)"
-        kept = left - sum(self.record.dropped.values())
-        lines = [f"{self.folder}: {kept:,} of {counted(left, 'row')}{state}"]
-        lines += [f"  {'dropped':>12} {'left':>12}", f"  {'':>12} {left:>12,}"]
-        for method, count in self.record.dropped.items():
-            left -= count
-            lines.append(f"  {count:>12,} {left:>12,}  {method}")
-        return "\n".join(lines)
+        rows, dropped, state = self.record.rows, self.record.dropped, "" if self.fresh else " (was made already)"
+        head = f"{self.folder}: {rows - sum(dropped.values()):,} of {counted(rows, 'row')}{state}"
+        return "\n".join([head, *dropped_lines(rows, dropped.items())])
 
 
 def dedup(
@@ -271,7 +266,7 @@ class _Deduplication:
         # Imports torch, which the help of the command does not need.
         from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
 
-        lists = InvertedIndex.make(vectors, count, LISTS_SEED)
+        lists = InvertedIndex.make(vectors, count)
         write_in_order(vectors, lists.order, folder / SORTED, "float16")
         for path in folder.glob("pairs-*"):
             path.unlink()

@@ -18,6 +18,7 @@ from paranmt_hf.search.storage import Vectors, normalised, spans
 from paranmt_hf.util.files import replacing
 
 CENTROIDS, BOUNDS, ORDER = "centroids.npy", "bounds.npy", "order.npy"
+SEED = 1
 STEP = 8192  # Vectors that are compared with all centroids at once
 DRAWN, ROUNDS = 64, 8  # Of k-means: vectors sampled for each centroid, and rounds
 AT_ONCE = 1 << 26  # Similarities that are computed at once: 256 MB
@@ -36,7 +37,7 @@ class InvertedIndex:
         self.centroids, self.bounds, self.order = centroids, bounds, order
 
     @classmethod
-    def make(cls, vectors: Vectors, count: int, seed: int) -> InvertedIndex:
+    def make(cls, vectors: Vectors, count: int, seed: int = SEED) -> InvertedIndex:
         """Choose centroids for vectors, and assign each vector to the list of the most similar centroid.
 
         The seed decides which vectors the centroids are chosen from, and which of them are the first ones.

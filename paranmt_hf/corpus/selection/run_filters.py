@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from itertools import takewhile
@@ -339,6 +339,15 @@ def selection_of(path: Path) -> str | None:
     if SELECTION not in metadata:
         raise InputError(f"{path} exists and holds no dropped rows; choose another file or move it away", path=path)
     return str(metadata[SELECTION].decode("ascii", "replace"))
+
+
+def dropped_lines(rows: int, dropped: Iterable[tuple[str, int]]) -> list[str]:
+    """A table of the rows that each reason dropped, in order of application, and of those that it left."""
+    lines = [f"  {'dropped':>12} {'left':>12}", f"  {'':>12} {rows:>12,}"]
+    for reason, count in dropped:
+        rows -= count
+        lines.append(f"  {count:>12,} {rows:>12,}  {reason}")
+    return lines
 
 
 def dropped_file(path: str | Path | None, source: Path, out: Path, selection: str) -> Path | None:
