@@ -159,16 +159,14 @@ def normalised(vectors: np.ndarray) -> np.ndarray:
     return np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths != 0).astype(np.float32)
 
 
-def write_encoded(
-    folder: Path, rows: int, encode: Callable[[int, int], np.ndarray], precision: Precision, *, label: str = "encode"
-) -> Vectors:
+def write_encoded(folder: Path, rows: int, encode: Callable[[int, int], np.ndarray], precision: Precision) -> Vectors:
     """Write the vectors of rows, continuing after existing blocks.
 
     `encode` gives the vectors, of length 1, of the rows from one number up to another; next to the file is how many of
     its vectors are complete.
     """
     path, done = folder / VECTORS, _written(folder)
-    with Progress(label, rows, done=done) as progress:
+    with Progress("encode", rows, done=done) as progress:
         while done < rows:
             stop = min(done + BLOCK_ROWS, rows)
             block = encode(done, stop).astype(precision)

@@ -7,7 +7,6 @@ apostrophe do not count. Hashes find candidates; the words decide.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ import pyarrow as pa
 from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.text.tokens import PerToken, TokenTable, ranges
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
@@ -51,11 +49,6 @@ class EvaluationText:
         self._sentences = _RunTable(words, bounds[:-1][long], bounds[1:][long])
         runs, _ = ranges(bounds[:-1], np.maximum(counts - ngram + 1, 0))
         self._runs = _RunTable(words, runs, runs + ngram)
-
-    @classmethod
-    def read(cls, *folders: str | Path) -> EvaluationText:
-        """Read the sentences of the evaluation sets in some folders."""
-        return cls(read_sentences(*folders).texts)
 
     def found_in(self, sentences: pa.Array) -> np.ndarray:
         """Mark strings [sentence], none null, that are evaluation sentences or share a run of words with one."""
