@@ -152,7 +152,7 @@ def _counts(path: Path, lines: Iterator[bytes]) -> Iterator[TemplateCount]:
 class CountedTemplates:
     """The most frequent templates of parsed pairs."""
 
-    counts: list[TemplateCount]  # CountedTemplates, the most frequent first
+    counts: list[TemplateCount]  # The most frequent first
     total: int  # Number of references with a tree
     different: int  # Number of distinct templates
     parser: str  # Name of the parser
