@@ -64,7 +64,7 @@ def read_word_pairs(path: str | Path) -> list[WordPair]:
 
 
 def in_both_orders(pairs: Sequence[WordPair]) -> set[Pair]:
-    """Yield each pair as (first, second) and as (second, first)."""
+    """Each pair as (first, second) and as (second, first)."""
     return {order for pair in pairs for order in ((pair.first, pair.second), (pair.second, pair.first))}
 
 

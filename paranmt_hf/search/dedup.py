@@ -28,9 +28,9 @@ from paranmt_hf.corpus.selection.duplicates import (
     decide_pairs,
 )
 from paranmt_hf.corpus.selection.minhash import BATCH, BLOCK, FIRST, CandidateFiles
-from paranmt_hf.corpus.selection.run_filters import SELECTION, dropped_file
+from paranmt_hf.corpus.selection.run_filters import SELECTION, dropped_file, dropped_lines
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.search.indexed_vectors import LISTS_SEED, SEARCH, encoded
+from paranmt_hf.search.indexed_vectors import SEARCH, encoded
 from paranmt_hf.search.row_files import TextRows, open_rows
 from paranmt_hf.search.storage import (
     WRITTEN,
@@ -114,14 +114,9 @@ class Deduplicated(Result[DedupRecord]):
 
     def summary(self) -> str:
         """Count the rows that each method dropped."""
-        left, state = self.record.rows, "" if self.fresh else " (was made already)"
-        kept = left - sum(self.record.dropped.values())
-        lines = [f"{self.folder}: {kept:,} of {counted(left, 'row')}{state}"]
-        lines += [f"  {'dropped':>12} {'left':>12}", f"  {'':>12} {left:>12,}"]
-        for method, count in self.record.dropped.items():
-            left -= count
-            lines.append(f"  {count:>12,} {left:>12,}  {method}")
-        return "\n".join(lines)
+        rows, dropped, state = self.record.rows, self.record.dropped, "" if self.fresh else " (was made already)"
+        head = f"{self.folder}: {rows - sum(dropped.values()):,} of {counted(rows, 'row')}{state}"
+        return "\n".join([head, *dropped_lines(rows, dropped.items())])
 
 
 def dedup(
@@ -204,21 +199,23 @@ class _Deduplication:
             "near": self._near,
             "meaning": self._meaning,
         }
-        kept, found = np.ones(len(texts), bool), {}
+        compared, found = _worded(texts), {}
         for method in self.config.by:
             path, folder = work / f"{method}.npy", work / method
             if not path.exists():
                 folder.mkdir(exist_ok=True)
-                rows = np.flatnonzero(kept)
-                repeats = methods[method](texts, rows if method == "exact" else _worded(texts, rows), folder)
+                repeats = methods[method](texts, np.flatnonzero(compared), folder)
                 with replacing(path) as aside, aside.open("wb") as opened:
                     np.save(opened, repeats, allow_pickle=False)
             shutil.rmtree(folder, ignore_errors=True)
             found[method] = np.load(path, allow_pickle=False)
-            kept[found[method]["row"]] = False
+            compared[found[method]["row"]] = False
         if file is not None:
             with replacing(file) as aside:
                 _write_dropped(aside, texts, found, self.checksum)
+        kept = np.ones(len(texts), bool)
+        for rows in found.values():
+            kept[rows["row"]] = False
         return {method: len(rows) for method, rows in found.items()}, kept
 
     def _stored(self, folder: Path) -> StoredSentences:
@@ -269,7 +266,7 @@ class _Deduplication:
         # Imports torch, which the help of the command does not need.
         from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
 
-        lists = InvertedIndex.make(vectors, count, LISTS_SEED)
+        lists = InvertedIndex.make(vectors, count)
         write_in_order(vectors, lists.order, folder / SORTED, "float16")
         for path in folder.glob("pairs-*"):
             path.unlink()
@@ -293,26 +290,21 @@ def _numbered(columns: Iterator[pa.Array]) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch([ids, column], names=["id", "sentence"])
 
 
-def _worded(texts: StoredSentences, rows: np.ndarray) -> np.ndarray:
-    """Those of some rows [row] whose texts have a letter or a digit; `_exact` leaves the others out itself."""
-    parts = [np.empty(0, np.int64)]
-    for start, stop in spans(len(rows), BATCH):
-        some = rows[start:stop]
-        found = pc.not_equal(plain(texts.take(some).cast(pa.string())), "")
-        parts.append(some[found.to_numpy(zero_copy_only=False)])
-    return np.concatenate(parts)
+def _worded(texts: StoredSentences) -> np.ndarray:
+    """Mark the texts [row] that have a letter or a digit."""
+    found = np.empty(len(texts), bool)
+    for start, stop in spans(len(texts), BATCH):
+        column = texts.take(np.arange(start, stop)).cast(pa.string())
+        found[start:stop] = pc.not_equal(plain(column), "").to_numpy(zero_copy_only=False)
+    return found
 
 
 def _exact(texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
     def letters_of(some: np.ndarray) -> pa.Array:
         return plain(texts.take(rows[some]).cast(pa.string()))
 
-    hashes, empty = [np.empty(0, np.uint64)], [np.empty(0, bool)]
-    for start, stop in spans(len(rows), BATCH):
-        column = letters_of(np.arange(start, stop))
-        hashes.append(text_hashes(column))
-        empty.append(pc.equal(column, "").to_numpy(zero_copy_only=False))
-    repeats = np.where(np.concatenate(empty), -1, first_equal(np.concatenate(hashes), letters_of))
+    hashes = [text_hashes(letters_of(np.arange(start, stop))) for start, stop in spans(len(rows), BATCH)]
+    repeats = first_equal(np.concatenate([np.empty(0, np.uint64), *hashes]), letters_of)
     later = np.flatnonzero(repeats >= 0)
     return _dropped(rows[later], rows[repeats[later]], np.ones(len(later)))
 

@@ -39,10 +39,6 @@ class IndexSettings:
     encoder: dict[str, str]
     search: IndexConfig
 
-    def __post_init__(self) -> None:
-        if not {"name", "revision"} <= self.encoder.keys():
-            raise InputError("its encoder has no name or no revision")
-
 
 @dataclass(frozen=True, kw_only=True)
 class IndexRecord(Record):

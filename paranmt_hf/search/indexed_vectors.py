@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from paranmt_hf.search.inverted_index import InvertedIndex
 
 COUNTED, LISTED, SORTED = "sentences.json", "lists.json", "sorted.npy"
-LISTS_SEED = 1
 SEARCH = Group("search", "How vectors are stored and compared.")
 
 
@@ -159,7 +158,7 @@ def _sort(folder: Path, vectors: Vectors, count: int, precision: Precision) -> N
     """Assign the vectors to lists, and write them in the order of the lists."""
     from paranmt_hf.search.inverted_index import InvertedIndex
 
-    lists = InvertedIndex.make(vectors, count, LISTS_SEED)
+    lists = InvertedIndex.make(vectors, count)
     lists.save(folder)
     write_in_order(vectors, lists.order, folder / SORTED, precision)
     write_bytes(folder / LISTED, json.dumps({"lists": count}).encode())

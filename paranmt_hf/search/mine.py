@@ -24,6 +24,7 @@ from paranmt_hf.corpus.sentences import open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors, holds_vectors, store_vectors
+from paranmt_hf.search.storage import spans
 from paranmt_hf.util.files import replacing, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
@@ -342,8 +343,8 @@ class Mining:
             kept = margins >= np.float32(self.config.min_margin)
         if first is not second and not self.config.copies:
             near = np.flatnonzero(kept & (pairs.cosine > NEARLY_ONE))
-            for start in range(0, len(near), WRITE_ROWS):
-                some = near[start : start + WRITE_ROWS]
+            for start, stop in spans(len(near), WRITE_ROWS):
+                some = near[start:stop]
                 sides = first.sentences.take(pairs.first[some]), second.sentences.take(pairs.second[some])
                 kept[some] = ~pc.equal(*sides).to_numpy(zero_copy_only=False)
         return np.flatnonzero(kept)
@@ -360,8 +361,8 @@ def _write(
     lines = [pa.field(name, pa.int64(), nullable=False) for name in ("first_line", "second_line")]
     schema = pa.schema([*text, *numbers[: 1 if margins is None else 2], *lines])
     with replacing(path) as aside, pq.ParquetWriter(aside, schema, compression="zstd") as writer:
-        for start in range(0, len(pairs), WRITE_ROWS):
-            chosen = np.arange(start, min(start + WRITE_ROWS, len(pairs)))
+        for start, stop in spans(len(pairs), WRITE_ROWS):
+            chosen = slice(start, stop)
             items = pairs.first[chosen], pairs.second[chosen]
             columns = [side.sentences.take(own).cast(pa.string()) for side, own in zip(sides, items, strict=True)]
             columns.append(pa.array(pairs.cosine[chosen].clip(-1, 1)))

@@ -18,7 +18,6 @@ import numpy as np
 from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors
-from paranmt_hf.search.paraphrase_graph import ParaphraseGraph
 from paranmt_hf.search.storage import Precision, spans
 from paranmt_hf.text.tokens import expand
 from paranmt_hf.util.files import replacing
@@ -28,6 +27,7 @@ from paranmt_hf.util.settings import Cosine, Count, Group, Range, Seed, Share
 BLOCK, LISTED_BLOCK = 8192, 65_536  # Anchors of a block, compared with all sentences, and with lists
 FEWEST, MOST = 64, 4096  # Neighbours of an anchor that are searched, paraphrases included
 SLOTS = 1 << 22  # Neighbours of a block
+LOOKED_UP = 1 << 23  # Ends of pairs that are looked up at once
 NOBODY = -1
 CHOSEN, CHECKPOINT_SECONDS = "negatives.safetensors", 60.0
 RANKING = Group("ranking", "Among which sentences near to the anchor negatives are chosen.")
@@ -123,6 +123,45 @@ def _save(path: Path, found: FoundNegatives, done: int) -> None:
     state = json.dumps({"done": done, "left_out": found.left_out, "rejected": found.rejected})
     with replacing(path) as aside:
         save_file({"items": found.items, "cosines": found.cosines}, aside, {"state": state})
+
+
+class ParaphraseGraph:
+    """Which sentences of pairs may not be negatives of each other, as `training/mega_batch.py` lists for a mega-batch.
+
+    The lists of a corpus would be too long: here the pairs [pair, side] are kept, and candidates are looked up. The
+    distinct sentences are numbered from 0 to `count`; each is in a pair.
+    """
+
+    def __init__(self, pairs: np.ndarray, count: int) -> None:
+        both = np.concatenate([pairs, pairs[:, ::-1]]).astype(np.int64)
+        self._count = count
+        # The pairs in both directions, each once, sorted by the first sentence.
+        self._codes = np.unique(both[:, 0] * count + both[:, 1])
+        left, self._ends = np.divmod(self._codes, count)
+        self._degrees = np.bincount(left, minlength=count)
+        self._starts = np.cumsum(self._degrees) - self._degrees
+        # The most sentences that are related to each: its partners, and theirs.
+        theirs = np.bincount(left, weights=self._degrees[self._ends], minlength=count).astype(np.int64)
+        self.most_related = self._degrees + theirs
+
+    def related(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Whether two sentences are paired, paired with the same sentence, or equal [question], bool."""
+        found = self._paired(first, second)
+        # The partners of the one with fewer are looked up among those of the other.
+        swap = self._degrees[first] > self._degrees[second]
+        fewer, other = np.where(swap, second, first), np.where(swap, first, second)
+        numbers = np.cumsum(self._degrees[fewer]) // LOOKED_UP
+        for part in np.split(np.arange(len(first)), np.flatnonzero(np.diff(numbers)) + 1):
+            counts = self._degrees[fewer[part]]
+            partners, _ = expand(self._ends, self._starts[fewer[part]], counts)
+            owners = np.repeat(part, counts)
+            found[owners[self._paired(other[owners], partners)]] = True
+        return found
+
+    def _paired(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        codes = first.astype(np.int64) * self._count + second
+        places = np.searchsorted(self._codes, codes).clip(max=len(self._codes) - 1)
+        return np.asarray(self._codes[places] == codes)
 
 
 class _Search:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -159,16 +159,14 @@ def normalised(vectors: np.ndarray) -> np.ndarray:
     return np.divide(exact, lengths, out=np.zeros_like(exact), where=lengths != 0).astype(np.float32)
 
 
-def write_encoded(
-    folder: Path, rows: int, encode: Callable[[int, int], np.ndarray], precision: Precision, *, label: str = "encode"
-) -> Vectors:
+def write_encoded(folder: Path, rows: int, encode: Callable[[int, int], np.ndarray], precision: Precision) -> Vectors:
     """Write the vectors of rows, continuing after existing blocks.
 
     `encode` gives the vectors, of length 1, of the rows from one number up to another; next to the file is how many of
     its vectors are complete.
     """
     path, done = folder / VECTORS, _written(folder)
-    with Progress(label, rows, done=done) as progress:
+    with Progress("encode", rows, done=done) as progress:
         while done < rows:
             stop = min(done + BLOCK_ROWS, rows)
             block = encode(done, stop).astype(precision)
@@ -191,7 +189,7 @@ def _write_block(path: Path, block: np.ndarray, start: int, rows: int) -> None:
     """Write a block [row, dimension] after the existing rows; remains of an interrupted write are cut off."""
     with writing(path), path.open("r+b" if start else "wb") as file:
         if not start:
-            file.write(header((rows, block.shape[1]), block.dtype))
+            _write_header(file, (rows, block.shape[1]), block.dtype)
         file.seek(HEADER_BYTES + start * block.shape[1] * block.itemsize)
         file.truncate()
         file.write(block.tobytes())
@@ -200,17 +198,16 @@ def _write_block(path: Path, block: np.ndarray, start: int, rows: int) -> None:
         os.fsync(file.fileno())
 
 
-def header(shape: tuple[int, int], kind: np.dtype) -> bytes:
-    """Header of the npy format, in a fixed number of bytes."""
-    described = f"{{'descr': '{kind.str}', 'fortran_order': False, 'shape': {shape}, }}"
-    start = b"\x93NUMPY\x01\x00" + (HEADER_BYTES - 10).to_bytes(2, "little")
-    return start + described.ljust(HEADER_BYTES - 11).encode() + b"\n"
+def _write_header(file: IO[bytes], shape: tuple[int, int], kind: np.dtype) -> None:
+    """Write the header of the npy format, which has `HEADER_BYTES` for every number of rows."""
+    values = {"descr": kind.str, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, values)
 
 
 def write_in_order(vectors: Vectors, order: np.ndarray, path: Path, precision: Precision) -> None:
     """Write vectors in another order [place], given by the row for each place."""
     with replacing(path) as aside, aside.open("wb") as file:
-        file.write(header((len(order), vectors.dimension), np.dtype(precision)))
+        _write_header(file, (len(order), vectors.dimension), np.dtype(precision))
         with Progress("sort", len(order), unit="vectors") as progress:
             for start, stop in spans(len(order), BLOCK_ROWS):
                 file.write(vectors.take(order[start:stop]).astype(precision).tobytes())

@@ -154,16 +154,21 @@ def text_bytes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     return text, offsets - offsets[0]
 
 
-def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Concatenate ranges of `flat`, given the first position and the length of each range [range].
+def ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Positions in concatenated ranges, given the first position and the length of each range [range].
 
-    Returns the values [sum of counts], and the bounds [range + 1] of each range in them.
+    Returns the positions [sum of counts], and the bounds [range + 1] of each range in them.
     """
     bounds = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=bounds[1:])
     if not len(counts):
-        return flat[:0].copy(), bounds
-    positions = np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1])
+        return np.empty(0, np.int64), bounds
+    return np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1]), bounds
+
+
+def expand(flat: np.ndarray, starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Concatenate `ranges` of `flat`: the values [sum of counts], and the bounds [range + 1] of each range in them."""
+    positions, bounds = ranges(starts, counts)
     return flat[positions], bounds
 
 

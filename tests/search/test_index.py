@@ -146,7 +146,6 @@ def test_damage_is_named(corpus, monkeypatch):
     record = json.loads((corpus / "index" / "index.json").read_text())
     for change, message in (
         ({"settings": {}}, "index.json is damaged: it has no 'settings.corpus'"),
-        ({"settings": {**record["settings"], "encoder": {}}}, "its encoder has no name or no revision"),
         ({"load": {"name": 1}}, "index.json is damaged"),
     ):
         (corpus / "index" / "index.json").write_text(json.dumps({**record, "files": {}, **change}))

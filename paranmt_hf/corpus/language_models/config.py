@@ -117,13 +117,11 @@ class LanguageModelConfig(Settings):
 
     def template(self, task: ModelTask) -> str:
         """The prompt of a task, filled in except for `{sentence}`."""
-        named = language_name(self.source_language) if self.source_language else ""
-        prompt = self.prompt
-        if prompt is None and "{source_language}" in PROMPTS[task]:
-            # The default prompt may leave the language out.
+        prompt, named = self.prompt, language_name(self.source_language) if self.source_language else ""
+        if prompt is None:
+            # The default prompts may leave the language out.
             prompt, named = PROMPTS[task], f" from {named}" if named else ""
         else:
-            prompt = PROMPTS[task] if prompt is None else prompt
             names = re.findall(r"\{([a-z_]+)\}", prompt)
             if names.count("sentence") != 1 or set(names) - set(PLACES):
                 raise InputError(

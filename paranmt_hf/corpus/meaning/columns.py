@@ -7,15 +7,17 @@ and `names.py` find the claims, and negations are found here. A chunk between bl
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.meaning import names, numbers
-from paranmt_hf.corpus.meaning.items import Claims, Lists, Memory, Numbering, Statement, count_unconfirmed
+from paranmt_hf.corpus.meaning.items import Claims, Lists, Memory, Statement, count_unconfirmed
 
 MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch")
 DEFINITION = 1  # To be raised when a definition changes, so that older columns of a release are computed again
@@ -141,10 +143,12 @@ class MismatchReader:
         self._forget()
 
     def _forget(self) -> None:
-        self._keys, self._claims = Numbering(), Claims()
-        self._chunks = Memory(self._read_chunk, 2)
-        self._numbers = Memory(lambda run: self._read(numbers.numbers_in(run)), 2)
-        self._names = Memory(lambda run: self._read(names.names_in(run)), 2)
+        # Numbers keys in the order in which they are first asked for.
+        self._keys: dict[str, int] = defaultdict(count().__next__)
+        self._claims = Claims()
+        self._chunks = Memory(self._read_chunk)
+        self._numbers = Memory(lambda run: self._read(numbers.numbers_in(run)))
+        self._names = Memory(lambda run: self._read(names.names_in(run)))
 
     def _read_chunk(self, chunk: str) -> tuple[list[int], list[int]]:
         words = [chunk] if chunk.isalpha() else names.WORD.findall(chunk)

@@ -24,8 +24,8 @@ Claim = tuple[str, ...]
 class Statement:
     """What a text says."""
 
-    claims: tuple[Claim, ...] = ()  # Each a tuple of keys, any one of which confirms it
-    evidence: tuple[str, ...] = ()  # Keys that the text confirms
+    claims: tuple[Claim, ...]  # Each a tuple of keys, any one of which confirms it
+    evidence: tuple[str, ...]  # Keys that the text confirms
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,6 @@ class GrowingLists:
         return Lists(values, bounds[rows], bounds[rows + 1] - bounds[rows])
 
 
-class Numbering(dict[str, int]):
-    """Numbers keys in the order of their first use."""
-
-    def __missing__(self, key: str) -> int:
-        number = self[key] = len(self)
-        return number
-
-
 class Claims:
     """Numbers claims; `keys` are the numbered keys of each claim."""
 
@@ -84,7 +76,7 @@ class Claims:
         self._known: dict[Claim, int] = {}
         self.keys = GrowingLists()
 
-    def number(self, claim: Claim, keys: Numbering) -> int:
+    def number(self, claim: Claim, keys: dict[str, int]) -> int:
         if claim not in self._known:
             self._known[claim] = len(self._known)
             self.keys.add([[keys[key] for key in claim]])
@@ -92,18 +84,18 @@ class Claims:
 
 
 class Memory:
-    """Cache of the lists of integers that `read` returns for each distinct text."""
+    """Cache of the two lists of integers that `read` returns for each distinct text."""
 
-    def __init__(self, read: Callable[[str], Sequence[Sequence[int]]], lists: int) -> None:
+    def __init__(self, read: Callable[[str], tuple[list[int], list[int]]]) -> None:
         self._read = read
         self._rows: dict[str, int] = {}
-        self._lists = [GrowingLists() for _ in range(lists)]
+        self._lists = GrowingLists(), GrowingLists()
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def lists(self, texts: pa.Array) -> list[Lists]:
-        """Read texts [row]; returns as many `Lists` [row] as `read` gives."""
+        """Read texts [row]; returns both lists of each [row]."""
         encoded = texts.dictionary_encode()
         distinct = encoded.dictionary.to_pylist()
         rows = np.array(list(map(self._rows.get, distinct, repeat(-1))), np.int64)
@@ -118,7 +110,7 @@ class Memory:
         return [grown.take(rows) for grown in self._lists]
 
 
-def count_unconfirmed(claims: Lists, keys: Lists | GrowingLists, *evidence: Lists) -> np.ndarray:
+def count_unconfirmed(claims: Lists, keys: GrowingLists, *evidence: Lists) -> np.ndarray:
     """Count the distinct claims of sentences that the other sentences do not confirm [pair], int32.
 
     `claims` are the numbers of the claims of each sentence [pair], `keys` the keys of each claim [claim], and

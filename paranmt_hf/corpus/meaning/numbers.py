@@ -57,7 +57,6 @@ AMBIGUOUS = {"march", "mar", "may", "jun", "jul", "dec", "august"}
 DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 WEEKDAYS = {form: f"day {day}" for day in DAYS for form in (day, f"{day}s")}
 PERCENT = {"percent", "pct", "percentage", "percents"}
-HALVES = {"am", "pm"}
 # Words that confirm numbers and claim none.
 CONFIRMING = {
     word: keys

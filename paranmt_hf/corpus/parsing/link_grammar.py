@@ -44,41 +44,26 @@ class LinkGrammar:
                 f"link-grammar needs the program {PROGRAM}, which is not installed: apt-get install link-grammar "
                 "(Debian, Ubuntu), or take trees from a file"
             )
-        self._command = [program, "en", *(f"-{name}={value}" for name, value in OPTIONS.items())]
-        self._command.append(f"-timeout={seconds}")
-        self._processes = [_Process(self._command, seconds + GRACE) for _ in range(processes)]
+        command = [program, "en", *(f"-{name}={value}" for name, value in OPTIONS.items()), f"-timeout={seconds}"]
+        self._processes = [_Process(command, seconds + GRACE) for _ in range(processes)]
         self.at_once: int | None = 100 * processes
         self.name = f"link-grammar {_version(program)}, at most {seconds} s for a sentence"
 
     def trees(self, sentences: Sequence[str]) -> list[Tree | None]:
         """Parse sentences; the processes end with this object."""
-        if not sentences:
-            return []
-        waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-        for index in range(len(sentences)):
-            waiting.put(index)
-        found: list[Tree | None] = [None] * len(sentences)
+        free: queue.SimpleQueue[_Process] = queue.SimpleQueue()
+        for process in self._processes:
+            free.put(process)
 
-        def work(process: _Process) -> None:
-            while (index := _next(waiting)) is not None:
-                found[index] = process.parse(sentences[index])
+        def parse(sentence: str) -> Tree | None:
+            process = free.get()
+            try:
+                return process.parse(sentence)
+            finally:
+                free.put(process)
 
         with ThreadPoolExecutor(len(self._processes)) as pool:
-            try:
-                list(pool.map(work, self._processes))
-            except BaseException:
-                # So that Ctrl-C does not wait for the whole queue.
-                while _next(waiting) is not None:
-                    pass
-                raise
-        return found
-
-
-def _next(waiting: queue.SimpleQueue[int]) -> int | None:
-    try:
-        return waiting.get_nowait()
-    except queue.Empty:
-        return None
+            return list(pool.map(parse, sentences))
 
 
 class _Process:

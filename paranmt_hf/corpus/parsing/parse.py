@@ -6,8 +6,6 @@ A syntactically controlled paraphrase network is trained on them (Iyyer et al. 2
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -44,8 +42,6 @@ from paranmt_hf.util.settings import Group, Seed
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import work_folder
 
-logger = logging.getLogger(__name__)
-
 # Columns with the trees, by the columns with the sentences.
 PARSES = {"reference": "reference_parse", "translation": "translation_parse"}
 # Sentences between two reports of progress, for a parser that parses all sentences in one call.
@@ -71,15 +67,10 @@ class ParseStage:
         return lambda table, report: (parse_table(table, parser, report), {})
 
 
-def distinct_sentences(table: pa.Table) -> pa.DictionaryArray:
-    """Dictionary-encode the sentences of pairs, all references, then all translations [2 x pair], normalised."""
-    sides = [normalise(table[side].combine_chunks()) for side in PARSES]
-    return pa.concat_arrays(sides).dictionary_encode()
-
-
 def parse_table(table: pa.Table, parser: Parser, report: Report) -> pa.Table:
     """Append the columns of `PARSES` to pairs; each distinct sentence is parsed once, and null has no tree."""
-    encoded = distinct_sentences(table)
+    sides = [normalise(table[side].combine_chunks()) for side in PARSES]
+    encoded = pa.concat_arrays(sides).dictionary_encode()
     sentences = encoded.dictionary.to_pylist()
     trees: list[str | None] = []
     step = parser.at_once or REPORT_SENTENCES
@@ -146,7 +137,7 @@ def parse_pairs(
         if not cut.shards:
             raise InputError(f"there is nothing to parse: {pairs.left_out}; choose other pairs")
         trees.write_index(parser)
-        done = _parse(cut, work / "output", ParseStage(trees), resolved)
+        done = run_job(cut, work / "output", ParseStage(trees), resolved)
         return _write(done, folder, settings, ", ".join(map(source_name, sources)), trees, cut.extra)
 
     def holds(work: Path) -> bool:
@@ -174,17 +165,6 @@ def _tables(pairs: Pairs) -> Iterator[pa.Table]:
             differing = sorted({name for name, _ in first.items() ^ columns.items()})
             raise InputError(f"the sources have different columns ({', '.join(differing)}); parse them one by one")
         yield rows.select(list(first))
-
-
-def _parse(cut: Manifest, folder: Path, stage: ParseStage, engine: EngineConfig) -> Manifest:
-    before, began = {path.name for path in folder.glob("*.parquet")}, time.monotonic()
-    done = run_job(cut, folder, stage, engine)
-    seconds = time.monotonic() - began
-    shards = [pq.read_table(path, columns=list(PARSES)) for path in done.paths() if path.name not in before]
-    sentences = sum(len(distinct_sentences(shard).dictionary) for shard in shards)
-    rate = sentences / max(seconds, 1e-9)
-    logger.info(f"{counted(sentences, 'distinct sentence')} in {seconds:,.0f} s, {rate:,.0f} a second")
-    return done
 
 
 def _write(

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -86,7 +85,7 @@ class TemplateCounter:
     def add(self, parses: pa.ChunkedArray, sentences: pa.ChunkedArray) -> None:
         """Count the templates of linearised trees [sentence], nulls left out; the first sentence is the example."""
         templates = templates_of(parses)
-        ones = pa.array(np.ones(len(templates), np.int64))
+        ones = pa.repeat(1, len(templates))
         added = pa.table([templates, ones, sentences], names=TEMPLATE_COLUMNS.names).filter(templates.is_valid())
         self._parts.append(_summed(added))
         self._waiting += self._parts[-1].num_rows
@@ -101,12 +100,8 @@ class TemplateCounter:
 
 def _summed(table: pa.Table) -> pa.Table:
     """Sum the counts of equal templates; the first example is kept."""
-    encoded = table["template"].combine_chunks().dictionary_encode()
-    indices = encoded.indices.to_numpy()
-    counts = np.zeros(len(encoded.dictionary), np.int64)
-    np.add.at(counts, indices, table["count"].to_numpy())
-    _, first = np.unique(indices, return_index=True)
-    return pa.table([encoded.dictionary, counts, table["example"].take(first)], names=TEMPLATE_COLUMNS.names)
+    groups = table.group_by("template", use_threads=False)
+    return groups.aggregate([("count", "sum"), ("example", "first")]).rename_columns(TEMPLATE_COLUMNS.names)
 
 
 def write_template_counts(table: pa.Table, path: Path) -> None:
@@ -157,7 +152,7 @@ def _counts(path: Path, lines: Iterator[bytes]) -> Iterator[TemplateCount]:
 class CountedTemplates:
     """The most frequent templates of parsed pairs."""
 
-    counts: list[TemplateCount]  # CountedTemplates, the most frequent first
+    counts: list[TemplateCount]  # The most frequent first
     total: int  # Number of references with a tree
     different: int  # Number of distinct templates
     parser: str  # Name of the parser

@@ -168,34 +168,21 @@ def read_template(text: str) -> str:
         tree = read_tree(text)
     except InputError as error:
         raise InputError(f"{brief(text)} is not a template such as (S(NP)(VP)): {error}") from None
-    inner, levels = without_wrapper(tree), LEVELS
-    while tree is not inner:
-        (tree,) = tree.nodes
-        levels += 1
-    _check(text, levels)
-    return linearised(inner)
+    _check(without_wrapper(tree), text)
+    return linearised(tree)
 
 
-def _check(text: str, levels: int) -> None:
-    """Reject words, nodes without a label, and nodes below the given number of levels."""
-    depth, opened = 0, -1
-    for found in PIECES.finditer(text):
-        piece, at = found[0], found.start() + 1
-        if opened >= 0 and piece in "()" and depth > levels - LEVELS:
-            raise InputError(f"{brief(text)} is not a template: the node at character {opened} has no label")
-        if piece == "(":
-            depth, opened = depth + 1, at
-            if depth > levels:
-                raise InputError(
-                    f"{brief(text)} is not a template, which has a root and one level below it: the node at "
-                    f"character {at} is deeper"
-                )
-            continue
-        if piece == CLOSING:
-            depth -= 1
-        elif opened < 0:
+def _check(tree: Tree, text: str, below: int = LEVELS - 1) -> None:
+    """Reject words, nodes without a label, and nodes more than the given number of levels below a node."""
+    if not tree.label:
+        raise InputError(f"{brief(text)} is not a template: a node has no label")
+    for child in tree.children:
+        if isinstance(child, str):
             raise InputError(
-                f"{brief(text)} is not a template, which has no words: {piece!r} at character {at}; write nodes as "
-                f"({piece})"
+                f"{brief(text)} is not a template, which has no words: {child!r}; write nodes as ({child})"
             )
-        opened = -1
+        if not below:
+            raise InputError(
+                f"{brief(text)} is not a template, which has a root and one level below it: ({child.label}) is deeper"
+            )
+        _check(child, text, below - 1)

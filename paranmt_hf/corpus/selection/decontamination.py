@@ -7,7 +7,6 @@ apostrophe do not count. Hashes find candidates; the words decide.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,11 @@ import pyarrow as pa
 from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.evaluation_sets import read_sentences
-from paranmt_hf.text.tokens import PerToken, TokenTable, expand
+from paranmt_hf.text.tokens import PerToken, TokenTable, ranges
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 NGRAM = 8
 MIN_WORDS = 4
-_BASE = 0xD6E8FEB86659FD93  # An odd number has an inverse modulo 2**64
-_INVERSE = pow(_BASE, -1, 2**64)
 _NO_WORD = -1
 
 
@@ -43,28 +39,16 @@ class EvaluationText:
         language: str = ENGLISH,
     ) -> None:
         self.ngram, self.min_words, self.language = ngram, min_words, language
-        self._ids: dict[str, int] = {}
         self._tokenizer = word_tokenizer_for(language)
+        (table,) = self._tokenizer.tables(pa.array(sorted(set(sentences)), pa.string()))
+        self._ids = {token: number for number, token in enumerate(filter(is_word, table.vocabulary), 1)}
         self._numbers = PerToken(self._number, np.int64)
-        (table,) = word_tokenizer_for(language).tables(pa.array(sorted(set(sentences)), pa.string()))
-        for token in filter(_is_word, table.vocabulary):
-            self._ids[token] = len(self._ids) + 1
         words, bounds = self._look_up(table)
         counts = np.diff(bounds)
-        long = counts >= min_words
-        if not long.any():
-            raise InputError(
-                f"no evaluation sentence has {min_words} words, so nothing can be found; name folders with evaluation "
-                "sets"
-            )
+        long = long_enough(counts, min_words)
         self._sentences = _RunTable(words, bounds[:-1][long], bounds[1:][long])
-        runs, _ = expand(np.arange(len(words)), bounds[:-1], np.maximum(counts - ngram + 1, 0))
+        runs, _ = ranges(bounds[:-1], np.maximum(counts - ngram + 1, 0))
         self._runs = _RunTable(words, runs, runs + ngram)
-
-    @classmethod
-    def read(cls, *folders: str | Path) -> EvaluationText:
-        """Read the sentences of the evaluation sets in some folders."""
-        return cls(read_sentences(*folders).texts)
 
     def found_in(self, sentences: pa.Array) -> np.ndarray:
         """Mark strings [sentence], none null, that are evaluation sentences or share a run of words with one."""
@@ -84,7 +68,7 @@ class EvaluationText:
         return found
 
     def _number(self, tokens: Sequence[str]) -> list[int]:
-        return [self._ids.get(token, 0) if _is_word(token) else _NO_WORD for token in tokens]
+        return [self._ids.get(token, 0) if is_word(token) else _NO_WORD for token in tokens]
 
     def _look_up(self, table: TokenTable) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the words of sentences [word], 0 for words of no evaluation set, and bounds [sentence + 1]."""
@@ -107,30 +91,32 @@ class NotInEvaluation(Filter):
         return Verdict(~(found[0] | found[1]))
 
 
-def _is_word(token: str) -> bool:
+def is_word(token: str) -> bool:
+    """Whether a token has a letter or a digit."""
     return any(map(str.isalnum, token))
 
 
+def long_enough(counts: np.ndarray, least: int) -> np.ndarray:
+    """Find the evaluation sentences with enough words [long sentence], given the words of each [sentence]."""
+    long = np.flatnonzero(counts >= least)
+    if not len(long):
+        raise InputError(
+            f"no evaluation sentence has {least} words, so nothing can be found; name folders with evaluation sets"
+        )
+    return long
+
+
 class _RunHashes:
-    """Rolling hashes of any runs of numbered words, in constant time each."""
+    """Hashes of any runs of numbered words: sums of a hash of each word, whatever their order."""
 
     def __init__(self, words: np.ndarray) -> None:
         self.words = words
-        values = mix(words.astype(np.uint64) + salt(0))
         self._sums = np.zeros(len(words) + 1, np.uint64)
-        np.cumsum(values * _powers(_BASE, len(words)), out=self._sums[1:])
-        self._back = _powers(_INVERSE, len(words) + 1)
+        np.cumsum(mix(words.astype(np.uint64) + salt(0)), out=self._sums[1:])
 
     def of(self, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
         """Hash runs, given their bounds [run]: numbers of 64 bits [run]."""
-        return mix((self._sums[ends] - self._sums[starts]) * self._back[starts])
-
-
-def _powers(base: int, count: int) -> np.ndarray:
-    """The first powers of a number modulo 2**64 [count]."""
-    powers = np.full(count, np.uint64(base))
-    powers[:1] = 1
-    return np.multiply.accumulate(powers)
+        return self._sums[ends] - self._sums[starts]
 
 
 class _RunTable:

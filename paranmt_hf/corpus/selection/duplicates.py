@@ -22,6 +22,7 @@ from paranmt_hf.corpus.selection.minhash import (
     CandidateFiles,
     DocumentStore,
     MinHash,
+    Sets,
     Shingler,
     jaccard,
     sharing,
@@ -100,8 +101,7 @@ class NearDuplicateSearch:
         keys[:] = mix(np.arange(len(self), len(self) + len(sets), dtype=np.uint64) ^ salt(7))
         if len(filled):
             starts = sets.offsets[:-1][filled]
-            bounded = type(sets)(sets.values, np.append(starts, len(sets.values)))
-            keys[:-1, filled] = self._minhash.keys(bounded)
+            keys[:-1, filled] = self._minhash.keys(Sets(sets.values, np.append(starts, len(sets.values))))
             keys[-1, filled] = mix(np.add.reduceat(mix(sets.values), starts))
         self._store.append(sets, keys, self._vectors(columns))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.draws import mix, run_hashes, salt
-from paranmt_hf.text.tokens import TokenHashes, expand
+from paranmt_hf.text.tokens import TokenHashes, ranges
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 WORDS = 2  # Words of a shingle
@@ -63,7 +62,7 @@ class Shingler:
 def _runs(hashes: np.ndarray, offsets: np.ndarray, documents: np.ndarray, size: int, side: int) -> np.ndarray:
     """Document and shingle of all runs of a size in some documents [run]."""
     counts = offsets[1:][documents] - offsets[:-1][documents] - (size - 1)
-    starts, _ = expand(np.arange(len(hashes)), offsets[:-1][documents], counts)
+    starts, _ = ranges(offsets[:-1][documents], counts)
     shingles = mix(run_hashes(hashes, starts, size) ^ salt(side)) & _SHINGLE
     return (np.repeat(documents, counts).astype(np.uint64) << SHINGLE_BITS) | shingles
 
@@ -122,51 +121,31 @@ class MinHash:
 
 
 class ColumnFile:
-    """A column of numbers or vectors in a file, which is overwritten."""
+    """A column of numbers, or of vectors of a `width`, in a file, which is overwritten."""
 
-    def __init__(self, path: Path, kind: type[np.generic], width: int = 1) -> None:
+    def __init__(self, path: Path, kind: type[np.generic], *width: int) -> None:
         self.path, self.kind, self.width, self.rows = path, np.dtype(kind), width, 0
         self._file = path.open("wb")
-        self._map: mmap.mmap | None = None
 
     def append(self, values: np.ndarray) -> None:
         self._file.write(np.ascontiguousarray(values, self.kind).data)
         self.rows += len(values)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """Read rows in any order [row] or [row, number].
-
-        Data that were read do not stay in this process's memory; the system keeps what it has room for.
-        """
+        """Read rows in any order [row] or [row, number]."""
         if not len(rows):
-            return np.empty((0, self.width) if self.width > 1 else 0, self.kind)
-        if self._map is None:
-            self._file.close()
-            with self.path.open("rb") as file:
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        values = np.frombuffer(self._map, self.kind)
-        taken = (values.reshape(-1, self.width) if self.width > 1 else values)[rows]
-        del values
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._map.madvise(mmap.MADV_DONTNEED)
-        return taken
+            return np.empty((0, *self.width), self.kind)
+        self._file.flush()
+        # Mapped anew each time, so that what was read does not stay in the memory of this process.
+        return np.memmap(self.path, self.kind, "r", shape=(self.rows, *self.width))[rows]
 
-    def blocks(self, size: int) -> list[tuple[int, int]]:
-        """Yield the bounds of blocks of rows."""
-        return [(start, min(start + size, self.rows)) for start in range(0, self.rows, size)]
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """Read the rows from `start` up to `stop` [row] or [row, number]."""
-        if not self._file.closed:
-            self._file.flush()
-        numbers = (stop - start) * self.width
-        values = np.fromfile(self.path, self.kind, numbers, offset=start * self.width * self.kind.itemsize)
-        return values.reshape(-1, self.width) if self.width > 1 else values
+    def read(self, start: int, count: int) -> np.ndarray:
+        """Read up to `count` numbers from a row on [row]."""
+        self._file.flush()
+        return np.fromfile(self.path, self.kind, count, offset=start * self.kind.itemsize)
 
     def close(self) -> None:
         self._file.close()
-        if self._map is not None:
-            self._map.close()
 
 
 class DocumentStore:
@@ -174,17 +153,18 @@ class DocumentStore:
 
     def __init__(self, folder: Path, bands: int) -> None:
         self.keys = [ColumnFile(folder / f"keys-{band:03d}", np.uint64) for band in range(bands)]
-        self._ends = ColumnFile(folder / "ends", np.int64)
+        self._bounds = ColumnFile(folder / "bounds", np.int64)
+        self._bounds.append(np.zeros(1, np.int64))
         self._shingles = ColumnFile(folder / "shingles", np.uint64)
         self._folder = folder
         self._vectors: ColumnFile | None = None
 
     def __len__(self) -> int:
-        return self._ends.rows
+        return self._bounds.rows - 1
 
     def append(self, sets: Sets, keys: np.ndarray, vectors: np.ndarray | None = None) -> None:
         """Write the next documents: shingles, keys [band, document], and vectors of length 1 [document, dimension]."""
-        self._ends.append(self._shingles.rows + sets.offsets[1:])
+        self._bounds.append(self._shingles.rows + sets.offsets[1:])
         self._shingles.append(sets.values)
         for file, column in zip(self.keys, keys, strict=True):
             file.append(column)
@@ -195,12 +175,10 @@ class DocumentStore:
 
     def counts(self, documents: np.ndarray) -> np.ndarray:
         """Count the shingles of some documents [document]."""
-        before = np.where(documents > 0, self._ends.take(np.maximum(documents - 1, 0)), 0)
-        return self._ends.take(documents) - before
+        return self._bounds.take(documents + 1) - self._bounds.take(documents)
 
     def sets(self, documents: np.ndarray) -> Sets:
-        counts = self.counts(documents)
-        at, bounds = _ranges(self._ends.take(documents) - counts, counts)
+        at, bounds = ranges(self._bounds.take(documents), self.counts(documents))
         return Sets(self._shingles.take(at), bounds)
 
     def vectors(self, documents: np.ndarray) -> np.ndarray:
@@ -209,14 +187,8 @@ class DocumentStore:
         return self._vectors.take(documents).astype(np.float32)
 
     def close(self) -> None:
-        for file in (*self.keys, self._ends, self._shingles, *([self._vectors] if self._vectors else [])):
+        for file in (*self.keys, self._bounds, self._shingles, *([self._vectors] if self._vectors else [])):
             file.close()
-
-
-def _ranges(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of concatenated ranges, and the bounds of each."""
-    bounds = np.concatenate([[0], np.cumsum(counts)])
-    return np.repeat(starts - bounds[:-1], counts) + np.arange(bounds[-1]), bounds
 
 
 # Keys that are sorted at once: 0.3 GB, and as much again for what is read and marked on the way.
@@ -241,12 +213,12 @@ def sharing(keys: ColumnFile, first: int, leave_out: np.ndarray) -> Iterator[tup
     part_bits = max((keys.rows - 1) // SORTED_AT_ONCE, 0).bit_length()
     for part in range(2**part_bits):
         chosen = []
-        for start, stop in keys.blocks(_READ):
-            values = keys.read(start, stop)
-            wanted = ~leave_out[start:stop]
+        for start in range(0, keys.rows, _READ):
+            values = keys.read(start, _READ)
+            wanted = ~leave_out[start : start + _READ]
             if part_bits:
                 wanted &= (values >> np.uint64(64 - part_bits)) == np.uint64(part)
-            numbers = np.arange(start, stop, dtype=np.uint64)
+            numbers = np.arange(start, start + len(values), dtype=np.uint64)
             chosen.append((values[wanted] & ~low) | numbers[wanted])
         packed = np.concatenate(chosen) if chosen else np.empty(0, np.uint64)
         del chosen

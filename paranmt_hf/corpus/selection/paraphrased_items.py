@@ -9,11 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.meaning.columns import DEFINITION, MismatchReader
-from paranmt_hf.corpus.selection.decontamination import MIN_WORDS
+from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, is_word, long_enough
 from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import EvaluationSentences
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
@@ -39,14 +38,9 @@ class ItemMeanings:
     ) -> None:
         self.similarity, self._encoder = similarity, encoder
         (table,) = word_tokenizer_for(language).tables(pa.array(found.texts, pa.string()))
-        is_word = np.array([any(map(str.isalnum, token)) for token in table.vocabulary], bool)
-        words = np.concatenate([[0], np.cumsum(is_word[table.ids])])[table.offsets]
-        long = np.flatnonzero(np.diff(words) >= MIN_WORDS).tolist()
-        if not long:
-            raise InputError(
-                f"no evaluation sentence has {MIN_WORDS} words, so nothing can be found; name folders with "
-                "evaluation sets"
-            )
+        are_words = np.array([*map(is_word, table.vocabulary)], bool)
+        words = np.concatenate([[0], np.cumsum(are_words[table.ids])])[table.offsets]
+        long = long_enough(np.diff(words), MIN_WORDS).tolist()
         self.items, self.sets = [found.texts[one] for one in long], [found.sets[one] for one in long]
         self._texts = pa.array(self.items, pa.string())
         # The rules of mismatches are those of English.

@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import FileIO
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ class Verdicts:
     def forget(self, code: int, place: int = 0) -> None:
         """Restore the rows, from a position on, that filters after the one with this code dropped."""
         for start in range(place, self.rows, BLOCK_ROWS):
-            codes = self.codes(start, min(BLOCK_ROWS, self.rows - start))
+            codes = self.codes(start, BLOCK_ROWS)
             if (codes > code).any():
                 with writing(self._folder):
                     _write(self._codes, np.where(codes > code, 0, codes).astype(np.uint8).tobytes(), start)
@@ -107,8 +108,7 @@ class Verdicts:
     def counts(self, filters: int) -> list[int]:
         total = np.zeros(filters + 1, np.int64)
         for start in range(0, self.rows, BLOCK_ROWS):
-            codes = self.codes(start, min(BLOCK_ROWS, self.rows - start))
-            total += np.bincount(codes, minlength=filters + 1)[: filters + 1]
+            total += np.bincount(self.codes(start, BLOCK_ROWS), minlength=filters + 1)
         return total[1:].tolist()
 
 
@@ -235,9 +235,7 @@ class Judging:
             return 0, 0
         self._spent = state.seconds
         pairs = zip(state.done, self._identities, strict=False)
-        done = next((index for index, (old, new) in enumerate(pairs) if old != new), None)
-        if done is None:
-            done = min(len(state.done), len(self._identities))
+        done = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         group = next(self._groups(done), [])
         same = done == len(state.done) and state.judging == [self._identities[index] for index in group]
         return done, state.rows if same else 0
@@ -341,6 +339,15 @@ def selection_of(path: Path) -> str | None:
     if SELECTION not in metadata:
         raise InputError(f"{path} exists and holds no dropped rows; choose another file or move it away", path=path)
     return str(metadata[SELECTION].decode("ascii", "replace"))
+
+
+def dropped_lines(rows: int, dropped: Iterable[tuple[str, int]]) -> list[str]:
+    """A table of the rows that each reason dropped, in order of application, and of those that it left."""
+    lines = [f"  {'dropped':>12} {'left':>12}", f"  {'':>12} {rows:>12,}"]
+    for reason, count in dropped:
+        rows -= count
+        lines.append(f"  {count:>12,} {rows:>12,}  {reason}")
+    return lines
 
 
 def dropped_file(path: str | Path | None, source: Path, out: Path, selection: str) -> Path | None:

@@ -29,6 +29,7 @@ from paranmt_hf.corpus.selection.run_filters import (
     ReleaseRows,
     Verdicts,
     dropped_file,
+    dropped_lines,
     took_long,
 )
 from paranmt_hf.errors import InputError
@@ -60,11 +61,7 @@ class Selected(Built):
 
     def summary(self) -> str:
         lines = [f"{self.folder}: {counted(self.rows, 'pair')}" + ("" if self.fresh else " (was selected already)")]
-        left = self.selection.rows
-        lines += [f"  {'dropped':>12} {'left':>12}", f"  {'':>12} {left:>12,}"]
-        for one in self.selection.filters:
-            left -= one.dropped
-            lines.append(f"  {one.dropped:>12,} {left:>12,}  {one.reason}")
+        lines += dropped_lines(self.selection.rows, [(one.reason, one.dropped) for one in self.selection.filters])
         for name, config in self.record.configs.items():
             lines.append(f"  {name:<9}{counted(config.rows, 'pair'):>18} {config.file_bytes:>15,} bytes")
         return "\n".join([*lines, f"load it: load_dataset({shown_path(self.folder.resolve())!r})"])

@@ -91,9 +91,9 @@ def test_templates_that_people_write(text, template):
     [
         ("", "is not a template such as \\(S\\(NP\\)\\(VP\\)\\): expected a tree, but there is nothing"),
         ("(S(NP)", "1 closing brackets are missing"),
-        ("(S (NP he))", "has no words: 'he' at character 8"),
-        ("(S (NP (DT)))", "one level below it: the node at character 8 is deeper"),
-        ("((NP)(VP))", "the node at character 1 has no label"),
+        ("(S (NP he))", "has no words: 'he'; write nodes as \\(he\\)"),
+        ("(S (NP (DT)))", "one level below it: \\(DT\\) is deeper"),
+        ("((NP)(VP))", "a node has no label"),
         ("(S" + "(NP)" * 250 + ")", "at most 1,000 characters, got 1,003"),
     ],
 )
