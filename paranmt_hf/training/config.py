@@ -114,7 +114,6 @@ class TrainConfig(Settings):
                 raise InputError(f"`{name}` is about a teacher's similarities; name one with `teacher`", option=name)
         if self.weigh_similar and self.teacher_loss == "listwise":
             raise InputError("`weigh_similar` is for `teacher_loss` squares", option="weigh_similar")
-
         if self.word_factors and (self.freeze_words or self.lambda_w or self.lambda_c):
             raise InputError(
                 "`word_factors` trains neither vectors nor other weights; leave out `freeze_words`, `lambda_w` and "

@@ -8,13 +8,11 @@ from torch import nn
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.sequences import sequence_features
-from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.losses import (
     margin_loss,
     penalty,
     rows_towards_initial,
-    towards_given,
     towards_initial,
     towards_zero,
 )
@@ -57,18 +55,6 @@ def test_rows_that_no_pair_has_are_left_alone():
     assert found[0][1].is_sparse and torch.equal(found[0][1].to_dense(), found[1][1])
     assert found[1][1][1].tolist() == [2, 2] and found[1][1][3].tolist() == [-1, 0]
     assert rows_towards_initial(table, torch.tensor([1]), 0.0) == []
-
-
-def test_penalty_towards_given_values():
-    layer = nn.Linear(2, 1)
-    with torch.no_grad():
-        layer.weight.copy_(torch.tensor([[1.0, 2.0]]))
-    pulls = towards_given(layer, {"weight": torch.tensor([[0.0, 4.0]])}, 3.0)
-    assert float(penalty(pulls).detach()) == 3 * (1 + 4)
-    with pytest.raises(InputError, match=r"hold 'weight' of the shape \(2,\), and that has the shape \(1, 2\); give"):
-        towards_given(layer, {"weight": torch.zeros(2)}, 1.0)
-    with pytest.raises(InputError, match=r"hold 'other' of the shape \(2,\), and that is not among the weights"):
-        towards_given(layer, {"other": torch.zeros(2)}, 1.0)
 
 
 def test_clipping_by_hand():
