@@ -106,7 +106,7 @@ class _Noting(CourseCallback):
             return
         self._note(step)
         if measured:
-            self._measure(step, state)
+            self._measure(state)
         note = f"loss {self.course.losses[-1][1]:.2f}"
         if self.course.measured:
             note += f", held-out perplexity {self.course.measured[-1].perplexity:.1f}"
@@ -127,9 +127,9 @@ class _Noting(CourseCallback):
         trainer.losses.clear()
         trainer.counted.zero_()
 
-    def _measure(self, step: int, state: TrainerState) -> None:
+    def _measure(self, state: TrainerState) -> None:
         assert self.measure is not None
-        found = self.measure(step)
+        found = self.measure(state.global_step)
         best = self.course.best
         self.course.measured.append(found)
         if best is None or found.loss < best.loss:

@@ -30,14 +30,11 @@ WEIGHTS, BEST = "weights.safetensors", "best.safetensors"
 A = TypeVar("A", bound=TrainingArguments)
 
 
-def trainer_arguments(
-    kind: type[A], folder: Path, *, learning_rate: float, precision: str, use_cpu: bool, seed: int, **options: Any
-) -> A:
+def trainer_arguments(kind: type[A], folder: Path, *, precision: str, use_cpu: bool, seed: int, **options: Any) -> A:
     """Create the arguments of a trainer whose batches are made here, and whose callback requests checkpoints."""
     args = kind(
         output_dir=str(folder / "trainer"),
         per_device_train_batch_size=1,
-        learning_rate=learning_rate,
         save_strategy="no",
         save_total_limit=2,
         report_to="none",

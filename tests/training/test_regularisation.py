@@ -17,7 +17,7 @@ from paranmt_hf.training.losses import (
     towards_zero,
 )
 from paranmt_hf.training.mega_batch import mine_negatives, minibatch
-from paranmt_hf.training.optimizers import clip, clip_weights, leave_first_row
+from paranmt_hf.training.optimizers import clip_weights, leave_first_row
 from paranmt_hf.training.train import fit_encoder
 from paranmt_hf.training.trainer import bag_features
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
@@ -58,11 +58,12 @@ def test_rows_that_no_pair_has_are_left_alone():
 
 
 def test_clipping_by_hand():
-    gradients = [torch.tensor([3.0, 0.0]), torch.tensor([[4.0]])]
-    clip(gradients, 6.0)
-    assert gradients[0].tolist() == [3, 0]
-    clip(gradients, 1.0)
-    np.testing.assert_allclose([gradients[0][0], gradients[1][0, 0]], [0.6, 0.8], rtol=1e-6)
+    first, second, without = (nn.Parameter(torch.zeros(shape)) for shape in ((2,), (1, 1), (1,)))
+    first.grad, second.grad = torch.tensor([3.0, 0.0]), torch.tensor([[4.0]])
+    clip_weights([first, second, without], 6.0)
+    assert first.grad.tolist() == [3, 0]
+    clip_weights([first, second, without], 1.0)
+    np.testing.assert_allclose([first.grad[0], second.grad[0, 0]], [0.6, 0.8], rtol=1e-6)
 
 
 def test_clipping_of_sparse_gradients_adds_up_what_belongs_to_a_row():
