@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from paranmt_hf.search.mine import MineConfig as MineConfig
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
     from paranmt_hf.search.ranked_negatives import HardNegativesConfig as HardNegativesConfig
+    from paranmt_hf.training.config import DistillConfig as DistillConfig
     from paranmt_hf.training.config import TrainConfig as TrainConfig
-    from paranmt_hf.training.distill import DistillConfig as DistillConfig
     from paranmt_hf.training.distill import distill as distill
     from paranmt_hf.training.listwise import ListwiseLoss as ListwiseLoss
     from paranmt_hf.training.mega_batch_miner import MarginLoss as MarginLoss
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "SAMPLE": "paranmt_hf.hub.repository",
     "VectorsConfig": "paranmt_hf.encoders.distillation",
-    "DistillConfig": "paranmt_hf.training.distill",
+    "DistillConfig": "paranmt_hf.training.config",
     "DedupConfig": "paranmt_hf.search.dedup",
     "EncoderConfig": "paranmt_hf.encoders.config",
     "EngineConfig": "paranmt_hf.corpus.jobs.engine",

@@ -58,7 +58,7 @@ def read_sts(data: Path | str) -> list[StsSet]:
     that the package carries.
     """
     path = Path(data).expanduser()
-    if _is_sample(data):
+    if is_sample(data):
         return [_sample()]
     check_regular(path)
     if path.is_file():
@@ -81,7 +81,8 @@ def read_sts(data: Path | str) -> list[StsSet]:
     return sets
 
 
-def _is_sample(data: Path | str) -> bool:
+def is_sample(data: Path | str) -> bool:
+    """Whether `sample`, the pairs of the package, is named, and not a path."""
     return str(data) == SAMPLE and not Path(data).exists()
 
 
@@ -308,7 +309,7 @@ def read_scored_pairs(data: str | Path) -> StsSet:
     score last.
     """
     path = Path(data).expanduser()
-    if _is_sample(data):
+    if is_sample(data):
         return _sample()
     if path.is_file():
         pairs = _read_parquet([path], path.stem) if path.suffix == ".parquet" else _read_tsv(path)

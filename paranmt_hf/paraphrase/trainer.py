@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader
 from transformers import (
-    PrinterCallback,
     Seq2SeqTrainer,
     Seq2SeqTrainingArguments,
-    TrainerCallback,
     TrainerControl,
     TrainerState,
     TrainingArguments,
@@ -30,22 +26,12 @@ from paranmt_hf.paraphrase.loading import EncoderDecoder
 from paranmt_hf.paraphrase.modeling_paranmt_lstm import IGNORED, shifted, token_loss
 from paranmt_hf.paraphrase.pieces import SIDES, Batches, PieceStore, collate
 from paranmt_hf.paraphrase.record import HeldOutFigures, TrainingCourse
-from paranmt_hf.training.checkpoint import (
-    SealedCheckpoints,
-    read_checkpoint,
-    read_sealed,
-    seal,
-    set_weights,
-    weights_of,
-    write_checkpoint,
-)
 from paranmt_hf.training.record import thinned
 from paranmt_hf.training.reporting import Reporter
+from paranmt_hf.training.sealed_trainer import CourseCallback, SealedCheckpoints, trainer_arguments
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import from_json
 
-BEST = "best.safetensors"
 # Number of steps after which losses are read from the device, and the time for a checkpoint is checked.
 NOTED_STEPS = 20
 DIVERGED_LOSS = 1e4  # Loss of a piece, in natural logarithms, that only a diverged model reaches
@@ -98,18 +84,15 @@ def _only(items: list[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
     return item
 
 
-class _Noting(TrainerCallback):
-    """Callback that records the course, evaluates, requests checkpoints and shows the progress."""
+class _Noting(CourseCallback):
+    """Callback that notes losses, measures the model and requests checkpoints."""
 
-    # Set before training begins.
     trainer: PieceTrainer
-    progress: Progress
-    reporter: Reporter
+    course: TrainingCourse
 
     def __init__(self, folder: Path, config: ParaphraserTraining, steps: int, measure: Measure | None) -> None:
-        self.folder, self.config, self.steps, self.measure = folder, config, steps, measure
-        self.course = TrainingCourse()
-        self._saved = self._noted = time.monotonic()
+        super().__init__(folder, TrainingCourse())
+        self.config, self.steps, self.measure = config, steps, measure
         every = max(1, round(steps / config.evaluations))
         self._measured = {*range(every, steps - every // 2, every), steps} if measure is not None else set()
 
@@ -123,15 +106,12 @@ class _Noting(TrainerCallback):
             return
         self._note(step)
         if measured:
-            self._measure(step, state)
-        self.course.seconds += time.monotonic() - self._noted
-        self._noted = time.monotonic()
+            self._measure(state)
         note = f"loss {self.course.losses[-1][1]:.2f}"
         if self.course.measured:
             note += f", held-out perplexity {self.course.measured[-1].perplexity:.1f}"
-        self.progress.advance_to(step, note)
-        self.reporter.log(step, self.course.last)
-        if time.monotonic() - self._saved >= self.config.checkpoint_seconds:
+        self.show(step, step, note)
+        if self.is_due(self.config.checkpoint_seconds):
             control.should_save = True
 
     def _note(self, step: int) -> None:
@@ -147,20 +127,13 @@ class _Noting(TrainerCallback):
         trainer.losses.clear()
         trainer.counted.zero_()
 
-    def _measure(self, step: int, state: TrainerState) -> None:
+    def _measure(self, state: TrainerState) -> None:
         assert self.measure is not None
-        found = self.measure(step)
+        found = self.measure(state.global_step)
         best = self.course.best
         self.course.measured.append(found)
-        if state.is_world_process_zero and (best is None or found.loss < best.loss):
-            write_checkpoint(self.folder / BEST, weights_of(self.trainer._own.model), {"step": step})
-
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
-        """Mark a checkpoint as complete."""
-        self._saved = time.monotonic()
-        if state.is_world_process_zero:
-            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-            seal(folder, asdict(self.course))
+        if best is None or found.loss < best.loss:
+            self.keep_best(state)
 
 
 def train_pieces(
@@ -180,30 +153,22 @@ def train_pieces(
     precision = config.precision
     if precision == "auto":
         precision = "bf16" if not use_cpu and torch.cuda.is_bf16_supported() else "fp32"
-    args = Seq2SeqTrainingArguments(
-        output_dir=str(folder / "trainer"),
-        num_train_epochs=1,
-        per_device_train_batch_size=1,
+    args = trainer_arguments(
+        Seq2SeqTrainingArguments,
+        folder,
         learning_rate=config.learning_rate,
+        precision=precision,
+        use_cpu=use_cpu,
+        seed=config.seed,
+        num_train_epochs=1,
         optim="adamw_torch",
         weight_decay=0.0,
         max_grad_norm=CLIP,
         logging_strategy="no",
-        save_strategy="no",
-        save_total_limit=2,
-        report_to="none",
-        bf16=precision == "bf16",
-        fp16=precision == "fp16",
-        use_cpu=use_cpu,
-        seed=config.seed,
-        disable_tqdm=True,
         # The trainer writes it into the model's configuration.
         use_cache=bool(getattr(own.model.config, "use_cache", True)),
         remove_unused_columns=False,
     )
-    # Otherwise one process with several GPUs would split batches.
-    if args.device.type == "cuda":
-        args._n_gpu = 1
     steps = max(1, len(batches) // args.world_size)
     steps = min(steps, config.max_steps or steps)
     args.max_steps = steps
@@ -215,19 +180,16 @@ def train_pieces(
     trainer = PieceTrainer(
         own, args, batches, config.label_smoothing, callbacks=[noting], optimizers=(optimizer, schedule)
     )
-    trainer.remove_callback(PrinterCallback)
-    if (checkpoint := trainer.last_checkpoint()) is not None:
-        noting.course = from_json(TrainingCourse, read_sealed(checkpoint), checkpoint)
+    checkpoint = noting.restore(trainer)
     runs = folder.parent.with_suffix(".runs") / folder.name
     with (
         Progress(label, steps, done=noting.course.steps, unit="steps") as progress,
         Reporter(config.report_to, runs, args) as reporter,
     ):
-        noting.trainer, noting.progress, noting.reporter = trainer, progress, reporter
+        noting.progress, noting.reporter = progress, reporter
         trainer.run_from(checkpoint, over=noting.course.steps >= steps)
-    best = read_checkpoint(folder / BEST) if measure is not None else None
-    if best is not None:
-        set_weights(own.model, best[0])
+    if measure is not None:
+        noting.load_best(own.model)
     own.model.to("cpu").eval()
     if not all(bool(weight.isfinite().all()) for weight in own.model.parameters()):
         raise DivergedError("training diverged: a weight is not finite; lower the learning rate")

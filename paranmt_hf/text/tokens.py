@@ -224,6 +224,11 @@ def keys_of(*columns: pa.Array | Sequence[str]) -> np.ndarray:
     return np.stack([sentence_keys(table, hashes.of(table)) for table in WordTokenizer().tables(*columns)])
 
 
+def first_of_equals(keys: np.ndarray) -> np.ndarray:
+    """Find the first of all equal keys: positions [distinct key], ascending."""
+    return np.sort(np.unique(keys, return_index=True)[1])
+
+
 def distinct_texts(
     sentences: Iterable[tuple[np.ndarray, pa.Array | pa.ChunkedArray]],
 ) -> tuple[np.ndarray, pa.LargeStringArray]:
@@ -237,7 +242,7 @@ def distinct_texts(
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         texts += [chunk.cast(pa.large_string()) for chunk in chunks]
     every = np.concatenate(keys)
-    first = np.sort(np.unique(every, return_index=True)[1])
+    first = first_of_equals(every)
     return every[first], pa.concat_arrays(texts).take(pa.array(first))
 
 

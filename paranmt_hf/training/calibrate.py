@@ -26,7 +26,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import StsSet, parse_number, read_lines, tab_separated
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
 from paranmt_hf.hub.repository import ASSETS, files_checksum, locate
-from paranmt_hf.training.publish import folder_card_of
+from paranmt_hf.training.publish import rewrite_card
 from paranmt_hf.training.record import CALIBRATION_PICTURE
 from paranmt_hf.util.files import shown_path, source_name
 from paranmt_hf.util.optional import available
@@ -109,8 +109,7 @@ def calibrate(
         plot_calibration(record, folder / CALIBRATION_PICTURE, out.name)
         # The card shows it.
         record.write(folder)
-        if (card := folder_card_of(folder, out.name)) is not None:
-            (folder / "README.md").write_text(card, encoding="utf8", newline="\n")
+        rewrite_card(folder, out.name)
         return record
 
     return run(out, settings, Calibration, make, result=Calibrated, command="calibrate")
@@ -241,13 +240,10 @@ def _counts(cosines: np.ndarray, positive: np.ndarray) -> list[tuple[float, int,
     return [(float(cosines[above].min()), int(above.sum()), int(positive[above].sum())) for above in at_least]
 
 
-def plot_calibration(calibration: Calibration, path: Path, title: str) -> bool:
-    """Draw the share of paraphrases over the probability, and the probability over the cosine.
-
-    Returns whether it was drawn; it needs matplotlib.
-    """
+def plot_calibration(calibration: Calibration, path: Path, title: str) -> None:
+    """Draw the share of paraphrases by probability, and the probability by cosine, if matplotlib is there."""
     if not available("matplotlib"):
-        return False
+        return
     import matplotlib.figure
 
     figure = matplotlib.figure.Figure(figsize=(8, 4), layout="constrained")
@@ -259,4 +255,3 @@ def plot_calibration(calibration: Calibration, path: Path, title: str) -> bool:
     right.set(xlabel="cosine", ylabel="probability", ylim=(0, 1))
     figure.suptitle(title)
     figure.savefig(path, dpi=120)
-    return True

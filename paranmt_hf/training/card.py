@@ -219,21 +219,22 @@ def made_values(
     )
 
 
-def write_model_card(folder: Path, name: str, training: TrainingRecord) -> None:
-    """Write the card of an encoder into its folder, before evaluation and publication."""
-    (folder / "README.md").write_text(folder_card(folder, name, training), encoding="utf8", newline="\n")
+def write_card(folder: Path, values: dict[str, Any]) -> None:
+    """Write the card of an encoder into its folder, before evaluation and publication; see `folder_card`."""
+    (folder / "README.md").write_text(folder_card(values), encoding="utf8", newline="\n")
 
 
 def write_derived_card(folder: Path, name: str, values: Mapping[str, Any]) -> None:
     """Write the card of an encoder made from others, unless its `training.json` says too little."""
     if "settings" in values:
-        write_model_card(folder, name, TrainingRecord.from_json(values, folder / TrainingRecord.FILE))
+        training = TrainingRecord.from_json(values, folder / TrainingRecord.FILE)
+        write_card(folder, trained_values(name, folder, training))
 
 
-def folder_card(folder: Path, name: str, training: TrainingRecord) -> str:
-    """Render the card of `write_model_card`; equal runs have equal cards, so it shows no times."""
-    values = trained_values(name, folder, training)
-    values["record"]["history"]["seconds"] = None
+def folder_card(values: dict[str, Any]) -> str:
+    """Render the card in the folder of an encoder; equal runs have equal cards, so it shows no times."""
+    if "history" in values["record"]:
+        values["record"]["history"]["seconds"] = None
     return encoder_card(values)
 
 

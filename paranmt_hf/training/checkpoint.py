@@ -1,11 +1,10 @@
-"""Atomic checkpoints, with checksums; those of trainers of transformers too."""
+"""Atomic checkpoints, with checksums."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import AGAIN, checksum, replacing, write_bytes, writing
+from paranmt_hf.util.files import AGAIN, checksum, replacing, write_bytes
 from paranmt_hf.util.records import from_json, read_json
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 CHECKPOINT_SECONDS = 60.0  # Time between two checkpoints
 # In a folder of several files: the checksum of each, and the mark that all of them were written.
 SEAL, COMPLETE = "files.json", "complete"
-# The weights in a trainer's checkpoint.
-WEIGHTS = "weights.safetensors"
 _OF_OTHERS = re.compile(r"rng_state_[1-9]\d*\.pth")
 
 
@@ -120,53 +117,3 @@ def set_weights(model: nn.Module, weights: dict[str, torch.Tensor]) -> None:
     if sorted(weights) != sorted(name for name, _ in model.named_parameters()):
         raise InputError("a checkpoint is of another model; remove the work folder and start again")
     model.load_state_dict(weights, strict=False)
-
-
-class SealedCheckpoints:
-    """For trainers of transformers: checkpoints with checksums, whose weights are in full precision."""
-
-    args: Any
-    model: Any
-    state: Any
-
-    def _save_checkpoint(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401
-        """Write a checkpoint; errors about the trainer's own files name the path."""
-        with writing(Path(str(self.args.output_dir)) / f"checkpoint-{self.state.global_step}"):
-            super()._save_checkpoint(*arguments, **options)  # type: ignore[misc]
-
-    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        # transformers 5 calls this in every process.
-        if self.args.should_save:
-            folder = Path(output_dir or str(self.args.output_dir))
-            folder.mkdir(parents=True, exist_ok=True)
-            write_checkpoint(folder / WEIGHTS, weights_of(self.model), {})
-
-    def _load_from_checkpoint(self, checkpoint_path: str, model: nn.Module | None = None) -> None:
-        found = read_checkpoint(Path(checkpoint_path) / WEIGHTS)
-        if found is None:
-            raise InputError(f"{checkpoint_path} has no {WEIGHTS}; remove it and run again")
-        set_weights(self.model, found[0])
-
-    def run_from(self, checkpoint: Path | None, *, over: bool) -> None:
-        """Train from a checkpoint, from the start without one; only load it if training is over."""
-        if checkpoint is not None and over:
-            self._load_from_checkpoint(str(checkpoint))
-        else:
-            self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)  # type: ignore[attr-defined]
-
-    def last_checkpoint(self) -> Path | None:
-        """Find the last complete checkpoint; incomplete ones are removed."""
-        folder = Path(str(self.args.output_dir))
-        found = last_checkpoint(folder)
-        if self.args.process_index == 0:
-            # Even if no checkpoint is complete: an incomplete one of a later step would displace those that follow.
-            for path in folder.glob("checkpoint-*"):
-                if not (path / COMPLETE).exists():
-                    shutil.rmtree(path)
-        return found
-
-
-def last_checkpoint(folder: Path) -> Path | None:
-    """Find the last complete checkpoint in the folder of a trainer."""
-    whole = [path.parent for path in folder.glob(f"checkpoint-*/{COMPLETE}")]
-    return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)

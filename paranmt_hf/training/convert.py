@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,7 +30,7 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
 from paranmt_hf.text.definitions import cut_chunk, is_piece
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.training.card import encoder_card, encoder_values
+from paranmt_hf.training.card import encoder_values, shell_word, write_card
 from paranmt_hf.util.files import shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
@@ -256,8 +255,7 @@ def _convert(
         unreachable=_unreachable(found, config.cut),
         **made_with("numpy", "torch", "sentence-transformers"),
     )
-    card = encoder_card(converted_values(name, folder, record))
-    (folder / "README.md").write_text(card, encoding="utf8", newline="\n")
+    write_card(folder, converted_values(name, folder, record))
     return record
 
 
@@ -325,8 +323,8 @@ def converted_values(
 
 def _command(conversion: ConversionRecord) -> str:
     settings = conversion.settings
-    words = ["paranmt encoder convert", shlex.quote(" ".join(conversion.source.split())), "--out FOLDER"]
-    words += ["--license", shlex.quote(settings.license)]
+    words = ["paranmt encoder convert", shell_word(conversion.source), "--out FOLDER"]
+    words += ["--license", shell_word(settings.license)]
     words += option_words(replace(settings.config, order=None), ConvertConfig())
     keep = [f"order={conversion.order}"] if conversion.order != conversion.trained.wordNgrams else []
     keep += ["text=FILE"] if settings.text else []

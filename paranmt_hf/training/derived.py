@@ -14,6 +14,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.card import write_derived_card
+from paranmt_hf.training.inputs import listed
 from paranmt_hf.training.publish import other_kind
 from paranmt_hf.training.record import (
     TRAINING_FILE,
@@ -171,8 +172,7 @@ def rotate_encoder(
     out = result_folder(out, DerivedRecord, sources=[located.folder])
     if kind := other_kind(located.folder):
         raise InputError(f"{located.name} is {kind}; only encoders trained on pairs are rotated")
-    sources = [data] if isinstance(data, str | Path) else data
-    pairs = Pairs(list(sources), PairSelection(max_pairs=ROTATION_PAIRS), seed=config.seed) if sources else None
+    pairs = Pairs(listed(data), PairSelection(max_pairs=ROTATION_PAIRS), seed=config.seed) if data else None
     encoder = trainable(load(located, device="cpu"))
     composition = refuse_other_weights(encoder, str(model))
     _check(config, composition.dimension, len(composition.parts) if composition.mode == "concatenate" else 1)

@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,14 +26,14 @@ from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts import evaluate_sts
-from paranmt_hf.evaluation.sts_data import StsSet, sets_of
+from paranmt_hf.evaluation.sts_data import StsSet, is_sample, sets_of
 from paranmt_hf.hub.languages import check_language
 from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
-from paranmt_hf.training.card import shell_word, write_model_card
-from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.card import shell_word, trained_values, write_card
+from paranmt_hf.training.config import TRIGRAMS, WORDS, DistillConfig, TrainConfig
 from paranmt_hf.training.inputs import Names, PairsAndText, holds_training, keys_in, listed, sentences_of, split_text
 from paranmt_hf.training.likeness import NEIGHBOURS, likeness
 from paranmt_hf.training.record import Distilled, DistillRecord, TrainingRecord
@@ -44,7 +44,7 @@ from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.progress import followed_by
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run
-from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Seed, Settings, option_words, values_for
+from paranmt_hf.util.settings import option_words, values_for
 
 if TYPE_CHECKING:
     from paranmt_hf.training.teacher import TeacherVectors
@@ -57,33 +57,6 @@ MOST_WORDS, MOST_PIECES, MOST_DIMENSIONS, CONTEXTS, INIT_STD = 45_000, 10_000, 3
 BATCH, TEMPERATURE = 512, 0.15  # Of the lists of similarities
 PER_CORE = 4_000  # Sentences a second that a core trains on, for the estimate of what is left
 MARGIN_RECIPE = "word-trigram"  # Its second step is that with pairs
-WORDS, TRIGRAMS = "words", "trigrams"  # The starts that are not encoders
-
-
-@dataclass(frozen=True)
-class DistillConfig(Settings):
-    """How an encoder is distilled.
-
-    Attributes:
-        start: What training starts from: an averaging encoder (base, a folder or a Hub id); words, the teacher's
-            states of the words of the text; or trigrams, random vectors of its character trigrams. If not given,
-            trigrams for text with translations; else base if it knows most words of the text, else words.
-        words: Maximum number of words of the start words, the most frequent ones (45,000 if not given).
-        dimension: Dimensions of the starts words and trigrams; if not given, those of the teacher, at most 384.
-        epochs: Passes over the text; if not given, those of three million sentences, at least 1 and at most 12.
-        held_out: Sentences on which the result is compared with the teacher, and which are not trained on; at most a
-            tenth of the text.
-        seed: Decides which sentences are held out, and the order of the others.
-        teacher_cache: Folder that keeps the teacher's vectors for other runs; the work folder if not given.
-    """
-
-    start: str | None = None
-    words: Count | None = None
-    dimension: Count | None = None
-    epochs: Count | None = None
-    held_out: Annotated[int, Range(at_least=0), Advanced] = 2000
-    seed: Seed = 1
-    teacher_cache: Annotated[str | None, Advanced, RunOnly] = None
 
 
 def distill(
@@ -127,35 +100,24 @@ def distill(
     config, names = config or DistillConfig(), listed(teacher) or [BASE]
     if len(names) > 1:
         raise InputError("name one teacher", option="teacher")
-    started = [config.start] if config.start not in (None, WORDS, TRIGRAMS) else []
-    if started and (config.words or config.dimension):
-        advice = "leave out `words` and `dimension`, or choose another `start`"
-        raise InputError(f"{config.start} has its own words and dimensions; {advice}", option="start")
-    check_language(language or ENGLISH)
-    given = [*names, *started, *listed(text), *listed(translations), *listed(data)]
-    sources = [Path(name).expanduser() for name in given if name]
-    out = result_folder(out, DistillRecord, sources=sources)
+    _check_language(language or ENGLISH, evaluate)
+    start = config.encoder
+    given = [*names, start, *listed(text), *listed(translations), *listed(data)]
+    out = result_folder(out, DistillRecord, sources=[Path(name).expanduser() for name in given if name])
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     translated = None if translations is None else listed(translations)
     sentences = PairsAndText(None, SentenceSources(listed(text), translations=translated), unwanted)
-    if sentences.translated and language is None:
-        raise InputError("say which language the text has, such as `language` de", option="language")
-    if sentences.translated and (config.words or config.start == WORDS):
-        raise InputError(
-            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
-            option="words" if config.words else "start",
-        )
-    if config.words and config.start == TRIGRAMS:
-        raise InputError("`words` is for the start words, not for trigrams; leave it out", option="words")
+    if sentences.translated:
+        _check_translated(config, language)
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
     located = locate(names[0])
     # The record is published, and does not show where folders are.
-    named = replace(config, start=plain_name(str(config.start)) if started else config.start)
+    named = replace(config, start=plain_name(start)) if start is not None else config
     stated = {"language": language} if language not in (None, ENGLISH) else {}
     settings = {
         "teacher": located.revision,
-        "start": locate(started[0]).revision if started else None,
+        "start": locate(start).revision if start is not None else None,
         "text": sentences.identity,
         "data": pairs.identity if pairs is not None else None,
         "evaluated": {each.title: each.checksum for each in sets},
@@ -163,11 +125,8 @@ def distill(
         **stated,
     }
     inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
-    words = ["paranmt distill", inputs["teacher"], "--text", *sentences.names]
-    for option, files in (("--translations", translations), ("--data", data)):
-        words += [option, *map(source_name, map(str, listed(files)))] if files is not None else []
-    words += ["--language", str(language)] if sentences.translated or stated else []
-    words += [*option_words(named), *(["--exclude", "STS"] if exclude is not None else []), "--out FOLDER"]
+    shown = language if sentences.translated or stated else None
+    command = _command(inputs["teacher"], sentences, translations, data, shown, named, exclude)
 
     def make(work: Path, folder: Path) -> DistillRecord:
         steps = _Steps(work, str(names[0]), located, config, *_split(sentences, work, config))
@@ -176,11 +135,10 @@ def distill(
         said = replace(trained.settings, data=trained.settings.data | stated)
         trained = replace(trained, settings=said, inputs=trained.inputs | inputs).write(folder)
         made = made_with("torch", "numpy", "numba", "sentence-transformers")
-        command = " ".join([words[0], *map(shell_word, words[1:-1]), words[-1]])
         record = DistillRecord(settings=settings, command=command, dimension=trained.dimension, **found, **made)
         # The card shows the command.
         record.write(folder)
-        write_model_card(folder, out.name, trained)
+        write_card(folder, trained_values(out.name, folder, trained))
         return record
 
     # Other sets to evaluate on need no other work.
@@ -195,6 +153,46 @@ def distill(
         holds=_holds,
         work_identity=same,
     )
+
+
+def _check_language(language: str, evaluate: str | Path | None) -> None:
+    """Reject an unknown language of the text, and one that is not that of the sets to evaluate on."""
+    check_language(language)
+    if language != ENGLISH and evaluate is not None and is_sample(evaluate):
+        raise InputError(
+            f"the sentences of `evaluate` sample are English, and `language` is {language}; name a folder with STS "
+            "sets of that language, or leave `evaluate` out",
+            option="evaluate",
+        )
+
+
+def _check_translated(config: DistillConfig, language: str | None) -> None:
+    """Reject settings that do not fit text with translations."""
+    if language is None:
+        raise InputError("say which language the text has, such as `language` de", option="language")
+    if config.words or config.start == WORDS:
+        raise InputError(
+            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
+            option="words" if config.words else "start",
+        )
+
+
+def _command(
+    teacher: str,
+    sentences: PairsAndText,
+    translations: Names | None,
+    data: Names | None,
+    language: str | None,
+    config: DistillConfig,
+    exclude: str | Path | None,
+) -> str:
+    """Command that made an encoder, with paths shortened to names."""
+    words = [teacher, "--text", *sentences.names]
+    for option, files in (("--translations", translations), ("--data", data)):
+        words += [option, *map(source_name, listed(files))] if files is not None else []
+    words += ["--language", language] if language is not None else []
+    words += [*option_words(config), *(["--exclude", "STS"] if exclude is not None else [])]
+    return " ".join(["paranmt distill", *map(shell_word, words), "--out FOLDER"])
 
 
 def _holds(work: Path) -> bool:

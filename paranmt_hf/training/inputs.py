@@ -22,7 +22,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_scored_pairs, read_sts
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
-from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.text.tokens import first_of_equals, keys_of
 from paranmt_hf.text.word_vectors import read_vectors
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingSettings
@@ -120,11 +120,11 @@ def resolve_inputs(
         vectors_file(encoder.vectors)
     held_out = read_scored_pairs(development) if development is not None else None
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    pairs: Pairs | PairsAndText
+    own = None
     if data is not None:
-        pairs = Pairs(listed(data), selection, unwanted, seed=config.seed, errors_apart=config.error_negatives > 0)
-    if text is not None:
-        pairs = PairsAndText(None if data is None else pairs, SentenceSources(listed(text)), unwanted)  # type: ignore[arg-type]
+        own = Pairs(listed(data), selection, unwanted, seed=config.seed, errors_apart=config.error_negatives > 0)
+    pairs = own if text is None else PairsAndText(own, SentenceSources(listed(text)), unwanted)
+    assert pairs is not None
     teachers = [locate(name) for name in names]
     encoder, start, vectors = resolve_encoder(encoder)
     run = TrainingRun(encoder, config, pairs, held_out, start, teachers, vectors, processes)
@@ -342,9 +342,9 @@ def split_text(sentences: PairsAndText, most: int, multiple: int, seed: int) -> 
     table = pa.concat_tables([nothing, *(rows.select(columns) for rows in sentences.rows())])
     log_left_out(sentences.left_out_by)
     keys = keys_in(table) if len(table) else np.empty(0, np.uint64)
-    first = np.unique(keys, return_index=True)[1]
+    first = first_of_equals(keys)
     # 0 is the key of sentences without a word.
-    distinct = np.sort(first[keys[first] != 0])
+    distinct = first[keys[first] != 0]
     if len(distinct) < 2:
         found = f"{counted(len(distinct), 'distinct sentence')}; {sentences.left_out}"
         raise InputError(f"there is nothing to learn from: {found}; give more text", option="text")

@@ -15,10 +15,10 @@ NEIGHBOURS = 50  # Sentences of a group
 EQUAL = 1e-7  # A smaller standard deviation of cosines is nothing but rounding
 
 
-def likeness(vectors: np.ndarray, teacher: np.ndarray, *, seed: int = 0) -> float:
+def likeness(vectors: np.ndarray, teacher: np.ndarray) -> float:
     """Mean over groups of neighbours of the correlation of cosines with the teacher's, in [-1, 1].
 
-    Both are vectors of the same sentences [sentence, dimension]. Groups depend on the teacher and the seed; the
+    Both are vectors of the same sentences [sentence, dimension]. Groups depend on the teacher alone; the
     sentences of an incomplete one do not count, nor does a group in which all cosines are equal.
     """
     # With these imports, `paranmt distill --help` would load torch.
@@ -27,7 +27,7 @@ def likeness(vectors: np.ndarray, teacher: np.ndarray, *, seed: int = 0) -> floa
     from paranmt_hf.training.pair_views import neighbour_order
 
     own, wanted = directions(vectors), directions(teacher)
-    order = neighbour_order(torch.from_numpy(wanted.astype(np.float32)), NEIGHBOURS, np.random.default_rng(seed))
+    order = neighbour_order(torch.from_numpy(wanted.astype(np.float32)), NEIGHBOURS, np.random.default_rng(0))
     upper, found = np.triu_indices(NEIGHBOURS, 1), []
     for start in range(0, len(order) - NEIGHBOURS + 1, NEIGHBOURS):
         group = order[start : start + NEIGHBOURS]

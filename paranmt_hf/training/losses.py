@@ -4,23 +4,22 @@ The losses over a teacher's similarities are not in the papers; the nearest rela
 distillation (Park et al. 2019, arXiv:1904.05068) for the squares, and ListNet (Cao et al. 2007) for lists.
 
 Penalties of weights are lambda times the squared distance from centres (arXiv:1511.08198, equation 1). The same
-functions serve lambda_c (other weights than word embeddings, towards zero or towards where they started), lambda_w
-(word embeddings, towards where they started), and supervised training towards what was learned before.
+functions serve lambda_c (other weights than word embeddings, towards zero or towards where they started) and lambda_w
+(word embeddings, towards where they started).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch import nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.nn.functional import embedding, normalize
 
-from paranmt_hf.errors import DivergedError, InputError
+from paranmt_hf.errors import DivergedError
 from paranmt_hf.training.config import TrainConfig
 
 if TYPE_CHECKING:
@@ -209,24 +208,3 @@ def towards_initial(weights: Iterable[torch.Tensor], strength: float) -> list[Pu
 def rows_towards_initial(table: torch.Tensor, rows: torch.Tensor, strength: float) -> list[Pull]:
     """Pull the distinct trained rows [row] of a table towards their current values; see `towards_zero`."""
     return [Pull(table, strength, table.detach()[rows], rows)] if strength and table.requires_grad else []
-
-
-def towards_given(module: nn.Module, centres: Mapping[str, torch.Tensor], strength: float) -> list[Pull]:
-    """Pull the weights of a module towards given values, by their names in its `state_dict`; see `towards_zero`.
-
-    Weights without a centre are free.
-    """
-    weights = dict(module.named_parameters())
-    for name, centre in centres.items():
-        found = tuple(weights[name].shape) if name in weights else None
-        if found != tuple(centre.shape):
-            there = f"has the shape {found}" if found is not None else "is not among the weights of the model"
-            raise InputError(
-                f"the values to regularise towards hold {name!r} of the shape {tuple(centre.shape)}, and that {there}"
-                "; give those of a model with the same vocabulary and dimensions"
-            )
-    return [
-        Pull(weights[name], strength, centre.detach().clone())
-        for name, centre in centres.items()
-        if strength and weights[name].requires_grad
-    ]

@@ -15,6 +15,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED
 from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.training.inputs import listed
 from paranmt_hf.util.settings import Count, Seed, Settings
 
 EXCLUDED = -2  # Below any cosine
@@ -87,8 +88,7 @@ def mined_negatives(
     config = config or NegativesConfig()
     model = load(encoder)
     most = config.pairs(max(config.mega_batches))
-    sources = [data] if isinstance(data, str | Path) else list(data)
-    pool = random_pairs(Pairs(sources, PairSelection(max_pairs=most), seed=config.seed), config.seed)
+    pool = random_pairs(Pairs(listed(data), PairSelection(max_pairs=most), seed=config.seed), config.seed)
     if len(pool) < most:
         raise InputError(
             f"M = {max(config.mega_batches)} needs {most:,} pairs, the data has {len(pool):,}; name a smaller M"

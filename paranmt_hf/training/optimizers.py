@@ -10,7 +10,7 @@ is almost zero, as in a dimension without variance.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -124,7 +124,7 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
 
 
 def clip_weights(weights: Iterable[nn.Parameter], limit: float) -> None:
-    """Clip the gradients of weights, dense or sparse, in place; see `clip`."""
+    """Scale the gradients of weights, dense or sparse, in place so that the norm over all is at most a limit."""
     gradients = []
     for weight in weights:
         if weight.grad is None:
@@ -135,11 +135,6 @@ def clip_weights(weights: Iterable[nn.Parameter], limit: float) -> None:
             gradients.append(weight.grad._values())
         else:
             gradients.append(weight.grad)
-    clip(gradients, limit)
-
-
-def clip(gradients: Sequence[torch.Tensor], limit: float) -> None:
-    """Scale gradients in place so that the norm over all of them together is at most a limit."""
     norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in gradients))
     if norm > limit:
         for gradient in gradients:

@@ -15,13 +15,14 @@ from paranmt_hf.encoders.named_encoder import Quiet
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import Models, find_models
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
+from paranmt_hf.evaluation.similarities import directions
 from paranmt_hf.evaluation.sts_data import StsSet, read_scored_pairs
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.training.inputs import listed
 from paranmt_hf.util.settings import PythonOnly, Range, Seed, Settings
 
 MAX_PAIRS, ENCODED_PAIRS = 3_000_000, 100_000  # Pairs in memory, and pairs that are encoded at once
-SHORTEST = 1e-12  # The smallest divisor of a vector
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,7 @@ def evaluate_overfitting(
         config: How many training pairs are measured, and the pools of their negatives.
     """
     found = find_models(models)
-    sources = [data] if isinstance(data, str | Path) else list(data)
-    pairs = MarginPairs(sources, development, config)
+    pairs = MarginPairs(listed(data), development, config)
     return Evaluation(
         [
             Results(
@@ -93,15 +93,10 @@ class MarginPairs:
         self._train = [joined[side].to_pylist() for side in SIDES]
         self._development = read_scored_pairs(development) if isinstance(development, str | Path) else development
 
-    @property
-    def pairs(self) -> int:
-        """Number of training pairs."""
-        return len(self._train[0])
-
     def measure(self, encoder: Encoder) -> list[Row]:
         """Measure an encoder on training pairs and development pairs, and the difference."""
         train = self._mean(encoder, *self._train)
-        rows = [Row(name="train", values={"margin": train}, items=self.pairs)]
+        rows = [Row(name="train", values={"margin": train}, items=len(self._train[0]))]
         if (held_out := self._development) is not None:
             other = self._mean(encoder, held_out.left, held_out.right)
             rows.append(Row(name="development", values={"margin": other}, items=len(held_out)))
@@ -123,8 +118,7 @@ def pool_margins(vectors: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
     from paranmt_hf.training.mega_batch import mine_negatives
 
-    lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
-    unit, count = vectors / np.maximum(lengths, SHORTEST), len(vectors) // 2
+    unit, count = directions(vectors), len(vectors) // 2
     negatives = mine_negatives(torch.from_numpy(vectors), keys)
     both = (negatives[:count] >= 0) & (negatives[count:] >= 0)
     similar = (unit * unit[np.maximum(negatives, 0)]).sum(axis=1)

@@ -25,7 +25,7 @@ BUFFER_BLOCKS = 256
 # Units that are read together.
 READ_UNITS = 1 << 24
 ABOUT = "pairs.json"
-KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"  # In a folder of tokens
+KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"  # Files of tokens; pairs have keys too
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,19 @@ def write_pairs(
     tables: Iterable[tuple[TokenTable, TokenTable]],
     folder: Path,
     readers: Mapping[str, Lookup],
-    rows: Mapping[str, int],
 ) -> PairStore:
     """Look up the rows of all pairs, given as tokens batch by batch, and write them into a folder.
 
-    Pairs with a side of which no reader knows a unit are left out. `rows` has the number of rows of each reader's
-    table.
+    Pairs with a side of which no reader knows a unit are left out.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ABOUT).unlink(missing_ok=True)
+    rows = {name: len(reader.vocabulary) for name, reader in readers.items()}
     writers = {name: _SideWriter(folder, name, rows[name]) for name in readers}
     hashes = TokenHashes()
     read = kept = 0
-    key_file = ChecksummedFile(folder / "keys")
+    key_file = ChecksummedFile(folder / KEYS)
     for batch in tables:
         bags = {name: [reader.bags(table) for table in batch] for name, reader in readers.items()}
         known = np.any([[side.known > 0 for side in sides] for sides in bags.values()], axis=0).all(axis=0)
@@ -82,14 +81,13 @@ def write_pairs(
         keys = [sentence_keys(table, hashes.of(table))[positions] for table in batch]
         key_file.write(np.stack(keys, axis=1).tobytes())
         read, kept = read + len(known), kept + len(positions)
-    checksums = {"keys": key_file.close()}
+    checksums = {KEYS: key_file.close()}
     for writer in writers.values():
         checksums |= writer.close()
     if not kept:
         reason = f"none of the {read:,} pairs has a known word on both sides" if read else "there are no pairs"
         raise InputError(f"nothing to train on: {reason}; check the filters, the vocabulary and the data")
-    sizes = {name: rows[name] for name in readers}
-    about = {"pairs": kept, "left_out": read - kept, "readers": sizes, "sha256": checksums}
+    about = {"pairs": kept, "left_out": read - kept, "readers": rows, "sha256": checksums}
     write_bytes(folder / ABOUT, json.dumps(about).encode())
     return PairStore(folder)
 
@@ -155,12 +153,11 @@ class PairStore:
 
     def keys(self) -> np.ndarray:
         """Key of each sentence [pair, side], uint64, equal for equal sentences; read from disk when used."""
-        return self._mapped("keys", np.uint64, 2 * self.pairs).reshape(-1, 2)
+        return self._mapped(KEYS, np.uint64, 2 * self.pairs).reshape(-1, 2)
 
     def rows_of(self, reader: str) -> np.ndarray:
-        """Distinct rows of the pairs in the lookup `name` [row], ascending, int64."""
-        bounds = self._mapped(f"{reader}.bounds", np.int64, 2 * self.pairs + 1)
-        rows = self._mapped(f"{reader}.rows", _row_type(self._rows[reader]), int(bounds[-1]))
+        """Distinct rows of the pairs under a reader [row], ascending, int64."""
+        rows = self.everything().bags[reader].rows
         used = np.zeros(self._rows[reader], bool)
         for start in range(0, len(rows), READ_UNITS):
             used[rows[start : start + READ_UNITS]] = True

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cosine_similarity
 
+from paranmt_hf.text.tokens import first_of_equals
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, join_bags
 
 # Rows that are converted to 32 bits at a time; those of a processor stay in its cache
@@ -85,10 +86,10 @@ class DistinctSentences:
 
     def __init__(self, store: PairStore) -> None:
         self._everything = store.everything()
-        _, first = np.unique(self._everything.keys, return_index=True)
+        first = first_of_equals(self._everything.keys)
+        self.pairs = len(first) // 2
         # In the order of the data; an odd sentence is left out.
-        self._sentences = np.sort(first)[: len(first) // 2 * 2]
-        self.pairs = len(self._sentences) // 2
+        self._sentences = first[: 2 * self.pairs]
 
     def keys(self) -> np.ndarray:
         """Key of each sentence [sentence, 1], uint64."""

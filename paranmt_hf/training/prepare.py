@@ -167,8 +167,7 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
                 "`error_negatives` out",
                 option="error_negatives",
             )
-        readers, rows = _readers(model)
-        errors = write_pairs(tokens.tables(), work / ERROR_PAIRS, readers, rows)
+        errors = write_pairs(tokens.tables(), work / ERROR_PAIRS, _readers(model))
         shutil.rmtree(work / ERROR_TOKENS)
     store = PairsWithErrors(work / PAIRS, errors, run.config.error_negatives, run.config.seed)
     differing = counted(errors.pairs, "pair differs", "pairs differ")
@@ -182,18 +181,15 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
     return store
 
 
-def _readers(model: SentenceEncoder) -> tuple[dict[str, Lookup], dict[str, int]]:
-    """Lookups of an encoder's tables, which convert sentences to rows, and the number of rows, by name."""
+def _readers(model: SentenceEncoder) -> dict[str, Lookup]:
+    """Lookups of an encoder's tables, which convert sentences to rows, by name."""
     vocabularies = {part.reader: part.vocabulary for part in take_apart(list(model)).parts}
-    return (
-        {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()},
-        {name: len(vocabulary) for name, vocabulary in vocabularies.items()},
-    )
+    return {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
 
 
 def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: TrainingRun) -> PairStore:
     """Pairs as rows of the encoder's tables."""
-    store = write_pairs(tokens.tables(), folder, *_readers(model))
+    store = write_pairs(tokens.tables(), folder, _readers(model))
     unknown = {f"{run.pairs.unit} without a known word on a side": store.left_out} if store.left_out else {}
     log_left_out(run.pairs.left_out_by | unknown)
     logger.info(f"training on {counted(store.pairs, run.pairs.unit.removesuffix('s'))}")

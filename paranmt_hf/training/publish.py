@@ -20,7 +20,15 @@ from paranmt_hf.evaluation.results import Results, all_results
 from paranmt_hf.hub.publish import About, Draft, Kind, files_of, kind_of
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum, weights_checksum
 from paranmt_hf.hub.upload import Content
-from paranmt_hf.training.card import distill_commands, encoder_card, eval_results, made_values, trained_values
+from paranmt_hf.training.card import (
+    distill_commands,
+    encoder_card,
+    eval_results,
+    folder_card,
+    made_values,
+    trained_values,
+    write_card,
+)
 from paranmt_hf.training.convert import ConversionRecord, converted_values
 from paranmt_hf.training.record import (
     CALIBRATION_PICTURE,
@@ -102,7 +110,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
     return Draft(
         files,
         lambda repository: encoder_card(values(repository)),
-        _own_card(folder, folder.resolve().name, origin),
+        folder_card(origin.values(folder.resolve().name, folder, record)),
         f"Encoder {folder.resolve().name}",
         missing,
         verify=verify,
@@ -110,20 +118,12 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
     )
 
 
-def _own_card(folder: Path, name: str, origin: _Origin) -> str:
-    """Render the card in the folder of an encoder; equal runs have equal cards, so it shows no times."""
-    values = origin.values(name, folder, origin.read(folder))
-    if "history" in values["record"]:
-        values["record"]["history"]["seconds"] = None
-    return encoder_card(values)
-
-
-def folder_card_of(folder: Path, name: str) -> str | None:
-    """Render the card of an encoder for its folder; None if it was not made by this package, or says too little."""
+def rewrite_card(folder: Path, name: str) -> None:
+    """Write the card of an encoder again, unless the encoder is of another origin or its record says too little."""
     file = next((file for file in ORIGINS if (folder / file).is_file()), None)
-    if file is None or "settings" not in read_json(folder / file, "the record of an encoder"):
-        return None
-    return _own_card(folder, name, ORIGINS[file])
+    if file is not None and "settings" in read_json(folder / file, "the record of an encoder"):
+        origin = ORIGINS[file]
+        write_card(folder, origin.values(name, folder, origin.read(folder)))
 
 
 def encoder_files(folder: Path) -> dict[str, Content]:

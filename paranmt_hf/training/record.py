@@ -71,13 +71,10 @@ def thinned(losses: list[tuple[int, float]]) -> list[tuple[int, float]]:
     return [(later, (first + second) / 2) for (_, first), (later, second) in pairs]
 
 
-def plot_history(history: History, path: Path, title: str, *, unit: str = "step") -> bool:
-    """Draw loss and development score over the steps; `unit` is that of the horizontal axis.
-
-    Returns whether it was drawn; it needs matplotlib.
-    """
+def plot_history(history: History, path: Path, title: str, *, unit: str = "step") -> None:
+    """Draw loss and development score, if matplotlib is there; `unit` is that of the horizontal axis."""
     if not available("matplotlib"):
-        return False
+        return
     import matplotlib.figure
 
     figure = matplotlib.figure.Figure(figsize=(7, 4), layout="constrained")
@@ -94,7 +91,6 @@ def plot_history(history: History, path: Path, title: str, *, unit: str = "step"
         right.set_ylabel("Pearson on the development set, times 100")
     figure.legend(loc="outside lower center", ncols=2)
     figure.savefig(path, dpi=120)
-    return True
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,8 @@ class Reporter:
     """
 
     def __init__(self, service: str | None, runs: Path, arguments: TrainingArguments | None = None) -> None:
-        self._callbacks, self._state, self._control = (
-            reporting_callbacks(service, runs),
-            TrainerState(),
-            TrainerControl(),
-        )
+        self._callbacks = reporting_callbacks(service, runs)
+        self._state, self._control = TrainerState(), TrainerControl()
         if self._callbacks:
             self._arguments = arguments or TrainingArguments(output_dir=str(runs), use_cpu=True)
             self._arguments.run_name = runs.stem

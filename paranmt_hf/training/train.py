@@ -24,7 +24,7 @@ from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.training.card import write_model_card
+from paranmt_hf.training.card import trained_values, write_card
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.inputs import Names, TrainingRun, holds_training, listed, resolve_inputs
 from paranmt_hf.training.pair_store import PairStore
@@ -260,7 +260,7 @@ def _train(inputs: TrainingRun, work: Path, folder: Path, name: str) -> Training
     if first:
         save(model, folder)
         plot_history(history, folder / TRAINING_PICTURE, inputs.encoder.model)
-        write_model_card(folder, name, record)
+        write_card(folder, trained_values(name, folder, record))
     return record
 
 

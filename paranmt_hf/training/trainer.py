@@ -20,11 +20,11 @@ from paranmt_hf.encoders.prefixes import prefix_features, reads_prefixes
 from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
-from paranmt_hf.training.checkpoint import SealedCheckpoints
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.losses import Pull, combined_loss, diverged, penalty
 from paranmt_hf.training.mega_batch import minibatch, select_negatives
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
+from paranmt_hf.training.sealed_trainer import SealedCheckpoints
 from paranmt_hf.training.teacher import TeacherVectors
 
 ENCODE_SENTENCES = 1000

@@ -25,7 +25,8 @@ from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
-from paranmt_hf.training.inputs import PairsAndText, sentences_of
+from paranmt_hf.training import checkpoint
+from paranmt_hf.training.inputs import PairsAndText, listed, sentences_of
 from paranmt_hf.util.files import decode_line, open_lines, result_file, shown_path
 from paranmt_hf.util.records import FileRecord, made_with
 from paranmt_hf.util.run import Result, run
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 SAMPLE = 50_000  # Minimum number of sentences whose averages have the principal components
-CHECKPOINT_SECONDS = 60.0  # Seconds between two checkpoints, of hundreds of megabytes for words in sentences
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def distill_vectors(
         config: The settings.
     """
     config = config or VectorsConfig()
-    names = [models] if isinstance(models, str | Path) else list(models)
+    names = listed(models)
     out = result_file(out, sources=names)
     if data is None and text is None and vocabulary is None:
         raise InputError(
@@ -183,17 +183,13 @@ class _States:
 
     def read(self) -> dict[str, torch.Tensor] | None:
         """Read the last stored state; None if there is none."""
-        from paranmt_hf.training.checkpoint import read_checkpoint
-
-        found = read_checkpoint(self._path)
+        found = checkpoint.read_checkpoint(self._path)
         return None if found is None else found[0]
 
     def offer(self, state: Callable[[], dict[str, torch.Tensor]]) -> None:
         """Store a state, unless one was stored recently."""
-        if time.monotonic() - self._saved >= CHECKPOINT_SECONDS:
-            from paranmt_hf.training.checkpoint import write_checkpoint
-
-            write_checkpoint(self._path, state(), {})
+        if time.monotonic() - self._saved >= checkpoint.CHECKPOINT_SECONDS:
+            checkpoint.write_checkpoint(self._path, state(), {})
             self._saved = time.monotonic()
 
 

@@ -16,7 +16,7 @@ from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags
-from paranmt_hf.training import vectors as workflow
+from paranmt_hf.training import checkpoint
 from paranmt_hf.training.vectors import distill_vectors
 from tests.training.toys import encoder_of
 
@@ -160,7 +160,7 @@ def test_command_in_python(transformer, tmp_path):
 )
 def test_killed_and_resumed(transformer, tmp_path, monkeypatch, after):
     monkeypatch.setattr(contexts, "BLOCK", 3)
-    monkeypatch.setattr(workflow, "CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
     (tmp_path / "text.txt").write_text("\n".join([*SENTENCES, *SENTENCES[::-1], "a b c", "b a", "the ade"]))
     (tmp_path / "words").write_text("Cde\nade's\nade\nxa\nxb\n")
     original, calls = contexts.StateMeans.add, []

@@ -198,6 +198,8 @@ def test_epochs_follow_from_the_text():
         ({"translations": "text.txt", "language": "de", "config": {"start": "words"}}, "start"),
         ({"translations": "text.txt", "language": "de", "config": {"words": 9}}, "words"),
         ({"translations": "text.txt"}, "language"),
+        ({"language": "de", "evaluate": "sample"}, "evaluate"),
+        ({"translations": "text.txt", "language": "de", "evaluate": "sample"}, "evaluate"),
         ({"translations": [], "language": "de"}, "translations"),
         ({"text": "blank.txt"}, "text"),
         ({"text": "latin.txt"}, "text"),
@@ -208,12 +210,12 @@ def test_bad_input_leaves_nothing(root, tmp_path, given, option):
     (root / "blank.txt").write_text("\n\n")
     (root / "latin.txt").write_bytes("für\nüber\nein\n".encode("latin-1"))
     options = {"text": "text.txt", "out": tmp_path / "out", "teacher": "teacher"} | given
-    config = DistillConfig(**options.pop("config", {}))
+    settings = options.pop("config", {})
     options |= {name: root / options[name] for name in ("text", "translations", "out") if options.get(name)}
     if isinstance(options["teacher"], str):
         options["teacher"] = root / options["teacher"]
     with pytest.raises(InputError) as error:
-        distill(**options, config=config)
+        distill(**options, config=DistillConfig(**settings))
     assert error.value.option == option
     assert not list(tmp_path.iterdir())
 

@@ -12,6 +12,7 @@ from paranmt_hf.encoders.distillation import VectorsConfig, components, distill_
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import read_vectors
+from paranmt_hf.training import checkpoint
 from paranmt_hf.training import vectors as workflow
 from paranmt_hf.training.vectors import distill_vectors
 from tests.training.toys import encoder_of
@@ -94,7 +95,7 @@ def test_file_is_written_and_read_again(tmp_path, model, name):
 def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
     """Of two encoders, the second is interrupted at its second part of three."""
     monkeypatch.setattr(distillation, "WORDS_AT_ONCE", 3)
-    monkeypatch.setattr(workflow, "CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
     (tmp_path / "words").write_text("a\nb\nc\nd\ne\nf\ng\n", encoding="utf8")
     calls, encode = [], workflow.Quiet.encode
 

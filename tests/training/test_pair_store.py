@@ -36,9 +36,7 @@ def write(folder, count=101, batch=17, readers=("word",), start=0):
         (pa.array(references[low : low + batch]), pa.array(translations[low : low + batch]))
         for low in range(0, count, batch)
     )
-    return write_text(
-        columns, folder, {name: lookup(known[name]) for name in readers}, {n: len(known[n]) for n in readers}
-    )
+    return write_text(columns, folder, {name: lookup(known[name]) for name in readers})
 
 
 def numbers(mega) -> list[int]:
@@ -113,7 +111,7 @@ def test_large_tables_have_rows_of_four_bytes(tmp_path):
     words = [f"w{number}" for number in range(70_000)]
     reader = {"word": lookup(Vocabulary("word", ["[UNK]", *words]))}
     column = pa.array(["w65534 w65535 w65536", "w69999"])
-    store = write_text([(column, column)], tmp_path, reader, {"word": 70_001})
+    store = write_text([(column, column)], tmp_path, reader)
     (mega,) = store.mega_batches(2, seed=1, epoch=0)
     assert sorted(mega.bags["word"].rows.tolist()) == sorted(2 * [65535, 65536, 65537, 70_000])
 
@@ -122,16 +120,16 @@ def test_pairs_without_a_known_word_on_a_side_are_counted(tmp_path):
     reader = {"word": lookup(Vocabulary("word", ["[UNK]", "a", "b"]))}
     references = pa.array(["a", "x", "a", "", "b x", "x"])
     translations = pa.array(["b", "a", "y", "a", "x a", "y"])
-    store = write_text([(references, translations)], tmp_path, reader, {"word": 3})
+    store = write_text([(references, translations)], tmp_path, reader)
     assert (store.pairs, store.left_out) == (2, 4)
     (mega,) = store.mega_batches(2, seed=1, epoch=0)
     bags = mega.bags["word"]
     rows = [tuple(bags.rows[bags.offsets[n] : bags.offsets[n + 1]]) for n in range(4)]
     assert {(rows[0], rows[2]), (rows[1], rows[3])} == {((1,), (2,)), ((2, 0), (0, 1))}
     with pytest.raises(InputError, match="none of the 1 pairs has a known word on both sides"):
-        write_text([(pa.array(["x"]), pa.array(["a"]))], tmp_path / "none", reader, {"word": 3})
+        write_text([(pa.array(["x"]), pa.array(["a"]))], tmp_path / "none", reader)
     with pytest.raises(InputError, match="there are no pairs"):
-        write_pairs([], tmp_path / "empty", reader, {"word": 3})
+        write_pairs([], tmp_path / "empty", reader)
 
 
 sentences = st.lists(st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6), min_size=1, max_size=30)

@@ -16,9 +16,10 @@ from safetensors.torch import save_file
 
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError, WriteError
-from paranmt_hf.training import checkpoint, epochs
+from paranmt_hf.training import epochs
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.cpu_engine import CpuEngine
+from paranmt_hf.training.sealed_trainer import last_checkpoint
 from paranmt_hf.training.train import train
 from paranmt_hf.training.trainer import MegaBatchTrainer
 from tests.toys import full_disk
@@ -95,7 +96,7 @@ def command(data, out, model):
 def checkpoints(work, model) -> int:
     """Number of steps of the last whole checkpoint."""
     if model != "word":
-        found = checkpoint.last_checkpoint(work / "trainer")
+        found = last_checkpoint(work / "trainer")
         return int(found.name.rpartition("-")[2]) if found else 0
     try:
         return json.loads(_state(work / "checkpoint.safetensors"))["step"]

@@ -61,14 +61,12 @@ def store_of(sides: tuple[Sentences, Sentences], encoder: SentenceEncoder, folde
     vocabularies = {part.reader: part.vocabulary for part in parts}
     readers = {name: lookup(vocabulary) for name, vocabulary in vocabularies.items()}
     columns = [(pa.array(sides[0]), pa.array(sides[1]))]
-    return write_text(columns, folder, readers, {name: len(known) for name, known in vocabularies.items()})
+    return write_text(columns, folder, readers)
 
 
-def write_text(columns, folder: Path, readers, rows) -> PairStore:
+def write_text(columns, folder: Path, readers) -> PairStore:
     """Pairs of text as rows: cut into tokens, then looked up."""
-    return write_pairs(
-        write_tokens(columns, folder.with_name(f"{folder.name}-tokens")).tables(), folder, readers, rows
-    )
+    return write_pairs(write_tokens(columns, folder.with_name(f"{folder.name}-tokens")).tables(), folder, readers)
 
 
 def keyed(column: Sentences) -> tuple[np.ndarray, pa.Array]:
