@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from paranmt_hf.encoders.families import Kind
-from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
-from paranmt_hf.encoders.vocabulary import AverageTable
-from paranmt_hf.text.definitions import cut_chunk, rows_of_word
+from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable, trigrams_in
+from paranmt_hf.text.definitions import rows_of_word
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.column_average import ColumnAverage
@@ -126,7 +125,7 @@ class _SingleAverage:
     """Averages one sentence at a time, with a cache of split chunks of text. Not safe for threads."""
 
     def __init__(self, tables: Sequence[AverageTable], mode: str) -> None:
-        self._split = cut_chunk if tables[0].cut == "words" else blank_tokens
+        self._split = CUTTERS[tables[0].cut]
         self._parts = [_single(table) for table in tables]
         self._mode = mode
         self._tokens_of: dict[str, list[str]] = {}
@@ -180,16 +179,23 @@ class _SinglePieces(_SingleWords):
 
     def mean(self, tokens: list[str]) -> np.ndarray:
         """Mean of the rows of the tokens or of their pieces [dimension]."""
+        return self._mean_of(self._rows_in(tokens))
+
+    def _rows_in(self, tokens: list[str]) -> list[int]:
+        """Rows of the units of all tokens, in order."""
         if len(self._rows_of) > REMEMBERED_CHUNKS:
             self._rows_of.clear()
         rows = list[int]()
         for token in tokens:
             rows += self._rows_of.get(token) or self._learn(token)
-        return self._mean_of(rows)
+        return rows
 
     def _learn(self, token: str) -> list[int]:
-        rows = self._rows_of[token] = rows_of_word(token, self._row_of)
+        rows = self._rows_of[token] = self._look_up(token)
         return rows
+
+    def _look_up(self, token: str) -> list[int]:
+        return rows_of_word(token, self._row_of)
 
 
 class _SingleNgrams(_SingleWords):
@@ -203,20 +209,12 @@ class _SingleNgrams(_SingleWords):
         return self._mean_of(self._ngrams.bags(rows, np.array([0, len(rows)]))[0])
 
 
-class _SingleTrigrams(_SingleWords):
+class _SingleTrigrams(_SinglePieces):
     """Averages the trigrams of one sentence; the rows in a word are cached."""
-
-    def __init__(self, table: AverageTable) -> None:
-        super().__init__(table)
-        self._rows_in: dict[str, list[int]] = {}
 
     def mean(self, tokens: list[str]) -> np.ndarray:
         """Mean of the rows of the trigrams in the words, then of those across two words [dimension]."""
-        if len(self._rows_in) > REMEMBERED_CHUNKS:
-            self._rows_in.clear()
-        get, rows = self._row_of.get, list[int]()
-        for token in tokens:
-            rows += self._rows_in.get(token) or self._learn(token)
+        rows, get = self._rows_in(tokens), self._row_of.get
         inside = len(rows)
         rows += [get(f"{left[-1]} {right[0]}", 0) for left, right in pairwise(tokens)]
         vectors = self._rows.take(rows, axis=0)
@@ -231,11 +229,8 @@ class _SingleTrigrams(_SingleWords):
         total /= np.float32(max(len(rows), 1))
         return total
 
-    def _learn(self, token: str) -> list[int]:
-        """Rows of the trigrams in a word with the blanks around it, one for each character."""
-        line, get = f" {token} ", self._row_of.get
-        rows = self._rows_in[token] = [get(line[start : start + 3], 0) for start in range(len(token))]
-        return rows
+    def _look_up(self, token: str) -> list[int]:
+        return [self._row_of.get(trigram, 0) for trigram in trigrams_in(token)]
 
 
 def _single(table: AverageTable) -> _SingleWords:
