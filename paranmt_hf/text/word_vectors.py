@@ -110,8 +110,6 @@ def read_words(path: Path | str) -> list[str]:
 
 def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
     """Read the vectors of some words without blanks; missing ones are left out."""
-    # What is wrong with a file that is none is said first.
-    read_vectors(path, limit=1)
     vectors = read_vectors(path, limit=1, wanted=words)
     if vectors.words[0] not in words:
         # The first word is always read.
