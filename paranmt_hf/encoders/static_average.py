@@ -8,10 +8,11 @@ float32, so the vectors do not depend on which one was taken.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.column_average import ColumnAverage
     from paranmt_hf.text.tokens import TokenTable
 
+T = TypeVar("T")
 # Characters of a call up to which its sentences are averaged one by one, and of a sentence that ever is.
 FEW_CHARACTERS, LONGEST_SINGLE = 1024, 4096
 CHARACTERS_BEFORE_IMPORT = 400_000  # Characters that are averaged one by one before the columns' packages are imported
@@ -40,6 +42,20 @@ def normalize(vectors: np.ndarray) -> np.ndarray:
     return vectors
 
 
+@contextmanager
+def _taken(unused: list[T], make: Callable[[], T]) -> Iterator[T]:
+    """Take an object that no other thread uses for a `with` block, or make one.
+
+    After an error it is not put back, because its caches may be incomplete.
+    """
+    try:
+        taken = unused.pop()
+    except IndexError:
+        taken = make()
+    yield taken
+    unused.append(taken)
+
+
 class StaticAverage:
     """Sentence vectors as the mean of the rows of their units (WORD, TRIGRAM, Sent2Vec); thread-safe.
 
@@ -52,7 +68,7 @@ class StaticAverage:
         widths = [table.rows.shape[1] for table in tables]
         self.dimension = widths[0] if mode == "add" else sum(widths)
         self._characters_left = CHARACTERS_BEFORE_IMPORT
-        # What is not in use by a thread.
+        # Those that no thread uses at the moment.
         self._single: list[_SingleAverage] = []
         self._columns: list[ColumnAverage] = []
 
@@ -60,14 +76,14 @@ class StaticAverage:
         """Encode sentences into vectors [sentence, dimension], float32; zeros for a sentence without units."""
         vectors = np.empty((len(sentences), self.dimension), np.float32)
         if self._are_few(sentences):
-            self._encode_few(sentences, vectors)
+            with _taken(self._single, lambda: _SingleAverage(self.tables, self.mode)) as single:
+                single.encode(sentences, vectors)
             return vectors
 
         def fill(start: int) -> None:
-            columns = self._take_columns()
             block = slice(start, start + BLOCK_SENTENCES)
-            columns.encode_tokens(columns.tokens(sentences[block]), vectors[block])
-            self._columns.append(columns)
+            with _taken(self._columns, self._new_columns) as columns:
+                columns.encode_tokens(columns.tokens(sentences[block]), vectors[block])
 
         starts = range(0, len(sentences), BLOCK_SENTENCES)
         if min(threads, len(starts)) > 1:
@@ -81,34 +97,19 @@ class StaticAverage:
     def encode_tokens(self, table: TokenTable) -> np.ndarray:
         """Encode sentences given as word tokens into vectors [sentence, dimension], float32."""
         vectors = np.empty((len(table), self.dimension), np.float32)
-        columns = self._take_columns()
-        columns.encode_tokens(table, vectors)
-        self._columns.append(columns)
+        with _taken(self._columns, self._new_columns) as columns:
+            columns.encode_tokens(table, vectors)
         return vectors
 
     def known_tokens(self, sentences: Sequence[str]) -> np.ndarray:
         """Count the units of each sentence that have their own row [sentence], int64."""
-        columns = self._take_columns()
-        counts = columns.known_tokens(sentences)
-        self._columns.append(columns)
-        return counts
+        with _taken(self._columns, self._new_columns) as columns:
+            return columns.known_tokens(sentences)
 
-    def _encode_few(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
-        try:
-            single = self._single.pop()
-        except IndexError:
-            single = _SingleAverage(self.tables, self.mode)
-        single.encode(sentences, vectors)
-        # Not after an interruption, when it may have remembered half of something.
-        self._single.append(single)
+    def _new_columns(self) -> ColumnAverage:
+        from paranmt_hf.encoders.column_average import ColumnAverage
 
-    def _take_columns(self) -> ColumnAverage:
-        try:
-            return self._columns.pop()
-        except IndexError:
-            from paranmt_hf.encoders.column_average import ColumnAverage
-
-            return ColumnAverage(self.tables, self.mode, REMEMBERED_CHUNKS)
+        return ColumnAverage(self.tables, self.mode, REMEMBERED_CHUNKS)
 
     def _are_few(self, sentences: Sequence[str]) -> bool:
         """Whether sentences are few enough to be averaged one by one."""

@@ -137,9 +137,9 @@ class PieceLookup(Lookup):
         """Look up the words or pieces of every sentence, in order."""
         new = self._new_tokens(table)
         if new:
-            rows = [rows_of_word(word, self.row_of) for word in new]
-            self._rows = np.concatenate([self._rows, np.array(list(chain.from_iterable(rows)), np.int32)])
-            ends = np.cumsum(list(map(len, rows)))
+            cut = [rows_of_word(word, self.row_of) for word in new]
+            self._rows = np.concatenate([self._rows, np.array(list(chain.from_iterable(cut)), np.int32)])
+            ends = np.cumsum(list(map(len, cut)))
             self._bounds = np.concatenate([self._bounds, self._bounds[-1] + ends])
         starts = self._bounds[table.ids]
         rows, bounds = expand(self._rows, starts, self._bounds[table.ids + 1] - starts)
