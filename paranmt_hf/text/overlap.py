@@ -92,9 +92,3 @@ def _shared_in_rows(keys: np.ndarray) -> np.ndarray:
         more = (keys[rows, at - copies] == keys[rows, at]) & (keys[rows, at + copies + 1] == keys[rows, at + 1])
         rows, at = rows[more], at[more]
     return shared
-
-
-def slice_table(table: TokenTable, start: int, stop: int) -> TokenTable:
-    """Take the sentences from `start` up to `stop` of a table."""
-    offsets = table.offsets[start : stop + 1]
-    return TokenTable(table.ids[offsets[0] : offsets[-1]], offsets - offsets[0], table.vocabulary)
