@@ -77,7 +77,7 @@ class Calibration(Record):
 
     @property
     def prior(self) -> float:
-        """Share of paraphrases among them, which its probabilities are for unless another one is given."""
+        """Share of paraphrases in the calibration data, which its probabilities assume if no other is given."""
         return self.positives / self.pairs
 
     def probability(self, cosines: np.ndarray, *, prior: float | None = None) -> np.ndarray:

@@ -10,7 +10,7 @@ from pathlib import Path
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from paranmt_hf.encoders.model_folder import MODULES, code_files
+from paranmt_hf.encoders.model_folder import MODULES, write_code
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import OWN, Combination
 from paranmt_hf.encoders.modules.paranmt_tables import LARGEST
@@ -66,5 +66,4 @@ def add_code(folder: Path) -> None:
         entry["type"] = entry["type"].removeprefix(f"{MODULES}.")
     path.write_text(json.dumps(entries, indent=2), encoding="utf8", newline="\n")
     if own:
-        for name, code in code_files().items():
-            (folder / name).write_text(code, encoding="utf8", newline="\n")
+        write_code(folder)
