@@ -8,9 +8,8 @@ float32, so the vectors do not depend on which one was taken.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
@@ -42,18 +41,15 @@ def normalize(vectors: np.ndarray) -> np.ndarray:
     return vectors
 
 
-@contextmanager
-def _taken(unused: list[T], make: Callable[[], T]) -> Iterator[T]:
-    """Take an object that no other thread uses for a `with` block, or make one.
+def _take(unused: list[T], make: Callable[[], T]) -> T:
+    """Take an object that no other thread uses, or make one.
 
-    After an error it is not put back, because its caches may be incomplete.
+    It is put back after use, but not after an error, when its caches may be incomplete.
     """
     try:
-        taken = unused.pop()
+        return unused.pop()
     except IndexError:
-        taken = make()
-    yield taken
-    unused.append(taken)
+        return make()
 
 
 class StaticAverage:
@@ -76,14 +72,16 @@ class StaticAverage:
         """Encode sentences into vectors [sentence, dimension], float32; zeros for a sentence without units."""
         vectors = np.empty((len(sentences), self.dimension), np.float32)
         if self._are_few(sentences):
-            with _taken(self._single, lambda: _SingleAverage(self.tables, self.mode)) as single:
-                single.encode(sentences, vectors)
+            single = _take(self._single, lambda: _SingleAverage(self.tables, self.mode))
+            single.encode(sentences, vectors)
+            self._single.append(single)
             return vectors
 
         def fill(start: int) -> None:
             block = slice(start, start + BLOCK_SENTENCES)
-            with _taken(self._columns, self._new_columns) as columns:
-                columns.encode_tokens(columns.tokens(sentences[block]), vectors[block])
+            columns = _take(self._columns, self._new_columns)
+            columns.encode_tokens(columns.tokens(sentences[block]), vectors[block])
+            self._columns.append(columns)
 
         starts = range(0, len(sentences), BLOCK_SENTENCES)
         if min(threads, len(starts)) > 1:
@@ -97,14 +95,17 @@ class StaticAverage:
     def encode_tokens(self, table: TokenTable) -> np.ndarray:
         """Encode sentences given as word tokens into vectors [sentence, dimension], float32."""
         vectors = np.empty((len(table), self.dimension), np.float32)
-        with _taken(self._columns, self._new_columns) as columns:
-            columns.encode_tokens(table, vectors)
+        columns = _take(self._columns, self._new_columns)
+        columns.encode_tokens(table, vectors)
+        self._columns.append(columns)
         return vectors
 
     def known_tokens(self, sentences: Sequence[str]) -> np.ndarray:
         """Count the units of each sentence that have their own row [sentence], int64."""
-        with _taken(self._columns, self._new_columns) as columns:
-            return columns.known_tokens(sentences)
+        columns = _take(self._columns, self._new_columns)
+        counts = columns.known_tokens(sentences)
+        self._columns.append(columns)
+        return counts
 
     def _new_columns(self) -> ColumnAverage:
         from paranmt_hf.encoders.column_average import ColumnAverage
