@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.overlap import slice_table, trigram_overlap
+from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 
@@ -75,7 +75,7 @@ def _token_scores(
     # Fresh memory for the vectors of many pairs would cost as much as the vectors; that of few is used again.
     for start in range(0, len(scores), ENCODED):
         stop = min(start + ENCODED, len(scores))
-        sides = (slice_table(table, start, stop) for table in (references, translations))
+        sides = (table.slice(start, stop) for table in (references, translations))
         scores[start:stop] = cosines(*map(encode_tokens, sides))
     return scores
 

@@ -11,10 +11,10 @@ import torch
 from sentence_transformers.base.modules import Dense
 from torch import nn
 
+from paranmt_hf.encoders.composition import combined
 from paranmt_hf.encoders.config import DIMENSION, EncoderConfig
 from paranmt_hf.encoders.families import Family, Kind
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, TrigramEmbedding, WordEmbedding
-from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_recurrent import IdentityRNN, LastStateRNN, PeepholeLSTM
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import lstm_modules, word_sequence
@@ -73,7 +73,10 @@ def build_encoder(
             if family.dense:
                 torch.manual_seed(int(generator.integers(2**31)))
             chains.append(modules_of(family, vocabulary.units, weight, config))
-    modules = chains[0] if len(chains) == 1 else [_combine(chains, config)]
+    try:
+        modules = combined(chains, config.mode)
+    except ValueError as error:
+        raise InputError(f"{config.model}: {error}; use commas, or `directions` average") from None
     return SentenceEncoder(modules=modules, device="cpu", similarity_fn_name="cosine")
 
 
@@ -127,13 +130,6 @@ def _refuse_too_large(config: EncoderConfig, vocabularies: Mapping[Kind, Vocabul
         f"{config.model} of {config.dimension:,} dimensions has {numbers:,} weights here, whose training takes",
         "lower `dimension`, `words` or `trigrams`, or raise `min_count`",
     )
-
-
-def _combine(chains: list[list[nn.Module]], config: EncoderConfig) -> Combination:
-    try:
-        return Combination(chains, config.mode)
-    except ValueError as error:
-        raise InputError(f"{config.model}: {error}; use commas, or `directions` average") from None
 
 
 def _initial(

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any, ClassVar
 
@@ -76,7 +77,7 @@ class Calibration(Record):
 
     @property
     def prior(self) -> float:
-        """Share of paraphrases among them, which its probabilities are for unless another one is given."""
+        """Share of paraphrases in the calibration data, which its probabilities assume if no other is given."""
         return self.positives / self.pairs
 
     def probability(self, cosines: np.ndarray, *, prior: float | None = None) -> np.ndarray:
@@ -150,15 +151,17 @@ class WithCalibration:
     @property
     def calibration(self) -> Calibration | None:
         """The calibration in the folder of the encoder; None if there is none."""
-        if "_calibration" not in self.__dict__:
-            self.__dict__["_calibration"] = None if self.source is None else Calibration.of(self.source)
-        found: Calibration | None = self.__dict__["_calibration"]
+        found = self._stored_calibration
         if found is not None and not self._is_as_loaded():
             raise InputError(
                 "the weights of this encoder were changed since it was loaded, so it is not calibrated any more; save "
                 "it, and calibrate the saved one"
             )
         return found
+
+    @cached_property
+    def _stored_calibration(self) -> Calibration | None:
+        return None if self.source is None else Calibration.of(self.source)
 
     def _is_as_loaded(self) -> bool:
         return True

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
 from paranmt_hf.encoders.units import TrigramLookup, lookup
-from paranmt_hf.encoders.vocabulary import AverageTable
-from paranmt_hf.text.definitions import cut_chunk
+from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
 from paranmt_hf.util.machine import compiled
 
@@ -43,8 +41,7 @@ class ColumnAverage:
     """Averages columns of sentences, with a cache of up to `remembered` tokens. Not safe for threads."""
 
     def __init__(self, tables: Sequence[AverageTable], mode: str, remembered: int) -> None:
-        split = cut_chunk if tables[0].cut == "words" else blank_tokens
-        self._mode, self._tokenizer = mode, WordTokenizer(remembered, split)
+        self._mode, self._tokenizer = mode, WordTokenizer(remembered, CUTTERS[tables[0].cut])
         self._parts = [
             (_TrigramColumns if table.vocabulary.kind == "trigram" else _WordColumns)(table) for table in tables
         ]

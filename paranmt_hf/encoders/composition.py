@@ -131,6 +131,11 @@ def composition_of(modules: Sequence[nn.Module]) -> Composition | None:
     return Composition([Part(family, chain) for family, chain in zip(families, chains, strict=True) if family], mode)
 
 
+def combined(chains: Sequence[Sequence[nn.Module]], mode: str) -> list[nn.Module]:
+    """Join the modules of one or several encoders to those of a whole one; undone by `composition_of`."""
+    return list(chains[0]) if len(chains) == 1 else [Combination(chains, mode)]
+
+
 def family_of(modules: Sequence[nn.Module]) -> Family | None:
     """Find the family of one encoder's modules; None if it is not one of this package's encoders."""
     first, *rest = modules

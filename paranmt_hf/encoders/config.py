@@ -11,7 +11,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.settings import Advanced, Count, Group, Range, Settings
 from paranmt_hf.util.wording import perhaps
 
-# Dimensions of the paper's vectors, and the most that are taken for meant.
+# Dimensions of the paper's vectors, and the maximum that is accepted.
 DIMENSION, WIDEST = 300, 100_000
 ARCHITECTURE = Group("architecture", "Sizes, vocabulary and layers of the encoder.")
 Width = Annotated[int, Range(at_least=1, at_most=WIDEST)]

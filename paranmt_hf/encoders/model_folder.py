@@ -199,6 +199,12 @@ def code_files() -> dict[str, str]:
     return {name: path.read_text(encoding="utf8") for name, path in sources.items()}
 
 
+def write_code(folder: Path) -> None:
+    """Write the code of our modules into the folder of a model."""
+    for name, code in code_files().items():
+        (folder / name).write_text(code, encoding="utf8", newline="\n")
+
+
 def copy_model(model: Model, folder: Path) -> None:
     """Copy the files of an encoder into a folder, with the code that other libraries need."""
     # Listed first: the folder may be inside that of the model, or the same.
@@ -209,5 +215,4 @@ def copy_model(model: Model, folder: Path) -> None:
             with suppress(shutil.SameFileError):
                 shutil.copyfile(path, folder / inner)
     if any(entry["type"].startswith(PREFIX) for entry in module_list(model.folder, model.name)):
-        for name, code in code_files().items():
-            (folder / name).write_text(code, encoding="utf8", newline="\n")
+        write_code(folder)

@@ -43,17 +43,21 @@ class NamedEncoder:
         """Whether it is an encoder of this package."""
         return self.name in CARRIED["encoder"]
 
+    @property
+    def _path(self) -> Path | None:
+        """The file or folder of this name; None if there is none, or the encoder is of this package."""
+        path = Path(self.name).expanduser()
+        return path if not self.is_carried and path.exists() else None
+
     @cached_property
     def vectors(self) -> Path | None:
         """The file of word vectors; None for other encoders."""
-        path = Path(self.name).expanduser()
-        return path if not self.is_carried and path.is_file() else None
+        return self._path if self._path is not None and self._path.is_file() else None
 
     @cached_property
     def model(self) -> Model:
         """The files of an encoder, unless it is a file of word vectors."""
-        path = Path(self.name).expanduser()
-        if not self.is_carried and not path.exists() and not is_id(split_revision(self.name)[0]):
+        if not self.is_carried and self._path is None and not is_id(split_revision(self.name)[0]):
             raise InputError(
                 f"no encoder {self.name!r}: expected a folder or a file of word vectors that exists, or a Hub id like "
                 f"'organisation/name'{perhaps_path(self.name, *CARRIED['encoder'])}"
@@ -71,8 +75,7 @@ class NamedEncoder:
     @property
     def found_anywhere(self) -> NamedEncoder:
         """The same encoder by a name that does not depend on the working directory."""
-        path = Path(self.name).expanduser()
-        return NamedEncoder(str(path.resolve())) if not self.is_carried and path.exists() else self
+        return self if self._path is None else NamedEncoder(str(self._path.resolve()))
 
     def check_language(self, language: str) -> None:
         """Reject an encoder of another language than that of the corpus, an ISO 639-1 code."""
@@ -91,14 +94,13 @@ class NamedEncoder:
                 f"{language}: {advice}"
             )
 
-    def check_knows(self, sentences: list[str], tokenizer: WordTokenizer | None = None) -> None:
+    def check_knows(self, sentences: list[str], tokenizer: WordTokenizer) -> None:
         """Reject a file of word vectors with no word of some sentences of the corpus."""
         if not self.vectors:
             return
-        table = (tokenizer or WordTokenizer()).tables(sentences)[0]
+        (table,) = tokenizer.tables(sentences)
         if not knows_any(self.vectors, table.vocabulary):
-            # What is wrong with a file that is none is said first.
-            read_vectors(self.vectors, limit=1)
+            read_vectors(self.vectors, limit=1)  # Reports a file that holds no vectors
             shown = ", ".join(map(repr, table.vocabulary[:3]))
             raise InputError(
                 f"the word vectors {self.vectors} know none of the {len(table.vocabulary):,} words of the first "

@@ -13,8 +13,6 @@ import torch
 from torch import nn
 
 from paranmt_hf.encoders.composition import Composition, take_apart
-from paranmt_hf.encoders.model_folder import SETTINGS
-from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 
@@ -60,13 +58,6 @@ def blocks(matrix: np.ndarray, widths: Iterable[int]) -> list[np.ndarray]:
     return [matrix[low:high, low:high] for low, high in zip(ends[:-1], ends[1:], strict=True)]
 
 
-def widths_of(composition: Composition) -> list[int]:
-    """Dimensions of the spaces of an encoder's tables: one shared space, or one for each table."""
-    if composition.mode == "add":
-        return [composition.dimension]
-    return [part.dimension for part in composition.parts]
-
-
 def refuse_other_weights(encoder: SentenceEncoder, name: str) -> Composition:
     """Decompose an encoder, and reject one with weights other than its tables; `name` is for the error."""
     composition = take_apart(list(encoder))
@@ -90,9 +81,7 @@ def rotate_together(encoder: SentenceEncoder, rotation: np.ndarray) -> SentenceE
         high = low + part.dimension
         _multiply(part.modules[0], rotation[low:high])
         low = low if composition.mode == "add" else high
-    if len(composition.parts) == 1:
-        return _like(encoder, part.modules)
-    return _like(encoder, [Combination([part.modules for part in composition.parts], "add")])
+    return encoder.with_parts([part.modules for part in composition.parts], "add")
 
 
 def rotate_parts(encoder: SentenceEncoder, rotations: list[np.ndarray]) -> SentenceEncoder:
@@ -100,15 +89,10 @@ def rotate_parts(encoder: SentenceEncoder, rotations: list[np.ndarray]) -> Sente
     composition = take_apart(list(encoder))
     for part, rotation in zip(composition.parts, rotations, strict=True):
         _multiply(part.modules[0], rotation)
-    return _like(encoder, [Combination([part.modules for part in composition.parts], "concatenate")])
+    return encoder.with_parts([part.modules for part in composition.parts], "concatenate")
 
 
 def _multiply(module: nn.Module, matrix: np.ndarray) -> None:
     """Multiply a table by a matrix in place; rows of zeros stay zeros."""
     weight = module.embedding.weight.data.double() @ torch.from_numpy(np.ascontiguousarray(matrix))  # type: ignore[union-attr, operator]
     module.embedding = nn.EmbeddingBag.from_pretrained(weight.float(), freeze=False, mode="mean")
-
-
-def _like(encoder: SentenceEncoder, modules: list[nn.Module]) -> SentenceEncoder:
-    """Build an encoder from other modules with the settings of `encoder`."""
-    return SentenceEncoder(modules=modules, device="cpu", **{name: getattr(encoder, name) for name in SETTINGS})

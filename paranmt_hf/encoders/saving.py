@@ -10,16 +10,9 @@ from pathlib import Path
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-from paranmt_hf.encoders.model_folder import MODULES, code_files
-from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, TrigramEmbedding, WordEmbedding
-from paranmt_hf.encoders.modules.paranmt_combination import Combination
-from paranmt_hf.encoders.modules.paranmt_recurrent import (
-    AverageDirections,
-    IdentityRNN,
-    LastStateRNN,
-    MaxPooling,
-    PeepholeLSTM,
-)
+from paranmt_hf.encoders.model_folder import MODULES, write_code
+from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_combination import OWN, Combination
 from paranmt_hf.encoders.modules.paranmt_tables import LARGEST
 from paranmt_hf.encoders.sequences import directions_behind
 from paranmt_hf.util.files import share_weights
@@ -27,10 +20,7 @@ from paranmt_hf.util.files import share_weights
 # The classes that a model may name, as `file.Class`.
 CLASSES: dict[str, type] = {
     f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}": kind
-    for kind in (
-        *(WordEmbedding, TrigramEmbedding, NgramEmbedding, Combination),
-        *(AverageDirections, MaxPooling, LastStateRNN, IdentityRNN, PeepholeLSTM),
-    )
+    for kind in (*OWN.values(), NgramEmbedding, Combination)
 }
 
 
@@ -76,5 +66,4 @@ def add_code(folder: Path) -> None:
         entry["type"] = entry["type"].removeprefix(f"{MODULES}.")
     path.write_text(json.dumps(entries, indent=2), encoding="utf8", newline="\n")
     if own:
-        for name, code in code_files().items():
-            (folder / name).write_text(code, encoding="utf8", newline="\n")
+        write_code(folder)

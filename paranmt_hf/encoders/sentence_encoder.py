@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -16,9 +16,9 @@ from sentence_transformers.sentence_transformer.modules import WordEmbeddings
 from torch import nn
 
 from paranmt_hf.encoders.calibration import WithCalibration
-from paranmt_hf.encoders.composition import Composition, composition_of
+from paranmt_hf.encoders.composition import Composition, combined, composition_of
+from paranmt_hf.encoders.model_folder import SETTINGS
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
-from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_tables import PRECISIONS
 from paranmt_hf.encoders.pushing import push_encoder
 from paranmt_hf.encoders.saving import add_code, saved_modules
@@ -32,6 +32,7 @@ FAST_OPTIONS = {"prompt", "prompt_name", "batch_size", "show_progress_bar", "con
 FAST_OPTIONS |= {"normalize_embeddings", "truncate_dim", "task"}
 USUAL_VALUES = {"output_value": "sentence_embedding", "precision": "float32", "device": None, "pool": None}
 USUAL_VALUES["chunk_size"] = None
+CACHED = ("average", "_layers")  # Properties that hold weights or modules
 SUMMED = 1024  # Bytes of weights that are added up before their checksum
 
 # The threads of OpenMP do not survive a fork, and torch would wait for them: an LSTM would never return there.
@@ -76,28 +77,31 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         """The composition of the encoder; None if it is not one of this package's encoders."""
         return composition_of(list(self))
 
-    @property
+    @cached_property
     def average(self) -> StaticAverage | None:
         """Averages of its tables on the CPU, which share its weights; None on other devices or without averages.
 
         Concatenated if layers follow them.
         """
-        if "_average" not in self.__dict__:
-            composition = self.composition if self.device.type == "cpu" else None
-            average = layers = None
-            if composition is not None and composition.is_bag and composition.cuts_alike:
-                tables = [
-                    AverageTable(part.vocabulary, part.table.weight.detach().float().numpy(), part.cut)
-                    for part in composition.parts
-                ]
-                layers = composition if any(part.family.dense for part in composition.parts) else None
-                average = StaticAverage(tables, "concatenate" if layers else composition.mode)
-            self.__dict__["_average"], self.__dict__["_layers"] = average, layers
-        return self.__dict__["_average"]
+        composition = self.composition if self.device.type == "cpu" else None
+        if composition is None or not composition.is_bag or not composition.cuts_alike:
+            return None
+        tables = [
+            AverageTable(part.vocabulary, part.table.weight.detach().float().numpy(), part.cut)
+            for part in composition.parts
+        ]
+        return StaticAverage(tables, "concatenate" if self._layers else composition.mode)
+
+    @cached_property
+    def _layers(self) -> Composition | None:
+        """The composition of an encoder with layers over its averages; None if the averages are its vectors."""
+        composition = self.composition
+        return None if composition is None or composition.only_tables else composition
 
     def forget_average(self) -> None:
         """Discard the cached average; needed if other tensors have replaced the weights."""
-        self.__dict__.pop("_average", None)
+        for name in CACHED:
+            self.__dict__.pop(name, None)
 
     def tensors_checksum(self) -> int:
         """Compute a checksum of the weights in memory, in a fraction of the time of a cryptographic one."""
@@ -131,14 +135,12 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
                 chains.append([table.stored_as(precision), *part.modules[1:]])
             except ValueError as error:
                 raise InputError(f"{error}; choose another `precision`", option="precision") from None
-        return SentenceEncoder(
-            modules=chains[0] if len(chains) == 1 else [Combination(chains, composition.mode)],
-            device="cpu",
-            prompts=self.prompts,
-            default_prompt_name=self.default_prompt_name,
-            similarity_fn_name=self.similarity_fn_name,
-            truncate_dim=self.truncate_dim,
-        )
+        return self.with_parts(chains, composition.mode)
+
+    def with_parts(self, parts: Sequence[Sequence[nn.Module]], mode: str) -> SentenceEncoder:
+        """Build an encoder with the settings of this one from the modules of each part."""
+        settings = {name: getattr(self, name) for name in SETTINGS}
+        return SentenceEncoder(modules=combined(parts, mode), device="cpu", **settings)
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
         """Save as `SentenceTransformer.save` does: stock modules if possible, otherwise with our code."""
@@ -207,7 +209,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         return push_encoder(self, composition, self.source, repo_id, **general)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_average", "_layers")}
+        return {name: value for name, value in self.__dict__.items() if name not in CACHED}
 
     def _apply(self, *args: Any, **kwargs: Any) -> SentenceEncoder:
         self.forget_average()
@@ -243,9 +245,8 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         if prompt:
             sentences = [prompt + sentence for sentence in sentences]
         vectors = average.encode(sentences, threads=torch.get_num_threads() if len(sentences) > 1 else 1)
-        layers: Composition | None = self.__dict__["_layers"]
-        if layers is not None:
-            vectors = _through_layers(layers, vectors)
+        if self._layers is not None:
+            vectors = _through_layers(self._layers, vectors)
         cut = truncate_dim if truncate_dim is not None else self.truncate_dim
         if cut is not None:
             vectors = np.ascontiguousarray(vectors[:, :cut])

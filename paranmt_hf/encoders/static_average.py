@@ -8,22 +8,22 @@ float32, so the vectors do not depend on which one was taken.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from paranmt_hf.encoders.families import Kind
-from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens
-from paranmt_hf.encoders.vocabulary import AverageTable
-from paranmt_hf.text.definitions import cut_chunk, rows_of_word
+from paranmt_hf.encoders.vocabulary import CUTTERS, AverageTable, trigrams_in
+from paranmt_hf.text.definitions import rows_of_word
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.column_average import ColumnAverage
     from paranmt_hf.text.tokens import TokenTable
 
+T = TypeVar("T")
 # Characters of a call up to which its sentences are averaged one by one, and of a sentence that ever is.
 FEW_CHARACTERS, LONGEST_SINGLE = 1024, 4096
 CHARACTERS_BEFORE_IMPORT = 400_000  # Characters that are averaged one by one before the columns' packages are imported
@@ -41,6 +41,17 @@ def normalize(vectors: np.ndarray) -> np.ndarray:
     return vectors
 
 
+def _take(unused: list[T], make: Callable[[], T]) -> T:
+    """Take an object that no other thread uses, or make one.
+
+    It is put back after use, but not after an error, when its caches may be incomplete.
+    """
+    try:
+        return unused.pop()
+    except IndexError:
+        return make()
+
+
 class StaticAverage:
     """Sentence vectors as the mean of the rows of their units (WORD, TRIGRAM, Sent2Vec); thread-safe.
 
@@ -53,7 +64,7 @@ class StaticAverage:
         widths = [table.rows.shape[1] for table in tables]
         self.dimension = widths[0] if mode == "add" else sum(widths)
         self._characters_left = CHARACTERS_BEFORE_IMPORT
-        # What is not in use by a thread.
+        # Those that no thread uses at the moment.
         self._single: list[_SingleAverage] = []
         self._columns: list[ColumnAverage] = []
 
@@ -61,12 +72,14 @@ class StaticAverage:
         """Encode sentences into vectors [sentence, dimension], float32; zeros for a sentence without units."""
         vectors = np.empty((len(sentences), self.dimension), np.float32)
         if self._are_few(sentences):
-            self._encode_few(sentences, vectors)
+            single = _take(self._single, lambda: _SingleAverage(self.tables, self.mode))
+            single.encode(sentences, vectors)
+            self._single.append(single)
             return vectors
 
         def fill(start: int) -> None:
-            columns = self._take_columns()
             block = slice(start, start + BLOCK_SENTENCES)
+            columns = _take(self._columns, self._new_columns)
             columns.encode_tokens(columns.tokens(sentences[block]), vectors[block])
             self._columns.append(columns)
 
@@ -82,34 +95,22 @@ class StaticAverage:
     def encode_tokens(self, table: TokenTable) -> np.ndarray:
         """Encode sentences given as word tokens into vectors [sentence, dimension], float32."""
         vectors = np.empty((len(table), self.dimension), np.float32)
-        columns = self._take_columns()
+        columns = _take(self._columns, self._new_columns)
         columns.encode_tokens(table, vectors)
         self._columns.append(columns)
         return vectors
 
     def known_tokens(self, sentences: Sequence[str]) -> np.ndarray:
         """Count the units of each sentence that have their own row [sentence], int64."""
-        columns = self._take_columns()
+        columns = _take(self._columns, self._new_columns)
         counts = columns.known_tokens(sentences)
         self._columns.append(columns)
         return counts
 
-    def _encode_few(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
-        try:
-            single = self._single.pop()
-        except IndexError:
-            single = _SingleAverage(self.tables, self.mode)
-        single.encode(sentences, vectors)
-        # Not after an interruption, when it may have remembered half of something.
-        self._single.append(single)
+    def _new_columns(self) -> ColumnAverage:
+        from paranmt_hf.encoders.column_average import ColumnAverage
 
-    def _take_columns(self) -> ColumnAverage:
-        try:
-            return self._columns.pop()
-        except IndexError:
-            from paranmt_hf.encoders.column_average import ColumnAverage
-
-            return ColumnAverage(self.tables, self.mode, REMEMBERED_CHUNKS)
+        return ColumnAverage(self.tables, self.mode, REMEMBERED_CHUNKS)
 
     def _are_few(self, sentences: Sequence[str]) -> bool:
         """Whether sentences are few enough to be averaged one by one."""
@@ -126,7 +127,7 @@ class _SingleAverage:
     """Averages one sentence at a time, with a cache of split chunks of text. Not safe for threads."""
 
     def __init__(self, tables: Sequence[AverageTable], mode: str) -> None:
-        self._split = cut_chunk if tables[0].cut == "words" else blank_tokens
+        self._split = CUTTERS[tables[0].cut]
         self._parts = [_single(table) for table in tables]
         self._mode = mode
         self._tokens_of: dict[str, list[str]] = {}
@@ -180,16 +181,23 @@ class _SinglePieces(_SingleWords):
 
     def mean(self, tokens: list[str]) -> np.ndarray:
         """Mean of the rows of the tokens or of their pieces [dimension]."""
+        return self._mean_of(self._rows_in(tokens))
+
+    def _rows_in(self, tokens: list[str]) -> list[int]:
+        """Rows of the units of all tokens, in order."""
         if len(self._rows_of) > REMEMBERED_CHUNKS:
             self._rows_of.clear()
         rows = list[int]()
         for token in tokens:
             rows += self._rows_of.get(token) or self._learn(token)
-        return self._mean_of(rows)
+        return rows
 
     def _learn(self, token: str) -> list[int]:
-        rows = self._rows_of[token] = rows_of_word(token, self._row_of)
+        rows = self._rows_of[token] = self._look_up(token)
         return rows
+
+    def _look_up(self, token: str) -> list[int]:
+        return rows_of_word(token, self._row_of)
 
 
 class _SingleNgrams(_SingleWords):
@@ -203,20 +211,12 @@ class _SingleNgrams(_SingleWords):
         return self._mean_of(self._ngrams.bags(rows, np.array([0, len(rows)]))[0])
 
 
-class _SingleTrigrams(_SingleWords):
+class _SingleTrigrams(_SinglePieces):
     """Averages the trigrams of one sentence; the rows in a word are cached."""
-
-    def __init__(self, table: AverageTable) -> None:
-        super().__init__(table)
-        self._rows_in: dict[str, list[int]] = {}
 
     def mean(self, tokens: list[str]) -> np.ndarray:
         """Mean of the rows of the trigrams in the words, then of those across two words [dimension]."""
-        if len(self._rows_in) > REMEMBERED_CHUNKS:
-            self._rows_in.clear()
-        get, rows = self._row_of.get, list[int]()
-        for token in tokens:
-            rows += self._rows_in.get(token) or self._learn(token)
+        rows, get = self._rows_in(tokens), self._row_of.get
         inside = len(rows)
         rows += [get(f"{left[-1]} {right[0]}", 0) for left, right in pairwise(tokens)]
         vectors = self._rows.take(rows, axis=0)
@@ -231,11 +231,8 @@ class _SingleTrigrams(_SingleWords):
         total /= np.float32(max(len(rows), 1))
         return total
 
-    def _learn(self, token: str) -> list[int]:
-        """Rows of the trigrams in a word with the blanks around it, one for each character."""
-        line, get = f" {token} ", self._row_of.get
-        rows = self._rows_in[token] = [get(line[start : start + 3], 0) for start in range(len(token))]
-        return rows
+    def _look_up(self, token: str) -> list[int]:
+        return [self._row_of.get(trigram, 0) for trigram in trigrams_in(token)]
 
 
 def _single(table: AverageTable) -> _SingleWords:

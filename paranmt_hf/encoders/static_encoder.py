@@ -161,13 +161,9 @@ class StaticEncoder(WithCalibration):
             raise InputError("this encoder was not read from a folder, so there are no files to publish")
         return load(self.source, device="cpu").push_to_hub(repo_id, **options)
 
-    def __getstate__(self) -> dict[str, Any]:
-        # What is remembered is made again in another process.
-        average = self._average
-        return {"tables": average.tables, "mode": average.mode, "settings": self.settings, "source": self.source}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[type[StaticEncoder], tuple[Any, ...]]:
+        # Copies and other processes start with empty caches.
+        return StaticEncoder, (self._average.tables, self._average.mode, self.settings, self.source)
 
     def _prompt(self, name: str | None) -> str | None:
         prompts = {"query": "", "document": "", **self.settings.get("prompts", {})}

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.encoders.families import Kind
-from paranmt_hf.encoders.vocabulary import Vocabulary
-from paranmt_hf.text.definitions import rows_of_word, spaced
-from paranmt_hf.text.tokens import Bags, TokenTable, WordTokenizer, expand
+from paranmt_hf.encoders.vocabulary import Vocabulary, trigrams_in
+from paranmt_hf.text.definitions import rows_of_word
+from paranmt_hf.text.tokens import Bags, PerToken, TokenTable, WordTokenizer, expand
 
 TOKENS_AT_ONCE = 100_000  # Tokens that a lookup learns at once
 # Characters with a place in a table of all combinations, one of them for all others; and the first code point that
@@ -44,7 +44,7 @@ class UnitCounter:
         if "trigram" in self._kinds:
             trigrams = self._crossings.copy()
             for word, count in self._words.items():
-                for trigram in _inside(word):
+                for trigram in trigrams_in(word):
                     trigrams[trigram] += count
             counts["trigram"] = trigrams
         return counts
@@ -57,12 +57,6 @@ def count_units(columns: Iterable[pa.Array | pa.ChunkedArray], kinds: Sequence[K
         (table,) = tokenizer.tables(column)
         counter.add(table)
     return counter.result()
-
-
-def _inside(word: str) -> list[str]:
-    """Trigrams in a word with the blanks around it."""
-    line = spaced([word])
-    return [line[start : start + 3] for start in range(len(word))]
 
 
 def _count_crossings(table: TokenTable) -> dict[str, int]:
@@ -119,16 +113,16 @@ class Lookup:
 class WordLookup(Lookup):
     """Rows of the words of sentences."""
 
-    def _forget(self, tokens: Sequence[str]) -> None:
-        super()._forget(tokens)
-        self._rows = np.empty(0, np.int32)
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__(vocabulary)
+        self._rows = PerToken(self._look_up, np.int32)
+
+    def _look_up(self, tokens: Sequence[str]) -> list[int]:
+        return list(map(self.row_of.get, tokens, repeat(0)))
 
     def bags(self, table: TokenTable) -> Bags:
         """Look up the words of every sentence, in order."""
-        new = list(map(self.row_of.get, self._new_tokens(table), repeat(0)))
-        if new:
-            self._rows = np.concatenate([self._rows, np.array(new, np.int32)])
-        return Bags(self._rows[table.ids], table.offsets)
+        return Bags(self._rows.of(table)[table.ids], table.offsets)
 
 
 class PieceLookup(Lookup):
@@ -143,16 +137,10 @@ class PieceLookup(Lookup):
         """Look up the words or pieces of every sentence, in order."""
         new = self._new_tokens(table)
         if new:
-            # Each new word has one row, or, where that is -1, those of its pieces in its place.
-            rows = np.array(list(map(self.row_of.get, new, repeat(-1))), np.int32)
-            lengths = np.ones(len(new), np.int64)
-            unknown = np.flatnonzero(rows < 0)
-            cut = [rows_of_word(new[index], self.row_of) for index in unknown.tolist()]
-            lengths[unknown] = list(map(len, cut))
-            rows = np.repeat(rows, lengths)
-            rows[rows < 0] = list(chain.from_iterable(cut))
-            self._rows = np.concatenate([self._rows, rows])
-            self._bounds = np.concatenate([self._bounds, self._bounds[-1] + np.cumsum(lengths)])
+            cut = [rows_of_word(word, self.row_of) for word in new]
+            self._rows = np.concatenate([self._rows, np.array(list(chain.from_iterable(cut)), np.int32)])
+            ends = np.cumsum(list(map(len, cut)))
+            self._bounds = np.concatenate([self._bounds, self._bounds[-1] + ends])
         starts = self._bounds[table.ids]
         rows, bounds = expand(self._rows, starts, self._bounds[table.ids + 1] - starts)
         return Bags(rows, bounds[table.offsets])

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from paranmt_hf.encoders.families import Kind
-from paranmt_hf.encoders.modules.paranmt_tables import NgramTable
+from paranmt_hf.encoders.modules.paranmt_tables import NgramTable, blank_tokens
 from paranmt_hf.errors import InputError, UnfitError
-from paranmt_hf.text.definitions import PIECE, is_piece
+from paranmt_hf.text.definitions import PIECE, cut_chunk, is_piece
 
 UNKNOWN = "[UNK]"
+# The ways in which encoders split text into words: by `text/definitions.py`, or at white space only.
+CUTTERS: dict[str, Callable[[str], list[str]]] = {"words": cut_chunk, "blanks": blank_tokens}
 LONGEST_PIECE = 6  # Characters of a piece of words
 
 
@@ -54,8 +57,13 @@ class AverageTable:
 
     vocabulary: Vocabulary  # What has a row
     rows: np.ndarray  # Vectors [row, dimension], float32; behind those of the units the rows of the n-grams
-    # How text is split into words: `words`, by `text/definitions.py`, or `blanks`, at white space only
-    cut: str = "words"
+    cut: str = "words"  # How text is split into words, a name in `CUTTERS`
+
+
+def trigrams_in(word: str) -> list[str]:
+    """List the character trigrams in a word with the blanks around it, one for each character."""
+    line = f" {word} "
+    return [line[start : start + 3] for start in range(len(word))]
 
 
 def most_frequent(kind: Kind, counts: Counter[str], size: int, *, min_count: int = 1) -> Vocabulary:

@@ -12,7 +12,7 @@ next to the weights of models that people load without this package.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
@@ -136,16 +136,14 @@ def _rules(tokenizer: Tokenizer) -> tuple[bytes, bytes]:
     return normalizer.__getstate__(), pre_tokenizer.__getstate__()
 
 
-def spaced(tokens: Sequence[str]) -> str:
-    """Join word tokens to the text of which character n-grams are taken: one blank before, between and after."""
-    return f" {' '.join(tokens)} " if tokens else ""
-
-
 def character_ngrams(text: str, size: int = 3) -> list[str]:
-    """Split one text into character n-grams, blanks included; ParaNMT-50M (Wieting & Gimpel 2018), section 4.
+    """Split one text into character n-grams; ParaNMT-50M (Wieting & Gimpel 2018), section 4.
+
+    One blank before, between and after the words counts as a character.
 
     >>> character_ngrams("I'm in")
     [' i ', "i '", " 'm", "'m ", 'm i', ' in', 'in ']
     """
-    line = spaced(words(text))
+    tokens = words(text)
+    line = f" {' '.join(tokens)} " if tokens else ""
     return [line[start : start + size] for start in range(len(line) - size + 1)]

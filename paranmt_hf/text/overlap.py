@@ -5,13 +5,14 @@ ParaNMT-50M (Wieting & Gimpel 2018), section 5.4.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import TokenTable, ngram_starts
 
-# Bits of the key of a trigram, the key that none has, and the keys of the shortest row that is sorted.
+# Bits of the key of a trigram and a side, the key that none has, and the keys of the shortest row that is sorted.
 KEY_BITS = 64
 NO_KEY = np.uint64(2**64 - 1)
 NARROWEST = 16
@@ -37,18 +38,7 @@ def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.nda
     processor sorts short rows without branches, twenty times as fast as all keys together.
     """
     pairs, tables = len(references), (references, translations)
-    ids, bits = [table.ids for table in tables], len(references.vocabulary).bit_length()
-    if 3 * bits + 1 > KEY_BITS:
-        # Of a large vocabulary a batch uses a part, whose words are numbered from 0 here.
-        used, numbered = np.unique(np.concatenate(ids), return_inverse=True)
-        ids, bits = np.split(numbered, [len(ids[0])]), len(used).bit_length()
-    if 3 * bits + 1 > KEY_BITS:
-        if pairs == 1:
-            raise InputError("a pair of sentences has more than a million different words; lower `max_characters`")
-        middle = pairs // 2
-        halves = [(0, middle), (middle, pairs)]
-        cuts = [(slice_table(references, *half), slice_table(translations, *half)) for half in halves]
-        return np.concatenate([_shared_trigrams(*cut) for cut in cuts])
+    trigrams = _number_trigrams(tables)
     counts = [np.maximum(table.lengths - 2, 0) for table in tables]
     widths = np.left_shift(1, np.ceil(np.log2(np.maximum(sum(counts), NARROWEST))).astype(np.int64))
     order = np.argsort(widths, kind="stable")
@@ -57,7 +47,7 @@ def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.nda
     # What is left in a row is larger than any key.
     keys = np.full(widths.sum(), NO_KEY)
     for side, table in enumerate(tables):
-        own = _trigram_keys(ids[side], bits, side)
+        own = trigrams[side] << np.uint64(1) | np.uint64(side)
         starts, rows = ngram_starts(table, 3)
         first = np.cumsum(counts[side]) - counts[side]
         behind = begins + side * counts[0] - first
@@ -70,11 +60,20 @@ def _shared_trigrams(references: TokenTable, translations: TokenTable) -> np.nda
     return shared
 
 
-def _trigram_keys(ids: np.ndarray, bits: int, side: int) -> np.ndarray:
-    """Pack each token, its two successors and the side into a number [token - 2], uint64."""
-    words, shift = ids.astype(np.uint64), np.uint64(bits)
-    trigrams = ((words[:-2] << shift | words[1:-1]) << shift) | words[2:]
-    return trigrams << np.uint64(1) | np.uint64(side)
+def _number_trigrams(tables: Sequence[TokenTable]) -> list[np.ndarray]:
+    """Give equal trigrams equal numbers of at most 63 bits: that of each token and its two successors [token], uint64.
+
+    The last two tokens of a table have no successors, and numbers without a meaning.
+    """
+    ids = np.concatenate([*(table.ids for table in tables), [0, 0]]).astype(np.uint64)
+    bits = len(tables[0].vocabulary).bit_length()
+    shift = np.uint64(bits)
+    pairs = ids[:-1] << shift | ids[1:]
+    if 3 * bits + 1 > KEY_BITS:
+        # Of a large vocabulary: there are fewer different pairs than tokens.
+        pairs = np.unique(pairs, return_inverse=True)[1].astype(np.uint64)
+    numbers = pairs[:-1] << shift | ids[2:]
+    return np.split(numbers, [len(tables[0].ids)])
 
 
 def _shared_in_rows(keys: np.ndarray) -> np.ndarray:
@@ -93,9 +92,3 @@ def _shared_in_rows(keys: np.ndarray) -> np.ndarray:
         more = (keys[rows, at - copies] == keys[rows, at]) & (keys[rows, at + copies + 1] == keys[rows, at + 1])
         rows, at = rows[more], at[more]
     return shared
-
-
-def slice_table(table: TokenTable, start: int, stop: int) -> TokenTable:
-    """Take the sentences from `start` up to `stop` of a table."""
-    offsets = table.offsets[start : stop + 1]
-    return TokenTable(table.ids[offsets[0] : offsets[-1]], offsets - offsets[0], table.vocabulary)

@@ -40,6 +40,11 @@ class TokenTable:
         """Number of tokens of each sentence [sentence], int32."""
         return np.diff(self.offsets).astype(np.int32)
 
+    def slice(self, start: int, stop: int) -> TokenTable:
+        """Take the sentences from `start` up to `stop`."""
+        offsets = self.offsets[start : stop + 1]
+        return TokenTable(self.ids[offsets[0] : offsets[-1]], offsets - offsets[0], self.vocabulary)
+
 
 class WordTokenizer:
     """Splits columns of sentences into word tokens, by `cut`, with a cache of pieces of text.

@@ -93,7 +93,7 @@ def read_words(path: Path | str) -> list[str]:
     The row of unknown words is left out, and of a word that stands twice the first counts.
     """
     path = Path(path)
-    # What is wrong with a file that is none is said first; the numbers below are not looked at.
+    # Reports a file that holds no vectors; the numbers below are not looked at.
     width = read_vectors(path, limit=1).matrix.shape[1]
     words: dict[str, None] = {}
     with _lines(path) as lines:
@@ -110,8 +110,6 @@ def read_words(path: Path | str) -> list[str]:
 
 def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
     """Read the vectors of some words without blanks; missing ones are left out."""
-    # What is wrong with a file that is none is said first.
-    read_vectors(path, limit=1)
     vectors = read_vectors(path, limit=1, wanted=words)
     if vectors.words[0] not in words:
         # The first word is always read.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.sentences import open_sentences
 from paranmt_hf.encoders.families import FAMILIES
-from paranmt_hf.encoders.modules.paranmt_tables import blank_tokens, known_rows, ngram_buckets
+from paranmt_hf.encoders.modules.paranmt_tables import known_rows, ngram_buckets
 from paranmt_hf.encoders.sent2vec_bin import (
     BinReader,
     Sent2VecBinSettings,
@@ -23,12 +23,12 @@ from paranmt_hf.encoders.sent2vec_bin import (
     read_vocabulary,
 )
 from paranmt_hf.encoders.units import WordLookup
-from paranmt_hf.encoders.vocabulary import Vocabulary
+from paranmt_hf.encoders.vocabulary import CUTTERS, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About
-from paranmt_hf.text.definitions import cut_chunk, is_piece
+from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.card import encoder_values, shell_word, write_card
 from paranmt_hf.util.files import shown_path
@@ -46,7 +46,6 @@ SHOWN_OPTIONS = ("dim", "epoch", "minCount", "neg", "t", "wordNgrams", "bucket")
 # The name of standard input as a path, and in messages.
 STREAM, STREAM_NAME = "-", "the stream on standard input"
 GZIP_MAGIC = b"\x1f\x8b"
-CUTTERS: dict[str, Callable[[str], list[str]]] = {"words": cut_chunk, "blanks": blank_tokens}
 KEEP = Group("keep", "Which n-grams are kept; all by default.")
 
 

@@ -218,13 +218,12 @@ def _rotate(encoder: SentenceEncoder, config: RotateConfig, pairs: Pairs | None)
         rotate_parts,
         rotate_together,
         second_moment,
-        widths_of,
     )
 
     composition = take_apart(list(encoder))
     moment = None if pairs is None else second_moment(_vectors(encoder, pairs))
     if config.each_part:
-        widths = widths_of(composition)
+        widths = [part.dimension for part in composition.parts]
         if moment is not None:
             return rotate_parts(encoder, [principal_rotation(block) for block in blocks(moment, widths)])
         return rotate_parts(encoder, [even_rotation(width, config.seed) for width in widths])

@@ -81,10 +81,8 @@ def test_trigram_overlap_of_long_sentences_equals_brute_force(pairs: list[tuple[
     assert found == [None if (x := overlap_by_hand(*pair)) is None else pytest.approx(x, abs=1e-6) for pair in pairs]
 
 
-@pytest.mark.parametrize("bits", [16, 19, 22, 25])
-def test_many_pairs_with_many_words_do_not_fit_one_key(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
-    """With room for 31 words in a key, 63 and so on, a batch of 2,000 words is halved until it has so few."""
-    monkeypatch.setattr("paranmt_hf.text.overlap.KEY_BITS", bits)
+def test_words_of_a_large_vocabulary_do_not_fit_one_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paranmt_hf.text.overlap.KEY_BITS", 16)
     generator = np.random.default_rng(0)
     left = [" ".join(map(str, generator.integers(0, 2000, 6))) for _ in range(700)]
     right = [" ".join(reversed(text.split())) if row % 3 else text for row, text in enumerate(left)]
@@ -92,12 +90,6 @@ def test_many_pairs_with_many_words_do_not_fit_one_key(monkeypatch: pytest.Monke
     expected = [overlap_by_hand(*pair) for pair in zip(left, right, strict=True)]
     assert values.tolist() == expected
     assert sum(expected) > 700 / 3
-
-
-def test_a_pair_of_too_many_words_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paranmt_hf.text.overlap.KEY_BITS", 9)
-    with pytest.raises(InputError, match="a million different words"):
-        trigram_overlap(*WordTokenizer().tables(["a b c d"], ["e f g h"]))
 
 
 def test_cosines_by_hand() -> None:

@@ -43,14 +43,16 @@ class Graph:
         self.nodes: list[Any] = []
         self.weights: dict[str, np.ndarray] = {}
 
-    def weight(self, values: np.ndarray | Sequence[int] | Sequence[float]) -> str:
-        """Add a constant and return its name."""
+    def weight(self, values: np.ndarray | torch.Tensor | Sequence[int] | Sequence[float]) -> str:
+        """Add a constant, tensors as float32, and return its name."""
+        if isinstance(values, torch.Tensor):
+            values = values.detach().cpu().float().numpy()
         name = f"weight_{len(self.weights)}"
         self.weights[name] = np.ascontiguousarray(values)
         return name
 
     def node(self, operator: str, *inputs: str, output: int = 0, **attributes: object) -> str:
-        """Add an operation and return the name of its result; `number` selects one of several."""
+        """Add an operation and return the name of its result; `output` is the index of one of several."""
         name = f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [""] * output + [name], **attributes))
         return name
@@ -93,8 +95,12 @@ def add_average(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: str)
 def add_linear(graph: Graph, layer: nn.Linear, vectors: str) -> str:
     """Apply a linear layer with bias to vectors [batch, dimension]."""
     # `Gemm` with transB is x times the transposed matrix, as in torch.
-    weight, bias = (graph.weight(values.detach().cpu().float().numpy()) for values in layer.parameters())
-    return graph.node("Gemm", vectors, weight, bias, transB=1)
+    return graph.node("Gemm", vectors, graph.weight(layer.weight), graph.weight(layer.bias), transB=1)
+
+
+def add_words(graph: Graph, words: WordEmbeddings, ids: str) -> str:
+    """Look up the vectors of words in order, as recurrent operators read them: [length, batch, dimension]."""
+    return graph.node("Transpose", graph.node("Gather", graph.weight(words.emb_layer.weight), ids), perm=[1, 0, 2])
 
 
 def add_part(graph: Graph, part: Part, ids: str, mask: str) -> str:
@@ -141,11 +147,9 @@ def _states(graph: Graph, words: WordEmbeddings, lstm: LSTM, ids: str, counts: s
     sides = ["", "_reverse"][: 1 + encoder.bidirectional]
     inner = [_gates(encoder, "weight_ih_l0", sides), _gates(encoder, "weight_hh_l0", sides)]
     biases = np.concatenate([_gates(encoder, name, sides) for name in ("bias_ih_l0", "bias_hh_l0")], axis=1)
-    table = graph.weight(words.emb_layer.weight.detach().cpu().float().numpy())
-    tokens = graph.node("Transpose", graph.node("Gather", table, ids), perm=[1, 0, 2])
     hidden = graph.node(
         "LSTM",
-        tokens,
+        add_words(graph, words, ids),
         *(graph.weight(values) for values in (*inner, biases)),
         graph.node("Squeeze", counts, graph.weight([1])),
         hidden_size=encoder.hidden_size,
@@ -169,8 +173,7 @@ def add_last_state(graph: Graph, modules: Sequence[nn.Module], ids: str, mask: s
     assert isinstance(words, WordEmbeddings) and isinstance(module, Recurrence)
     known = graph.cast(mask, "FLOAT")
     count = add_count(graph, known)
-    rows = graph.weight(words.emb_layer.weight.detach().cpu().float().numpy())
-    tokens = graph.node("Transpose", graph.node("Gather", rows, ids), perm=[1, 0, 2])
+    tokens = add_words(graph, words, ids)
     inner, states, bias, *peepholes = _recurrent_weights(module)
     given = [graph.weight(values[None]) for values in (inner, states, np.concatenate([bias, np.zeros_like(bias)]))]
     given.append(graph.node("Squeeze", graph.cast(count, "INT32"), graph.weight([1])))

@@ -21,6 +21,7 @@ from torch import nn
 from .paranmt_tables import (
     CONFIG_FILE,
     HASHES,
+    HUB_KEYS,
     PRECISIONS,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
@@ -32,9 +33,6 @@ from .paranmt_tables import (
     unequal,
 )
 from .paranmt_text import character_ngrams, rows_of_word, vocabulary_of, word_tokenizer, words
-
-# Arguments of `load` that say where on the Hub a file is.
-HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
 
 
 class AverageEmbedding(InputModule):

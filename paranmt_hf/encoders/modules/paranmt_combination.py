@@ -15,6 +15,7 @@ from torch import nn
 
 from .paranmt_averages import TrigramEmbedding, WordEmbedding
 from .paranmt_recurrent import AverageDirections, IdentityRNN, LastStateRNN, MaxPooling, PeepholeLSTM
+from .paranmt_tables import HUB_KEYS
 
 PARTS_FILE = "parts.json"
 OWN = {
@@ -105,7 +106,7 @@ class Combination(InputModule):
     @classmethod
     def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> Combination:
         """Read what `save` wrote, from a folder or the Hub."""
-        hub = {key: kwargs[key] for key in kwargs if key in ("token", "cache_folder", "revision", "local_files_only")}
+        hub = {key: kwargs[key] for key in kwargs if key in HUB_KEYS}
         config = cls.load_config(model_name_or_path, subfolder=subfolder, **hub)
         if "mode" not in config:
             raise ValueError(

@@ -13,8 +13,7 @@ from sentence_transformers.base.modules.module import Module
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 
-# Arguments of `load` that say where on the Hub a file is.
-HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
+from .paranmt_tables import HUB_KEYS
 
 ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu}
 State = tuple[torch.Tensor, ...]
@@ -43,12 +42,6 @@ class AverageDirections(Module):
     def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
         """Write the configuration; there are no weights."""
         self.save_config(output_path)
-
-    @classmethod
-    def load(cls, model_name_or_path: str, **kwargs: Any) -> AverageDirections:
-        """Read what `save` wrote."""
-        hub = {key: kwargs[key] for key in kwargs if key in HUB_KEYS}
-        return cls(**cls.load_config(model_name_or_path, **hub))
 
 
 class MaxPooling(Pooling):

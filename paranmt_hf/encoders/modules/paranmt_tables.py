@@ -22,6 +22,8 @@ PRECISIONS = ("float32", "float16", "int8", "int4")
 LARGEST = {"int8": 127, "int4": 7}  # The integer that the largest magnitude of a row becomes
 # Tensors of the rows, of the scale of each row of integers, and of the buckets that have a row.
 WEIGHT, SCALE, HASHES = "embedding.weight", "embedding.scale", "ngrams.hashes"
+# Arguments of a module's `load` that say where on the Hub a file is.
+HUB_KEYS = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
 NOT_FINITE = "{path}: the tensor {name!r} holds a number that is not finite; its training may have diverged"
 
 # Sent2Vec (Pagliardini, Gupta and Jaggi 2018, arXiv:1703.02507), section 2: a sentence is the set of its n-grams,
@@ -238,22 +240,15 @@ class NgramTable:
         found = np.minimum(np.searchsorted(self.hashes, buckets), len(self.hashes) - 1)
         return np.where(self.hashes[found] == buckets, found + self.first, 0).astype(np.int32)
 
-    def rows(self, rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Look up the rows of the n-grams of every sentence; those without a row are left out.
-
-        Arguments and result are rows of known words, or of n-grams, and the bounds of the sentences in them.
-        """
-        buckets, bounds = ngram_buckets(rows, offsets, self.order, self.buckets)
-        return known_rows(self.look_up(buckets), bounds)
-
     def bags(self, rows: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Look up the rows that are averaged for each sentence: its known words, then its n-grams.
+        """Look up the rows that are averaged for each sentence: its known words, then its n-grams that have a row.
 
         Given the row of each word [word], 0 if it is unknown, and the bounds of the sentences [sentence + 1]; returns
         rows [unit], int32, and the bounds of the sentences in them, int64.
         """
         words, ends = known_rows(rows, offsets)
-        ngrams, bounds = self.rows(words, ends)
+        buckets, bounds = ngram_buckets(words, ends, self.order, self.buckets)
+        ngrams, bounds = known_rows(self.look_up(buckets), bounds)
         joined = np.empty(len(words) + len(ngrams), np.int32)
         # The words of a sentence come behind the n-grams of those before it, its n-grams behind its own words too.
         joined[np.arange(len(words)) + np.repeat(bounds[:-1], np.diff(ends))] = words
