@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.bitext.columns import rebatch
 from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.record import HeldOut
+from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import TokenHashes, TokenTable, sentence_keys
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
@@ -31,7 +32,6 @@ from paranmt_hf.util.files import replacing
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.settings import Count, Range, Seed, Settings
 
-SIDES = ("reference", "translation")
 BATCH_ROWS = 10_000
 # Steps of stochastic gradient descent: strength of the L2 penalty, which also sets their size (Bottou's schedule).
 PENALTY = 1e-5
@@ -151,8 +151,7 @@ def learn(paths: Sequence[Path], rows: int, config: AuthorshipConfig, language: 
         )
     weights = np.concatenate([model.coef_ for model in models]).astype(np.float32)
     intercepts = np.concatenate([model.intercept_ for model in models]).astype(np.float32)
-    untested = Authorship(weights, intercepts, config, HeldOut(0, 0.0, 0.0), language)
-    return replace(untested, held_out=_held_out(untested, blocks))
+    return Authorship(weights, intercepts, config, _held_out(weights, intercepts, blocks, features), language)
 
 
 def _learn_table(models: list[Any], learned: list[int], table: pa.Table, features: Features) -> None:
@@ -168,13 +167,12 @@ def _learn_table(models: list[Any], learned: list[int], table: pa.Table, feature
             learned[fold] += len(others)
 
 
-def _held_out(classifier: Authorship, blocks: Sequence[pa.Table]) -> HeldOut:
+def _held_out(weights: np.ndarray, intercepts: np.ndarray, blocks: Sequence[pa.Table], features: Features) -> HeldOut:
     """Measure each model on the pairs that it did not learn from."""
-    features = Features(classifier.config, classifier.language)
     pairs, right, ordered = 0, 0, 0.0
     for table in blocks:
         matrices, folds = features.of(*sides_of(table))
-        human, machine = (_decide(matrix, folds, classifier.weights, classifier.intercepts) for matrix in matrices)
+        human, machine = (_decide(matrix, folds, weights, intercepts) for matrix in matrices)
         pairs += len(folds)
         right += int((human > 0).sum() + (machine <= 0).sum())
         ordered += float((human > machine).sum() + (human == machine).sum() / 2)

@@ -66,9 +66,8 @@ def build(
     is_bitext = "source" in opened.columns
     if (translator is None) == (language_model is None):
         raise InputError("give a `translator` or a `language_model`")
-    if (pivot is not None and (is_bitext or translator is None)) or (
-        pivot is None and translator is not None and not is_bitext
-    ):
+    needs_pivot = translator is not None and not is_bitext
+    if (pivot is not None) != needs_pivot:
         raise InputError(
             "text without a foreign side needs a `pivot` beside the `translator`, and a bitext takes no `pivot`"
         )
@@ -80,9 +79,9 @@ def build(
         translating = replace(translating, hypotheses=hypotheses or translating.hypotheses)
     out = result_folder(out)
     task: ModelTask = "translate" if is_bitext else "paraphrase"
-    if estimate and asked is None:
-        raise InputError("`estimate` needs a `language_model`", option="estimate")
-    if estimate and asked is not None:
+    if estimate:
+        if asked is None:
+            raise InputError("`estimate` needs a `language_model`", option="estimate")
         return cost_of(asked, task, opened.batches(Report()))
     release.check_license()
     for model in (translating, pivot):
@@ -105,8 +104,6 @@ def build(
     identity = {"bitext" if is_bitext else "text": opened.identity}
     if asked is not None and not is_bitext:
         identity = {"pairs": {**opened.identity, "paraphrased": True, "made_by": "machine"}}
-    for stage in stages:
-        identity |= stage.identity
     return make_release(opened.batches, out, identity, stages, release, engine, command="build")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -238,19 +238,15 @@ def plot_figures(corpora: Sequence[CorpusFigures], path: Path) -> None:
     from matplotlib.figure import Figure
 
     shown = [name for name in PANELS if any(getattr(each, name) is not None for each in corpora)]
-    panels: list[tuple[str, Callable[[Any, CorpusFigures, int, str], None]]] = [
-        (PANELS[name], _violins(name, corpora)) for name in shown
-    ]
-    panels.append(("entropy, in nats", _entropies))
-    figure = Figure(figsize=(1.6 + 2.7 * len(panels), 1.3 + 0.62 * len(corpora)), layout="constrained")
-    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axis, (label, show) in zip(axes, panels, strict=True):
-        for position, each in enumerate(corpora):
-            show(axis, each, position, COLOURS[position % len(COLOURS)])
-        axis.set_xlabel(label)
+    count = len(shown) + 1
+    figure = Figure(figsize=(1.6 + 2.7 * count, 1.3 + 0.62 * len(corpora)), layout="constrained")
+    axes = figure.subplots(1, count, sharey=True, squeeze=False)[0]
+    for axis, name in zip(axes, shown, strict=False):
+        _draw_spreads(axis, name, corpora)
+    _draw_entropies(axes[-1], corpora)
+    for axis in axes:
         axis.spines[["top", "right", "left"]].set_visible(False)
         axis.tick_params(axis="y", length=0)
-    axes[-1].set_xlim(left=0)
     axes[0].set_yticks(range(len(corpora)), [each.name for each in corpora])
     axes[0].set_ylim(len(corpora) - 0.4, -0.6)
     figure.supxlabel("dot and line: mean and standard deviation", fontsize=8, color="grey")
@@ -258,38 +254,40 @@ def plot_figures(corpora: Sequence[CorpusFigures], path: Path) -> None:
         figure.savefig(aside, format="png", dpi=110, metadata={"Software": None})
 
 
-def _violins(name: str, corpora: Sequence[CorpusFigures]) -> Callable[[Any, CorpusFigures, int, str], None]:
-    """Return a function that draws the histogram of a measure as a violin, with mean and standard deviation."""
+def _draw_spreads(axis: Any, name: str, corpora: Sequence[CorpusFigures]) -> None:  # noqa: ANN401
+    """Draw the histograms of a measure as violins, with mean and standard deviation."""
     low, high, bins = BINS[name]
     width = (high - low) / bins
-    spreads = [found for each in corpora if (found := getattr(each, name)) is not None]
-    used = np.flatnonzero(np.sum([found.histogram for found in spreads], axis=0))
+    spreads: list[Spread | None] = [getattr(each, name) for each in corpora]
+    used = np.flatnonzero(np.sum([found.histogram for found in spreads if found is not None], axis=0))
     first, last = low + width * used[0], low + width * (used[-1] + 1)
-
-    def show(axis: Any, each: CorpusFigures, position: int, colour: str) -> None:  # noqa: ANN401
-        found: Spread | None = getattr(each, name)
-        axis.set_xlim(first, last)
+    edges = np.linspace(low, high, bins + 1)
+    axis.set_xlim(first, last)
+    axis.set_xlabel(PANELS[name])
+    for position, found in enumerate(spreads):
         if found is None:
             axis.text((first + last) / 2, position, "none", ha="center", va="center", color="grey")
-            return
+            continue
+        colour = COLOURS[position % len(COLOURS)]
         shares = np.array(found.histogram) / max(found.histogram)
-        edges = np.linspace(low, high, bins + 1)
         half = 0.42 * np.append(shares, shares[-1])
         axis.fill_between(edges, position - half, position + half, step="post", color=colour, alpha=0.45, linewidth=0)
         axis.errorbar(found.mean, position, xerr=found.deviation, fmt="o", color=colour, markersize=5, capsize=3)
 
-    return show
 
-
-def _entropies(axis: Any, each: CorpusFigures, position: int, colour: str) -> None:  # noqa: ANN401
-    parses = None if each.parses is None else each.parses.entropy
-    shown = [(-0.18 if each.parses else 0, each.vocabulary_entropy, "words", 0.75), (0.18, parses, "parses", 0.4)]
-    for shift, value, label, alpha in shown:
-        if value is not None:
-            axis.barh(position + shift, value, height=0.32, color=colour, alpha=alpha)
-            axis.text(value, position + shift, f" {label} {value:.1f}", va="center", fontsize=8)
-    highest = max([1.0, *(value for _, value, _, _ in shown if value is not None)])
-    axis.set_xlim(right=max(axis.get_xlim()[1], 1.5 * highest))
+def _draw_entropies(axis: Any, corpora: Sequence[CorpusFigures]) -> None:  # noqa: ANN401
+    for position, each in enumerate(corpora):
+        colour = COLOURS[position % len(COLOURS)]
+        parses = None if each.parses is None else each.parses.entropy
+        shown = [(-0.18 if each.parses else 0, each.vocabulary_entropy, "words", 0.75), (0.18, parses, "parses", 0.4)]
+        for shift, value, label, alpha in shown:
+            if value is not None:
+                axis.barh(position + shift, value, height=0.32, color=colour, alpha=alpha)
+                axis.text(value, position + shift, f" {label} {value:.1f}", va="center", fontsize=8)
+        highest = max([1.0, *(value for _, value, _, _ in shown if value is not None)])
+        axis.set_xlim(right=max(axis.get_xlim()[1], 1.5 * highest))
+    axis.set_xlim(left=0)
+    axis.set_xlabel("entropy, in nats")
 
 
 def _spread(found: Spread | None, digits: int) -> str:

@@ -60,13 +60,11 @@ DRAW_ROWS = 1_000_000  # Rows whose numbers are drawn at once
 Interval = tuple[float | None, float | None]
 
 
-def top_tenths(scores: np.ndarray, tenths: int = TENTHS) -> float:
-    """Smallest score among the best `tenths` tenths (1 to 10) of the scores [row]; equal scores all count."""
-    if not 1 <= tenths <= 10:
-        raise InputError(f"tenths must be from 1 to 10, not {tenths!r}")
+def top_tenths(scores: np.ndarray) -> float:
+    """Smallest score among the best two tenths of the scores [row]; equal scores all count."""
     if not len(scores):
         raise InputError("there are no rows to take tenths of")
-    first = len(scores) - max(1, len(scores) * tenths // 10)
+    first = len(scores) - max(1, len(scores) * TENTHS // 10)
     return float(np.partition(scores, first)[first])
 
 

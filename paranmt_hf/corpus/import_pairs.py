@@ -88,8 +88,6 @@ def import_pairs(
     ]
     stated = {} if made_by in (None, "unknown") else {"made_by": made_by}
     identity: dict[str, Any] = {"pairs": {**data.identity, **stated}}
-    for stage in stages:
-        identity |= stage.identity
     return make_release(data.batches, out, identity, stages, release, engine, command="import")
 
 

@@ -27,7 +27,7 @@ from paranmt_hf.corpus.pair_files import (
     language_of,
 )
 from paranmt_hf.corpus.release import FOLDERS, check_types, fetch_release, read_tables, release_files
-from paranmt_hf.corpus.schema import ADDED, COSINES, describe_missing
+from paranmt_hf.corpus.schema import ADDED, COSINES, SIDES, describe_missing
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.text.word_rules import letters
@@ -36,7 +36,6 @@ from paranmt_hf.util.parquet import check_unique, open_parquet
 from paranmt_hf.util.settings import Count, Range, Settings, Share
 from paranmt_hf.util.wording import counted
 
-SIDES = ("reference", "translation")
 # Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
 ERRORS = ("number_mismatch", "negation_mismatch")
 BATCH_ROWS = 20_000

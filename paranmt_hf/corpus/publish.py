@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.publish import About, Draft, Kind
 from paranmt_hf.hub.upload import Content
-from paranmt_hf.util.optional import available
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import card_header
 
@@ -53,15 +51,6 @@ def _check_license(folder: Path, record: ReleaseRecord) -> None:
         ) from None
 
 
-def draw_histograms(record: ReleaseRecord) -> bytes | None:
-    """Draw the histograms of a release as a PNG; None without matplotlib."""
-    if not available("matplotlib"):
-        return None
-    with tempfile.TemporaryDirectory() as folder:
-        plot_histograms(record.statistics, Path(folder) / HISTOGRAMS_PICTURE)
-        return (Path(folder) / HISTOGRAMS_PICTURE).read_bytes()
-
-
 def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
     """Check a release and list the files to publish, under the licence of `about` if it states one."""
     record = check_release(folder, about.license)
@@ -69,7 +58,7 @@ def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Dr
     built = ReleaseRecord.read(folder)
     # As it is in the folder, unless it is published under another licence.
     files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else record.to_bytes()
-    picture = draw_histograms(record)
+    picture = plot_histograms(record.statistics)
     if picture:
         files[HISTOGRAMS_PICTURE] = picture
 

@@ -171,6 +171,11 @@ class ReleaseRecord(Record):
         return from_json(SelectionRecord, self.settings["selection"], RELEASE_RECORD)
 
     @property
+    def source(self) -> dict[str, Any]:
+        """Identity of the input that its rows come from."""
+        return next((self.settings[part] for part in ("bitext", "text", "pairs") if part in self.settings), {})
+
+    @property
     def language(self) -> str:
         """ISO 639-1 code of the language of both sides."""
         return str(self.settings.get("release", {}).get("language", "en"))

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.bitext.columns import rebatch
 from paranmt_hf.corpus.draws import SAMPLE_ROWS, SAMPLE_SEED, Interval, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing, key_columns, row_numbers
@@ -80,82 +82,40 @@ class Release:
     schema: pa.Schema
 
 
-class RollingWriter:
-    """Writes tables into files of a bounded size, which are named once their number is known."""
-
-    def __init__(self, folder: Path, schema: pa.Schema, max_bytes: int) -> None:
-        self.folder, self.schema, self.max_bytes = folder, schema, max_bytes
-        self.rows = self.bytes = 0
-        self._parts: list[Path] = []
-        self._writer: pq.ParquetWriter | None = None
-        self._waiting: list[pa.Table] = []
-        self._waiting_rows = 0
+def write_files(tables: Iterable[pa.Table], folder: Path, schema: pa.Schema) -> list[Path]:
+    """Write tables into Parquet files of a bounded size, which are named once their number is known."""
+    parts: list[Path] = []
+    groups = rebatch((batch for table in tables for batch in table.combine_chunks().to_batches()), ROW_GROUP_ROWS)
+    for first in groups:
         folder.mkdir(parents=True, exist_ok=True)
-
-    def write(self, table: pa.Table) -> None:
-        self.rows += table.num_rows
-        self.bytes += table.nbytes
-        self._waiting.append(table)
-        self._waiting_rows += table.num_rows
-        while self._waiting_rows >= ROW_GROUP_ROWS:
-            whole = pa.concat_tables(self._waiting)
-            self._write_groups(whole.slice(0, ROW_GROUP_ROWS))
-            self._waiting = [whole.slice(ROW_GROUP_ROWS)]
-            self._waiting_rows -= ROW_GROUP_ROWS
-
-    def _write_groups(self, table: pa.Table) -> None:
-        """Write rows as one row group, or as several for small files."""
-        groups = max(1, -(-4 * table.nbytes // self.max_bytes))
-        rows = max(1, -(-table.num_rows // groups))
-        for start in range(0, max(1, table.num_rows), rows):
-            self._write_group(table.slice(start, rows))
-
-    def _write_group(self, table: pa.Table) -> None:
-        if self._writer is None:
-            self._parts.append(self.folder / f"part-{len(self._parts):05d}.parquet")
-            self._file = self._parts[-1].open("wb")
-            self._groups = 0
-            self._writer = pq.ParquetWriter(
-                self._file,
-                self.schema,
-                compression="zstd",
-                # Sentences hardly repeat next to each other; only the origin does.
-                use_dictionary=[name for name in self.schema.names if name == "origin"],
-                write_page_index=True,
-                # Keeps unchanged columns byte-identical in chunks, so that a store that works by chunks (the Hub)
-                # takes only the new scores of a corpus that was scored again.
-                use_content_defined_chunking=True,
-            )
-        self._writer.write_table(table.combine_chunks(), row_group_size=ROW_GROUP_ROWS)
-        self._groups += 1
-        # The next row group is expected to be as large as the mean so far; each also has a part in the footer.
-        if (self._file.tell() / self._groups + FOOTER_BYTES) * (self._groups + 1) > self.max_bytes:
-            self._end_file()
-
-    def _end_file(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._file.close()
-            self._writer = None
-
-    def close(self) -> list[Path]:
-        if self._waiting_rows or not self._parts:
-            self._write_groups(pa.concat_tables([self.schema.empty_table(), *self._waiting]))
-        self._end_file()
-        count = len(self._parts)
-        named = [part.with_name(f"train-{index:05d}-of-{count:05d}.parquet") for index, part in enumerate(self._parts)]
-        for part, path in zip(self._parts, named, strict=True):
-            part.replace(path)
-        return named
+        parts.append(folder / f"part-{len(parts):05d}.parquet")
+        with parts[-1].open("wb") as file, _parquet_writer(file, schema) as writer:
+            for count, group in enumerate(chain([first], groups), 1):
+                writer.write_table(pa.Table.from_batches([group]), row_group_size=ROW_GROUP_ROWS)
+                # The next row group is expected to be as large as the mean so far; each also has a part in the footer.
+                if (file.tell() / count + FOOTER_BYTES) * (count + 1) > MAX_SHARD_BYTES:
+                    break
+    named = [part.with_name(f"train-{index:05d}-of-{len(parts):05d}.parquet") for index, part in enumerate(parts)]
+    for part, path in zip(parts, named, strict=True):
+        part.replace(path)
+    return named
 
 
-def write_release(
-    tables: Iterable[pa.Table],
-    folder: Path,
-    *,
-    optional: Collection[str] = (),
-    max_shard_bytes: int = MAX_SHARD_BYTES,
-) -> Release:
+def _parquet_writer(file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        file,
+        schema,
+        compression="zstd",
+        # Sentences hardly repeat next to each other; only the origin does.
+        use_dictionary=[name for name in schema.names if name == "origin"],
+        write_page_index=True,
+        # Keeps unchanged columns byte-identical in chunks, so that a store that works by chunks (the Hub)
+        # takes only the new scores of a corpus that was scored again.
+        use_content_defined_chunking=True,
+    )
+
+
+def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collection[str] = ()) -> Release:
     """Write the Parquet files of a release: configs `default`, `filtered` and `sample`.
 
     The tables have the columns of the schema and the `optional` ones that are kept, in the order of their ids. The
@@ -163,49 +123,55 @@ def write_release(
     """
     schema = arrow_schema(optional)
     statistics = Statistics()
-    writer = RollingWriter(folder / FOLDERS["default"], schema, max_shard_bytes)
     scores: list[np.ndarray] = []
     chosen, sample = np.empty(0, np.int64), schema.empty_table()
-    for table in tables:
-        if not table.num_rows:
-            continue
-        rows = table.select(schema.names).cast(schema)
-        statistics.add(rows)
-        scores.append(rows["para_score"].to_numpy())
-        # A row's lot depends on its id alone, so the sample of all is the sample of the samples.
-        chosen = sample_ids(np.concatenate([chosen, row_numbers(rows)]), SAMPLE_ROWS, SAMPLE_SEED)
-        sample = pa.concat_tables(select_rows(part, ids=chosen) for part in (sample, rows))
-        writer.write(rows)
-    files = writer.close()
+
+    def counted() -> Iterator[pa.Table]:
+        nonlocal chosen, sample
+        for table in tables:
+            if not table.num_rows:
+                continue
+            rows = table.select(schema.names).cast(schema)
+            statistics.add(rows)
+            scores.append(rows["para_score"].to_numpy())
+            # A row's lot depends on its id alone, so the sample of all is the sample of the samples.
+            chosen = sample_ids(np.concatenate([chosen, row_numbers(rows)]), SAMPLE_ROWS, SAMPLE_SEED)
+            sample = pa.concat_tables(select_rows(part, ids=chosen) for part in (sample, rows))
+            yield rows
+
+    configs = {"default": _write_config(folder, "default", counted(), schema)}
     if not statistics.rows:
         raise InputError(
             "no pairs are left to release: every line was dropped; see the counts above for the reasons. The same "
             "command will find the same: change the input or the settings, or delete the work folder to start again"
         )
-    configs = {"default": _describe(folder, files, writer)}
-    column = np.concatenate(scores)
+    ranges = filtered_ranges(np.concatenate(scores))
     scores.clear()
-    ranges = filtered_ranges(column)
-    filtered = (select_rows(table, ranges=ranges) for table in read_tables(files))
-    configs["filtered"] = _write_config(folder, "filtered", filtered, schema, max_shard_bytes)
-    if not configs["filtered"].rows:
-        # `datasets` cannot stream a file without rows.
-        shutil.rmtree(folder / FOLDERS["filtered"])
-        del configs["filtered"]
-    else:
-        configs["filtered"].selection = {name: list(bounds) for name, bounds in ranges.items()}
-    configs["sample"] = _write_config(folder, "sample", [sample.combine_chunks()], schema, max_shard_bytes)
+    files = [folder / path for path in configs["default"].files]
+    rows = (select_rows(table, ranges=ranges) for table in read_tables(files))
+    filtered = _write_config(folder, "filtered", rows, schema)
+    # `datasets` cannot stream a config without rows.
+    if filtered.rows:
+        filtered.selection = {name: list(bounds) for name, bounds in ranges.items()}
+        configs["filtered"] = filtered
+    configs["sample"] = _write_config(folder, "sample", [sample.combine_chunks()], schema)
     configs["sample"].selection = {"rows": len(chosen), "seed": SAMPLE_SEED}
     return Release(configs, statistics, schema)
 
 
-def _write_config(
-    folder: Path, config: str, tables: Iterable[pa.Table], schema: pa.Schema, max_shard_bytes: int
-) -> ConfigFiles:
-    writer = RollingWriter(folder / FOLDERS[config], schema, max_shard_bytes)
-    for table in tables:
-        writer.write(table)
-    return _describe(folder, writer.close(), writer)
+def _write_config(folder: Path, config: str, tables: Iterable[pa.Table], schema: pa.Schema) -> ConfigFiles:
+    written = ConfigFiles()
+
+    def counted() -> Iterator[pa.Table]:
+        for table in tables:
+            written.rows += table.num_rows
+            written.bytes += table.nbytes
+            yield table
+
+    for path in write_files(counted(), folder / FOLDERS[config], schema):
+        written.files[path.relative_to(folder).as_posix()] = checksum(path)
+        written.file_bytes += path.stat().st_size
+    return written
 
 
 def select_rows(
@@ -219,15 +185,6 @@ def select_rows(
         positions = np.minimum(np.searchsorted(ids, own), len(ids) - 1)
         return table.filter(pa.array(ids[positions] == own))
     return table
-
-
-def _describe(folder: Path, files: Sequence[Path], writer: RollingWriter) -> ConfigFiles:
-    return ConfigFiles(
-        files={path.relative_to(folder).as_posix(): checksum(path) for path in files},
-        rows=writer.rows,
-        bytes=writer.bytes,
-        file_bytes=sum(path.stat().st_size for path in files),
-    )
 
 
 def release_files(folder: Path, config: str = "default") -> list[Path]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paranmt_hf.corpus.language_models.config import PREFIX
-from paranmt_hf.corpus.record import ReleaseRecord
+from paranmt_hf.corpus.record import WORDING, ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS
 from paranmt_hf.corpus.schema import ANSWERED, COLUMNS, PIVOTED, meanings
 from paranmt_hf.corpus.statistics import text_histogram
@@ -16,7 +16,6 @@ from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
 
 HISTOGRAMS_PICTURE = "histograms.png"
-SOURCES = ("bitext", "text", "pairs")  # Parts of the settings with the origin of a corpus
 # Files of a release by their paths, other than its card and its record.
 RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
 
@@ -79,7 +78,7 @@ def _header(record: ReleaseRecord, columns: Sequence[Mapping[str, str]]) -> dict
     found = kind not in ("mined", "imported") or made_by != "machine"
     generated = kind not in ("mined", "imported") or made_by == "machine"
     creators = ["found"] * (found or kind == "imported") + ["machine-generated"] * generated
-    source = next((record.settings[part] for part in SOURCES if part in record.settings), {})
+    source = record.source
     features = [{"name": column["name"], "dtype": column["type"]} for column in columns]
     header: dict[str, Any] = {
         "pretty_name": " ".join((record.title or record.name).split()),
@@ -129,7 +128,7 @@ def _filled(value: Any) -> Any:  # noqa: ANN401 - JSON values
     """Part of the settings without unset values and without card texts."""
     if not isinstance(value, Mapping):
         return value
-    return {k: v for k, v in value.items() if v not in (None, [], {}) and k not in ("title", "description")}
+    return {name: part for name, part in value.items() if part not in (None, [], {}) and name not in WORDING}
 
 
 def _selections(selection: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
@@ -139,9 +138,7 @@ def _selections(selection: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
 
 def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
     """Name, type and meaning of each column of a release."""
-    language = LANGUAGES.get(record.language, "English")
-    source = next((record.settings[part] for part in SOURCES if part in record.settings), {})
-    said = meanings(record.made_by, source, language)
+    said = meanings(record.made_by, record.source, LANGUAGES.get(record.language, "English"))
     if "pivot" in record.settings:
         said |= PIVOTED
     if record.settings.get("translator", {}).get("model", "").startswith(PREFIX):

@@ -135,10 +135,12 @@ def make_release(
     """Send rows through stages and release them, or find the finished release.
 
     The name of the folder is that of the corpus. `batches` reads the input, counting in the report that it is given,
-    and `identity` determines the rows: the input, the translator, the scorer. `holds` says whether a work folder holds
-    expensive work; if left out, whether it holds shards.
+    and `identity` determines the input. `holds` says whether a work folder holds expensive work; if left out, whether
+    it holds shards.
     """
     own = (engine or EngineConfig()).resolved()
+    for stage in stages:
+        identity = identity | stage.identity
     wanted = {**identity, "release": release.identity}
     check_stages(stages, release.language)
     built = run(
@@ -265,8 +267,10 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
 
 def write_card(folder: Path, record: ReleaseRecord) -> None:
     """Write figure and card of a release whose Parquet files are written."""
-    picture = plot_histograms(record.statistics, folder / HISTOGRAMS_PICTURE)
-    write_bytes(folder / "README.md", release_card(record, picture=picture).encode())
+    picture = plot_histograms(record.statistics)
+    if picture is not None:
+        write_bytes(folder / HISTOGRAMS_PICTURE, picture)
+    write_bytes(folder / "README.md", release_card(record, picture=picture is not None).encode())
 
 
 def check_sentences(manifest: Manifest) -> list[str]:

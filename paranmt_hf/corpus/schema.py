@@ -16,6 +16,7 @@ SCHEMA_VERSION = "1.0.0"
 AddedColumn = Literal["number_mismatch", "negation_mismatch", "name_mismatch", "human_score", "para_probability"]
 # Who wrote the second sentences of pairs that were imported.
 MadeBy = Literal["machine", "people", "unknown"]
+SIDES = ("reference", "translation")  # The columns of the two sentences of a pair
 MOST_RANKS = 256  # More than the hypotheses of any sentence, so that an id and a rank make one number
 COSINES, SHARES, ANY = Range(at_least=-1, at_most=1), Range(at_least=0, at_most=1), Range()
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from paranmt_hf.corpus.bitext.columns import decode, normalise
 from paranmt_hf.corpus.bitext.inputs import HubDataset
 from paranmt_hf.corpus.bitext.readers import NOT_LINES, LineFiles, ParquetFiles, Reader, Report
-from paranmt_hf.corpus.pairs import SIDES
 from paranmt_hf.corpus.release import checked_files, fetch_release
+from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_regular, source_name

@@ -6,8 +6,8 @@ scores count in it here.
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -166,10 +166,10 @@ def text_histogram(histogram: list[int], width: int = 50) -> str:
     return "\n".join(lines)
 
 
-def plot_histograms(statistics: StatisticsRecord, path: Path) -> bool:
-    """Draw the histograms of a release as a PNG; returns False if matplotlib (extra `plots`) is missing."""
+def plot_histograms(statistics: StatisticsRecord) -> bytes | None:
+    """Draw the histograms of a release as a PNG; None if matplotlib (extra `plots`) is missing."""
     if not available("matplotlib"):
-        return False
+        return None
     from matplotlib.figure import Figure
 
     panels = {"para_score": (statistics.histogram, -1.0, 1.0)}
@@ -190,5 +190,6 @@ def plot_histograms(statistics: StatisticsRecord, path: Path) -> bool:
         axes.set_ylabel("sentences" if name == "length" else "pairs")
         axes.yaxis.set_major_formatter("{x:,.0f}")
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=110, metadata={"Software": None})
-    return True
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=110, metadata={"Software": None})
+    return picture.getvalue()

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
-from paranmt_hf.corpus.release import MAX_SHARD_BYTES, RollingWriter
+from paranmt_hf.corpus.release import write_files
 from paranmt_hf.corpus.release_card import size_category
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -178,8 +178,9 @@ def _write(
 ) -> list[Path]:
     fields = [pa.field(name, pa.string(), nullable=False) for name in columns]
     fields += [pa.field("scores", pa.list_(pa.float32()), nullable=False)] if scores else []
-    writer, sentences = RollingWriter(folder / "data", pa.schema(fields), MAX_SHARD_BYTES), stored.sentences
-    with Progress("write", len(kept), unit="pairs") as progress:
+    schema, sentences = pa.schema(fields), stored.sentences
+
+    def tables(progress: Progress) -> Iterator[pa.Table]:
         for start, stop in spans(len(kept), WRITE_ROWS):
             pairs = kept[start:stop]
             texts = [sentences.rows(2 * pairs), sentences.rows(2 * pairs + 1)]
@@ -188,9 +189,11 @@ def _write(
             if scores:
                 cosines = found.cosines[pairs]
                 arrays.append(pa.array(list(cosines), pa.list_(pa.float32())))
-            writer.write(pa.table(arrays, schema=writer.schema))
+            yield pa.table(arrays, schema=schema)
             progress.advance_to(stop)
-    return writer.close()
+
+    with Progress("write", len(kept), unit="pairs") as progress:
+        return write_files(tables(progress), folder / "data", schema)
 
 
 def _card(record: NegativesRecord) -> str:

@@ -174,7 +174,7 @@ def _release(
     return make_release(
         rows,
         out,
-        identity | stage.identity,
+        identity,
         [stage],
         release,
         engine,

@@ -34,9 +34,6 @@ OTHER_MARKS = {
 }
 MAX_LINE_BYTES = 1 << 26  # A longer line is not a sentence: the file has other line ends, or is not text
 
-_NEWLINE = 10
-
-
 _OPENERS: dict[str, Callable[[str], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
@@ -59,11 +56,6 @@ def read_blocks(path: Path) -> Iterator[bytes]:
     lines = held = 0
     pending: list[bytes] = []
     for block in _read(path):
-        if isinstance(block, Exception):
-            raise InputError(
-                f"{path}: cannot be read completely ({block}); the file is cut off, damaged or not what its suffix "
-                "says: get it again"
-            )
         head, newline, tail = block.rpartition(b"\n")
         if newline:
             whole = b"".join([*pending, head, newline])
@@ -103,25 +95,22 @@ def opened(path: Path) -> BinaryIO:
     return path.open("rb") if unpack is None else cast(BinaryIO, unpack(str(path)))
 
 
-def _read(path: Path) -> Iterator[bytes | Exception]:
-    """Yield the bytes of a file and, at the end, the error that stopped reading, if any."""
+def _read(path: Path) -> Iterator[bytes]:
+    """Read the bytes of a file in blocks."""
     try:
         with opened(path) as file:
             while block := file.read(BLOCK_BYTES):
                 yield block
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        yield error
+        raise InputError(
+            f"{path}: cannot be read completely ({error}); the file is cut off, damaged or not what its suffix says: "
+            "get it again"
+        ) from None
 
 
 def split_lines(block: bytes) -> pa.Array:
     """Split a block of whole lines, less than 2 GiB, into lines (binary, without their ends)."""
-    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _NEWLINE)
-    # An array of bytes has no gaps, so the line ends are made its odd elements.
-    offsets = np.zeros(2 * len(ends), np.int32)
-    offsets[1::2], offsets[2::2] = ends, ends[:-1] + 1
-    count = len(offsets) - 1
-    both = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(block)])
-    return both.take(pa.array(np.arange(0, count, 2)))
+    return pc.split_pattern(pa.array([block[:-1]], pa.binary()), b"\n").flatten()
 
 
 def count_fields(block: bytes) -> int:

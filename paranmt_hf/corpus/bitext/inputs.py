@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -133,26 +134,26 @@ class HubDataset(TableReader):
         self.id, self.config, self.split, self.revision = str(id), config, split, revision
         self.label = f"dataset {self.id!r}, split {split!r}"
         self._local = Path(self.id).is_dir()
-        self._resolved: str | None = None
 
     def source(self) -> dict[str, object]:
         """Return the commit on the Hub, or the hashes of the files of a folder."""
         chosen = {"config": self.config, "split": self.split, "columns": self.paths}
         if self._local:
             return {"kind": "folder", "files": [file_identity(path) for path in self._local_files()], **chosen}
-        return {"kind": "hub", "dataset": self.id, "revision": self._commit(), **chosen}
+        return {"kind": "hub", "dataset": self.id, "revision": self._commit, **chosen}
 
     def pieces(self) -> Iterator[Piece]:
         from datasets import load_dataset
 
-        options = {} if self._local else {"revision": self._commit()}
+        options = {} if self._local else {"revision": self._commit}
         if self._local:
             self._local_files()
         stream = self._load(load_dataset, split=self.split, streaming=True, **options)
         rows = 0
         with contextlib.closing(stream_batches(stream, self.label, BLOCK_ROWS)) as batches:
             for batch in batches:
-                yield self.piece(batch, self.label, (rows := rows + batch.num_rows) - batch.num_rows)
+                yield self.piece(batch, self.label, rows)
+                rows += batch.num_rows
 
     def _load(self, load: Callable[..., Any], **options: object) -> Any:  # noqa: ANN401
         try:
@@ -170,10 +171,9 @@ class HubDataset(TableReader):
         chosen = [files[self.split]] if self.split in files else files.values()
         return sorted(path for group in chosen for path in group)
 
+    @cached_property
     def _commit(self) -> str:
         from huggingface_hub import HfApi
 
-        if self._resolved is None:
-            with fetching(self.id, "dataset", self.revision):
-                self._resolved = HfApi().dataset_info(self.id, revision=self.revision).sha
-        return self._resolved
+        with fetching(self.id, "dataset", self.revision):
+            return HfApi().dataset_info(self.id, revision=self.revision).sha

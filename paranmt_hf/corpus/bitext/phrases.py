@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.columns import decode, file_identity, read_blocks, split_lines
 from paranmt_hf.corpus.bitext.readers import Piece, Reader, Report
+from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line, existing
 from paranmt_hf.util.wording import brief
@@ -61,6 +62,7 @@ ENTAILMENTS = {"Equivalence": 1, "ForwardEntailment": 1, "ReverseEntailment": 1,
 LABEL = "label"
 # Which pairs are read: paraphrases, other pairs, or all.
 Wanted = Literal["1", "0", "any"]
+UNLABELLED = "without a label"
 LEAST, MOST = 4, 6
 # A gap of a syntactic rule, a place for any phrase of a kind: `[NN,1]`.
 NON_TERMINAL = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
@@ -96,6 +98,15 @@ def _feature(lines: Lines, features: pa.Array, name: str) -> pa.Array:
     lines.refuse(found.is_null(), f"a feature {name}=... in the fourth field", features)
     values = pc.struct_field(found, "value")
     return pc.if_else(pc.equal(values, "NA"), pa.scalar(None, pa.string()), values)
+
+
+def unwanted_labels(labels: pa.Array, wanted: Wanted) -> dict[str, np.ndarray]:
+    """Mark the pairs [pair] that do not have the `wanted` label, by reason."""
+    if wanted == "any":
+        return {}
+    reason = "labelled as paraphrases" if wanted == "0" else "labelled as no paraphrases"
+    other = pc.fill_null(pc.equal(labels, 1 - int(wanted)), False)
+    return {reason: np.asarray(other), UNLABELLED: np.asarray(labels.is_null())}
 
 
 def has_gaps(phrases: pa.Array) -> np.ndarray:
@@ -146,7 +157,6 @@ def looks_like_sentences(lines: Sequence[str]) -> bool:
     return found > MOST_SENTENCES * min(len(lines), FIRST_LINES)
 
 
-SIDES = ("reference", "translation")
 SCORE = "ppdb_score"
 
 
@@ -201,14 +211,11 @@ class PhraseFiles(Reader):
         gaps = has_gaps(columns[0]) | has_gaps(columns[1])
         wrong = {"syntactic rules": gaps, **wrong}
         if self.labelled:
-            labels = columns[-1] = columns[-1].cast(pa.int32())
-            no, unknown = np.asarray(pc.fill_null(pc.equal(labels, 0), False)), np.asarray(labels.is_null())
-            if self.wanted in (None, "1"):
-                wrong["labelled as no paraphrases"] = no
-            if self.wanted == "0":
-                wrong["labelled as paraphrases"] = ~no & ~unknown
-            if self.wanted in ("0", "1"):
-                wrong["without a label"] = unknown
+            columns[-1] = columns[-1].cast(pa.int32())
+            unwanted = unwanted_labels(columns[-1], self.wanted or "1")
+            if self.wanted is None:
+                del unwanted[UNLABELLED]
+            wrong |= unwanted
         return columns, wrong
 
     def _parse(self, lines: Lines, *, rules: bool) -> list[pa.Array]:

@@ -11,9 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.bitext.columns import decode, file_identity
-from paranmt_hf.corpus.bitext.phrases import BAR, LABEL, PhraseFiles, Wanted, features_of, first_line, is_rule
+from paranmt_hf.corpus.bitext.phrases import (
+    BAR,
+    LABEL,
+    PhraseFiles,
+    Wanted,
+    features_of,
+    first_line,
+    is_rule,
+    unwanted_labels,
+)
 from paranmt_hf.corpus.bitext.presets import Layout, Preset, find_layout, read_fields, spoken_in
 from paranmt_hf.corpus.bitext.readers import Piece, Reader
+from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 
@@ -74,9 +84,6 @@ def _too_many(label: str) -> InputError:
         f"{label}: a set has more than {MOST_SENTENCES:,} sentences, which no set of paraphrases has; look at the "
         "column that names the sets"
     )
-
-
-SIDES = ("reference", "translation")
 
 
 class PresetFiles(Reader):
@@ -154,16 +161,8 @@ class PresetFiles(Reader):
         columns, wrong = super()._checked(piece)
         if not self.layout.labelled:
             return columns, wrong
-        labels = columns[-1] = columns[-1].cast(pa.int32())
-        if self.wanted == "any":
-            return columns, wrong
-        other = 1 - int(self.wanted)
-        reason = "labelled as paraphrases" if other else "labelled as no paraphrases"
-        return columns, {
-            reason: np.asarray(pc.fill_null(pc.equal(labels, other), False)),
-            "without a label": np.asarray(labels.is_null()),
-            **wrong,
-        }
+        columns[-1] = columns[-1].cast(pa.int32())
+        return columns, {**unwanted_labels(columns[-1], self.wanted), **wrong}
 
 
 def _common_layout(preset: Preset, files: Sequence[Path]) -> Layout:

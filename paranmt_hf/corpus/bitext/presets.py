@@ -105,15 +105,14 @@ def find_layout(preset: Preset, path: Path) -> Layout:
     """Find the layout that a file has."""
     parquet = path.suffix == ".parquet"
     layouts = [layout for layout in preset.layouts if (layout.form == "parquet") == parquet]
-    line = b"" if parquet else next(read_blocks(path)).partition(b"\n")[0].removesuffix(b"\r")
     for layout in layouts:
-        if _fits(layout, _found(layout, path, line)):
+        if _fits(layout, _found(layout, path)):
             return layout
     if not layouts:
         expected, found = "no Parquet files", "one"
     else:
         expected = " or ".join(_described(layout) for layout in layouts)
-        found = _shown(_found(layouts[0], path, line))
+        found = _shown(_found(layouts[0], path))
     raise InputError(
         f"{path} fits no layout of the preset {preset.name}: expected {expected}; found {found}. Choose another "
         f"preset ({preset.homepage} has the files), or name the columns yourself with `columns`"
@@ -124,16 +123,16 @@ def spoken_in(layout: Layout, path: Path) -> str | None:
     """Language code of a file, if its first field names it."""
     if layout.first_field is None or "(?P<language>" not in layout.first_field:
         return None
-    line = next(read_blocks(path)).partition(b"\n")[0].removesuffix(b"\r")
-    found = re.fullmatch(layout.first_field, _found(layout, path, line)[0])
+    found = re.fullmatch(layout.first_field, _found(layout, path)[0])
     return found and found["language"]
 
 
-def _found(layout: Layout, path: Path, line: bytes) -> list[str]:
+def _found(layout: Layout, path: Path) -> list[str]:
     """Fields of the first line, or columns of a Parquet file."""
     if layout.form == "parquet":
         return list(read_schema(path).names)
-    text = line.decode("utf8", "replace")
+    line = next(read_blocks(path)).partition(b"\n")[0]
+    text = line.removesuffix(b"\r").decode("utf8", "replace")
     if layout.form == "tab":
         return text.split("\t")
     try:

@@ -145,7 +145,7 @@ class CTranslate2Translator(BatchTranslator):
     def __init__(
         self, config: TranslatorConfig, checkpoint: Checkpoint | None = None, threads: int | None = None
     ) -> None:
-        self._checkpoint = checkpoint = checkpoint or Checkpoint(config)
+        checkpoint = checkpoint or Checkpoint(config)
         check_suitable(config, checkpoint)
         device, _, index = resolve_device(config.device).partition(":")
         # Several batches at once use many cores better than many cores at one batch; a GPU takes one batch at a time.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import math
 import re
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -97,8 +96,7 @@ def _out_of_memory(error: Exception) -> bool:
 
 
 def _free_device_memory() -> None:
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
+    if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
@@ -110,8 +108,8 @@ class BatchTranslator(ABC):
 
     identity: dict[str, object]
 
-    def __init__(self, codec: Checkpoint, *, batch_tokens: int, workers: int = 1, count: int = 1) -> None:
-        self._codec = codec
+    def __init__(self, checkpoint: Checkpoint, *, batch_tokens: int, workers: int = 1, count: int = 1) -> None:
+        self._checkpoint = checkpoint
         self._batch_tokens = batch_tokens
         self._workers = workers
         self._count = count
@@ -133,10 +131,10 @@ class BatchTranslator(ABC):
         texts = [_tidy(sentence) for sentence in sentences]
         results: dict[str, list[tuple[str | None, float]]] = {"": [("", math.nan)]}
         distinct = [text for text in dict.fromkeys(texts) if text]
-        pieces = self._codec.encode(distinct) if distinct else []
-        kept = [index for index, ids in enumerate(pieces) if len(ids) <= self._codec.max_source_tokens]
+        pieces = self._checkpoint.encode(distinct) if distinct else []
+        kept = [index for index, ids in enumerate(pieces) if len(ids) <= self._checkpoint.max_source_tokens]
         hypotheses, scores = self._search_all([pieces[index] for index in kept])
-        found = [_tidy(text) for text in self._codec.decode(hypotheses)]
+        found = [_tidy(text) for text in self._checkpoint.decode(hypotheses)]
         for place, index in enumerate(kept):
             own = slice(place * self._count, (place + 1) * self._count)
             results[distinct[index]] = _distinct(found[own], scores[own])
@@ -290,7 +288,7 @@ class TransformersTranslator(BatchTranslator):
         if config.dtype == "int8":
             raise InputError("dtype int8 needs `backend` ctranslate2, was transformers", option="backend")
         device = resolve_device(config.device)
-        self._checkpoint = checkpoint = checkpoint or Checkpoint(config)
+        checkpoint = checkpoint or Checkpoint(config)
         batch_tokens = config.batch_tokens or default_batch_tokens(device)
         super().__init__(checkpoint, batch_tokens=batch_tokens, count=config.hypotheses)
         if threads is not None:

@@ -83,7 +83,9 @@ class TestAgreement:
         )
         start, end = first._checkpoint.start, first._checkpoint.end
         pieces = [
-            source for source in first._codec.encode(SENTENCES) if comparable(first._model, source, start, end, beam)
+            source
+            for source in first._checkpoint.encode(SENTENCES)
+            if comparable(first._model, source, start, end, beam)
         ]
         assert len(pieces) > len(SENTENCES) / 3
         expected, scores = first.search(pieces)

@@ -77,7 +77,7 @@ class TestBest:
         point = first._checkpoint
         pieces = [
             source
-            for source in first._codec.encode(SENTENCES)
+            for source in first._checkpoint.encode(SENTENCES)
             if comparable(first._model, source, point.start, point.end, 6)
         ]
         assert len(pieces) > len(SENTENCES) / 3

@@ -88,7 +88,7 @@ class TestSearch:
 class TestLimits:
     def test_too_long_a_source_has_no_translation(self, folders):
         translator = load(folders / "marian", max_source_tokens=6)
-        lengths = [len(ids) for ids in translator._codec.encode(SENTENCES)]
+        lengths = [len(ids) for ids in translator._checkpoint.encode(SENTENCES)]
         assert min(lengths) <= 6 < max(lengths)
         result = translator.translate(SENTENCES)
         assert [text is None for text in result.texts] == [length > 6 for length in lengths]
@@ -149,7 +149,7 @@ class TestCheckpoint:
 
 class TestText:
     def test_symbols_in_the_text_are_text(self, folders):
-        codec = load(folders / "marian")._codec
+        codec = load(folders / "marian")._checkpoint
         for text in ("Muž </s> vidí", "<pad> dům", ">>Ne!<< strom"):
             inner = codec.encode([text])[0][:-1]
             assert 0 not in inner
@@ -186,7 +186,7 @@ class TestLanguages:
 
     @pytest.mark.parametrize(("family", "code"), [("m2m100", "__cs__"), ("nllb", "ces_Latn")])
     def test_the_source_begins_with_its_language(self, folders, family, code):
-        codec = load(folders / family, family)._codec
+        codec = load(folders / family, family)._checkpoint
         ids = codec.encode(["Muž vidí dům."])[0]
         assert codec.tokenizer.convert_ids_to_tokens(ids)[0] == code
         assert ids[-1] == codec.end

@@ -199,7 +199,7 @@ class TestBatchTranslator:
                 return [f" {text[0]}\u3000 {text[1:]}\n" for text in super().decode(hypotheses)]
 
         translator = ReversingTranslator()
-        translator._codec = Spaced()
+        translator._checkpoint = Spaced()
         assert translator.translate(["abc", "x\u3000y\n"]).texts == ["c ba", "y x"]
 
     @pytest.mark.parametrize("workers", [1, 2])

@@ -169,7 +169,7 @@ def load(folder: Path, family: str = "marian", threads: int | None = 1, **settin
 
 def search(translator, sentences=SENTENCES):
     """Pieces, hypotheses and scores of sentences, translated as one batch."""
-    pieces = translator._codec.encode(sentences)
+    pieces = translator._checkpoint.encode(sentences)
     return pieces, *translator.search(pieces)
 
 
