@@ -71,7 +71,7 @@ class PieceTrainer(SealedCheckpoints, Seq2SeqTrainer):
     ) -> None:
         self._own, self._batches, self._smoothing = own, batches, smoothing
         self.losses: list[torch.Tensor] = []
-        self.counted = torch.zeros(2, dtype=torch.int64)
+        self.pairs = self.tokens = 0
         super().__init__(own.model, args, train_dataset=batches, **options)
         # The loss is already a mean, so the trainer must not divide it again.
         self.model_accepts_loss_kwargs = False
@@ -89,7 +89,8 @@ class PieceTrainer(SealedCheckpoints, Seq2SeqTrainer):
         logits = logits_of(self._own, inputs, model)
         loss = token_loss(logits, labels, self._smoothing)
         self.losses.append(loss.detach())
-        self.counted += torch.tensor([len(labels), int((labels != IGNORED).sum())])
+        self.pairs += len(labels)
+        self.tokens += int((labels != IGNORED).sum())
         return (loss, {}) if return_outputs else loss
 
 
@@ -123,7 +124,7 @@ class _Noting(TrainerCallback):
             return
         self._note(step)
         if measured:
-            self._measure(step, state)
+            self._measure(step)
         self.course.seconds += time.monotonic() - self._noted
         self._noted = time.monotonic()
         note = f"loss {self.course.losses[-1][1]:.2f}"
@@ -141,26 +142,23 @@ class _Noting(TrainerCallback):
             raise DivergedError(f"training diverged: the loss is {loss:g} at step {step:,}; lower the learning rate")
         self.course.losses = thinned([*self.course.losses, (step, loss)])
         self.course.steps = step
-        pairs, tokens = trainer.counted.tolist()
-        self.course.pairs += pairs * trainer.args.world_size
-        self.course.tokens += tokens * trainer.args.world_size
+        self.course.pairs += trainer.pairs
+        self.course.tokens += trainer.tokens
         trainer.losses.clear()
-        trainer.counted.zero_()
+        trainer.pairs = trainer.tokens = 0
 
-    def _measure(self, step: int, state: TrainerState) -> None:
+    def _measure(self, step: int) -> None:
         assert self.measure is not None
         found = self.measure(step)
         best = self.course.best
         self.course.measured.append(found)
-        if state.is_world_process_zero and (best is None or found.loss < best.loss):
+        if best is None or found.loss < best.loss:
             write_checkpoint(self.folder / BEST, weights_of(self.trainer._own.model), {"step": step})
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         """Mark a checkpoint as complete."""
         self._saved = time.monotonic()
-        if state.is_world_process_zero:
-            folder = Path(str(args.output_dir)) / f"checkpoint-{state.global_step}"
-            seal(folder, asdict(self.course))
+        seal(Path(str(args.output_dir)) / f"checkpoint-{state.global_step}", asdict(self.course))
 
 
 def train_pieces(
@@ -168,10 +166,10 @@ def train_pieces(
     batches: Batches,
     folder: Path,
     config: ParaphraserTraining,
-    measure: Measure | None = None,
-    label: str = "train",
+    measure: Measure | None,
+    label: str,
 ) -> TrainingCourse:
-    """Train to the end, from the last complete checkpoint in `folder` if there is one.
+    """Train to the end in one process, from the last complete checkpoint in `folder` if there is one.
 
     Afterwards the model has the weights of the lowest held-out loss, without held-out pairs the last. `config` is
     resolved; `label` says in the progress bar what is trained.
@@ -204,9 +202,7 @@ def train_pieces(
     # Otherwise one process with several GPUs would split batches.
     if args.device.type == "cuda":
         args._n_gpu = 1
-    steps = max(1, len(batches) // args.world_size)
-    steps = min(steps, config.max_steps or steps)
-    args.max_steps = steps
+    args.max_steps = steps = min(len(batches), config.max_steps or len(batches))
     noting = _Noting(folder, config, steps, measure)
     own.model.to(args.device)
     # Adam without weight decay, with our own schedule.
