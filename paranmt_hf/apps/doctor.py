@@ -58,21 +58,20 @@ def diagnose(*, imports: bool = False, online: bool = False) -> Diagnosis:
         online: Ask the Hub whether it answers.
     """
     found = Diagnosis()
-
-    def ask(title: str, question: Callable[[list[str]], Lines]) -> None:
-        """Add a section, or a problem if it fails."""
+    sections: dict[str, Callable[[], Lines]] = {
+        "installation": _installation,
+        "packages": lambda: _packages(found.problems, imports),
+        "machine": lambda: _machine(found.problems),
+        "GPUs": _gpus,
+        "defaults": _defaults,
+        "folders": _folders,
+        "Hub": lambda: _hub(online),
+    }
+    for title, lines_of in sections.items():
         try:
-            found.sections[title] = question(found.problems)
+            found.sections[title] = lines_of()
         except Exception as error:
             found.problems.append(f"{title} cannot be found out: {_short(error)}")
-
-    ask("installation", lambda problems: _installation())
-    ask("packages", lambda problems: _packages(problems, imports))
-    ask("machine", _machine)
-    ask("GPUs", lambda problems: _gpus())
-    ask("defaults", lambda problems: _defaults())
-    ask("folders", lambda problems: _folders())
-    ask("Hub", lambda problems: _hub(online))
     return found
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -290,15 +289,16 @@ def _of_transformers(files: Model) -> tuple[Function, list[str]]:
     labels = [str(model.config.id2label[number]) for number in range(model.config.num_labels)]
 
     def predict(sentences: list[str]) -> list[str]:
-        found: list[str] = []
+        found = [""] * len(sentences)
         # Sentences of similar length together.
         order = sorted(range(len(sentences)), key=lambda at: len(sentences[at]))
         for start in range(0, len(order), CLASSIFIER_BATCH):
-            texts = [sentences[at] for at in order[start : start + CLASSIFIER_BATCH]]
-            inputs = tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
+            batch = order[start : start + CLASSIFIER_BATCH]
+            inputs = tokenizer([sentences[at] for at in batch], padding=True, truncation=True, return_tensors="pt")
             with torch.inference_mode():
-                found += [labels[at] for at in model(**inputs).logits.argmax(dim=-1).tolist()]
-        back = np.argsort(order)
-        return [found[at] for at in back.tolist()]
+                classes = model(**inputs).logits.argmax(dim=-1).tolist()
+            for at, number in zip(batch, classes, strict=True):
+                found[at] = labels[number]
+        return found
 
     return predict, labels

@@ -180,53 +180,41 @@ def _choose(
 ) -> tuple[np.ndarray, int]:
     """Select the paraphrases of each label: the best of each sentence first, sentences in random order.
 
-    Texts are compared by their hashes, because all texts of a large file do not fit into memory. Returns the sorted
-    indices and ranks of the selected paraphrases [paraphrase, 2], and how many were in the file already.
+    Texts are compared by their hashes, because all texts of a large file do not fit into memory. Returns the row
+    numbers of the selected paraphrases among all rows of `done` [paraphrase], sorted, and how many were in the file
+    already.
     """
-    names = {label: number for number, label in enumerate(quotas)}
-    known = np.unique(
-        np.concatenate(
-            [
-                # A row may be without text.
-                text_numbers(plain(pq.read_table(shard, columns=["source"])["source"].drop_null()))
-                for shard in whole.paths()
-            ]
-        )
-    )
-    columns: dict[str, list[np.ndarray]] = {name: [] for name in ("index", "rank", "label")}
+    codes = {label: code for code, label in enumerate(quotas)}
+    # A row may be without text.
+    sources = (pq.read_table(shard, columns=["source"])["source"].drop_null() for shard in whole.paths())
+    known = np.concatenate([text_numbers(plain(source)) for source in sources])
+    columns: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "index", "rank", "label")}
     numbers = [np.empty(0, np.uint64)]
-    candidates = 0
+    first = candidates = 0
     for before, after in zip(cut.paths(), done.paths(), strict=True):
         rows, found = pq.read_table(before), pq.read_table(after, columns=["index", "rank", "paraphrase"])
-        found = found.filter(pc.greater(found["rank"], 0))
-        candidates += found.num_rows
         text = plain(found["paraphrase"])
-        own = text_numbers(text)
-        new = ~_among(own, known) & pc.not_equal(text, "").to_numpy()
-        found = found.filter(pa.array(new))
+        candidates += int(np.count_nonzero(found["rank"]))
+        # Rows without a paraphrase, whose text is null, are dropped too.
+        worded = np.flatnonzero(pc.fill_null(pc.not_equal(text, ""), False))
+        found = found.take(worded)
         at = np.searchsorted(rows["index"].to_numpy(), found["index"].to_numpy())
-        labels = np.array([names[str(label)] for label in rows["label"].to_pylist()], np.int64)
+        labels = np.array([codes[str(label)] for label in rows["label"].to_pylist()], np.int64)
+        columns["row"].append(first + worded)
         columns["index"].append(found["index"].to_numpy())
-        columns["rank"].append(found["rank"].to_numpy().astype(np.int64))
+        columns["rank"].append(found["rank"].to_numpy())
         columns["label"].append(labels[at])
-        numbers.append(own[new])
-    index, rank, label = (np.concatenate([np.empty(0, np.int64), *columns[name]]) for name in columns)
+        numbers.append(text_numbers(text.take(worded)))
+        first += len(text)
+    row, index, rank, label = (np.concatenate([np.empty(0, np.int64), *column]) for column in columns.values())
+    number = np.concatenate(numbers)
     order = np.lexsort((index, lottery(index, seed), rank))
+    order = order[~np.isin(number[order], known)]
     # Of equal paraphrases the first one in this order is kept, whatever its label.
-    _, firsts = np.unique(np.concatenate(numbers)[order], return_index=True)
+    _, firsts = np.unique(number[order], return_index=True)
     order = order[np.sort(firsts)]
-    kept = []
-    for name, number in names.items():
-        kept.append(order[label[order] == number][: quotas[name]])
-    taken = np.concatenate([np.empty(0, np.int64), *kept])
-    keys = np.stack([index[taken], rank[taken]], axis=1)
-    return keys[np.lexsort((keys[:, 1], keys[:, 0]))], candidates - len(order)
-
-
-def _among(numbers: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Mark the numbers [number] that are among the sorted `known` ones [known]."""
-    places = np.minimum(np.searchsorted(known, numbers), max(0, len(known) - 1))
-    return known[places] == numbers if len(known) else np.zeros(len(numbers), bool)
+    kept = [order[label[order] == code][:quota] for code, quota in enumerate(quotas.values())]
+    return np.sort(row[np.concatenate(kept)]), candidates - len(order)
 
 
 def _write(
@@ -237,7 +225,7 @@ def _write(
     kind = pq.read_schema(whole.paths()[0]).field("label").type
     columns = {source.text: pa.string(), source.label: kind, "original": pa.bool_(), "index": pa.int64()}
     schema = pa.schema({**columns, "score": pa.float32()})
-    shards, left = iter(done.paths()), SCHEMA.empty_table().select(PARAPHRASE_COLUMNS)
+    shards, left, first = iter(done.paths()), SCHEMA.empty_table().select(PARAPHRASE_COLUMNS), 0
     with TableWriter(path, schema) as writer:
         for shard in whole.paths():
             rows = pq.read_table(shard)
@@ -246,7 +234,10 @@ def _write(
             while not left.num_rows or left["index"][-1].as_py() <= last:
                 if (following := next(shards, None)) is None:
                     break
-                left = pa.concat_tables([left, _only_chosen(pq.read_table(following), chosen)])
+                found = pq.read_table(following).select(PARAPHRASE_COLUMNS)
+                start, end = np.searchsorted(chosen, [first, first + found.num_rows])
+                left = pa.concat_tables([left, found.take(chosen[start:end] - first)])
+                first += found.num_rows
             count = int(np.searchsorted(left["index"].to_numpy(), last, side="right"))
             added, left = left.slice(0, count), left.slice(count)
             at = pa.array(np.searchsorted(rows["index"].to_numpy(), added["index"].to_numpy()))
@@ -267,12 +258,3 @@ def _write(
             ranks = np.concatenate([np.zeros(rows.num_rows, np.int64), added["rank"].to_numpy()])
             writer.write(table.take(pa.array(np.lexsort((ranks, table["index"].to_numpy())))))
     return dict(sorted(labels.items()))
-
-
-def _only_chosen(table: pa.Table, keys: np.ndarray) -> pa.Table:
-    """Keep the paraphrases whose index and rank are among sorted keys [key, 2]."""
-    # Both as one number.
-    room = int(keys[:, 1].max(initial=0)) + 1
-    index, rank = table["index"].to_numpy(), table["rank"].to_numpy()
-    kept = (rank < room) & _among(index * room + rank, keys[:, 0] * room + keys[:, 1])
-    return table.select(PARAPHRASE_COLUMNS).filter(pa.array(kept))

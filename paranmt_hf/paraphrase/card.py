@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from paranmt_hf.corpus.pair_files import languages
@@ -31,15 +30,6 @@ DIRECTIONS = {
     "to-translation": "References are the sources and translations the targets",
     "both": "Each side of a pair is the source of the other",
 }
-
-
-def write_paraphraser_card(
-    folder: Path, name: str, record: ParaphraserRecord, templates: KnownTemplates | None = None
-) -> None:
-    """Write the card into the folder of a paraphraser."""
-    (folder / "README.md").write_text(
-        paraphraser_card(card_values(name, record, templates)), encoding="utf8", newline="\n"
-    )
 
 
 def card_values(

@@ -29,7 +29,6 @@ from paranmt_hf.util.yaml_files import read_yaml
 
 # Memory and time grow with these, and no paraphrase of a sentence gains from more.
 MAX_BEAMS, MAX_PIECES = 200, 10_000
-LEARNING_RATES = {"own": 1e-3, "base": 1e-4}
 ARCHITECTURE = Group("architecture", "Size of a new model.")
 OPTIMIZATION = Group("optimization", "Learning rate, loss, number format, and how often is measured and saved.")
 SENTENCES = Group("sentences", "Which sentences paraphrasers are evaluated on.")
@@ -143,10 +142,6 @@ class ParaphraserTraining(Settings):
             return math.sqrt(max(1, warmup) / max(1, warmup, step))
         left = max(0.0, (steps - step) / max(1, steps - warmup))
         return (1 - math.cos(math.pi * left)) / 2 if self.schedule == "cosine" else left
-
-    def resolved(self, model: Literal["own", "base"]) -> ParaphraserTraining:
-        """The settings with the default learning rate, which depends on whether the model is new."""
-        return replace(self, learning_rate=self.learning_rate or LEARNING_RATES[model])
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-import pyarrow as pa
-
-from paranmt_hf.corpus.meaning.columns import MismatchReader
 from paranmt_hf.corpus.pairs import PairSelection
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
@@ -86,6 +82,8 @@ def evaluate_paraphrases(
         template_parser: `link-grammar` or `stanza`: parses the paraphrases of files with a column `template`, to
             measure how many have theirs.
     """
+    from paranmt_hf.paraphrase.loading import locate_paraphraser
+
     models, data = listed(models), listed(data)
     items, selection = items or ParaphraseEvaluationData(), selection or PairSelection()
     encoder, asked = NamedEncoder.of(scorer), search or ParaphraseConfig()
@@ -93,7 +91,7 @@ def evaluate_paraphrases(
     base = replace(asked, keep_copies=True)
     if not models:
         raise InputError("name a paraphraser, or a file that `paranmt paraphrase text` wrote", option="models")
-    located = {str(name): None if is_outputs(name) else _paraphraser(name) for name in models}
+    located = {str(name): None if is_outputs(name) else locate_paraphraser(name) for name in models}
     own = [model for model in located.values() if model is not None]
     if own and not data:
         raise InputError("data is missing: a TSV file with sentences and references, or pairs", option="data")
@@ -105,7 +103,7 @@ def evaluate_paraphrases(
         raise InputError("template_parser needs files with a column template, and no file has one")
     given = ParaphraseData(data, items, selection, asked.seed, own)
     found = given.items() if data else None
-    measures = ParaphraseMeasures(encoder.load(), _count_errors, _matching(template_parser))
+    measures = ParaphraseMeasures(encoder.load(), _matching(template_parser))
     command = _command("evaluate", models, given, asked, decodings if own else ())
     results = []
     for name, model in located.items():
@@ -155,11 +153,6 @@ def canonical_examples(results: Sequence[Results]) -> str:
         f"  noisy   {each['noisy']}\n  output  {each['output']}\n  clean   {each['clean']}"
         for each in results[0].examples[:SHOWN_EXAMPLES]
     )
-
-
-def _count_errors(sources: list[str], texts: list[str]) -> Mapping[str, np.ndarray]:
-    columns = MismatchReader().columns(pa.array(sources, pa.string()), pa.array(texts, pa.string()))
-    return {name: column.to_numpy() for name, column in columns.items()}
 
 
 def _matching(parser: str | None) -> MatchTemplates | None:
@@ -245,13 +238,6 @@ def _of_file(
     return known, [Row(name=path.name, items=len(outputs), values=measures(known, outputs))], examples
 
 
-def _paraphraser(name: str | Path) -> Model:
-    """Find a model before data are read."""
-    from paranmt_hf.paraphrase.loading import locate_paraphraser
-
-    return locate_paraphraser(name)
-
-
 def evaluate_canonical(
     models: str | Path | Sequence[str | Path],
     *,
@@ -271,6 +257,7 @@ def evaluate_canonical(
         search: How models search.
         selection: Which pairs.
     """
+    from paranmt_hf.paraphrase.loading import locate_paraphraser
     from paranmt_hf.paraphrase.paraphraser import Paraphraser
 
     models, data = listed(models), listed(data)
@@ -280,7 +267,7 @@ def evaluate_canonical(
     config = replace(asked, n=1, keep_copies=True)
     if not models:
         raise InputError("name a paraphraser", option="models")
-    located = {str(name): _paraphraser(name) for name in models}
+    located = {str(name): locate_paraphraser(name) for name in models}
     given = ParaphraseData(data, items, selection, asked.seed, list(located.values()))
     noisy, clean, about = _noisy(given, noise)
     command = _command("canonical", models, given, asked)

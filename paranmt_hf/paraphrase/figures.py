@@ -7,7 +7,7 @@ into a standard form.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.draws import text_numbers
+from paranmt_hf.corpus.meaning.columns import MismatchReader
 from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
@@ -40,8 +41,6 @@ OUTPUT_TYPES = {**dict.fromkeys((*OUTPUT_COLUMNS, "template"), pa.string()), "ra
 BLEU_VARIANT = "sacrebleu, corpus, 13a tokens, mixed case, exponential smoothing"
 NOISY = "noisy input"
 EXAMPLES = 20  # Examples of canonicalisation that are kept
-# Counts the errors of meaning of each pair, by kind [pair].
-CountErrors = Callable[[list[str], list[str]], Mapping[str, np.ndarray]]
 # Tells whether each sentence has the template of the same index.
 MatchTemplates = Callable[[list[str], list[str]], Sequence[bool]]
 
@@ -224,10 +223,10 @@ class ParaphraseMeasures:
     def __init__(
         self,
         scorer: Encoder | PairSimilarity,
-        count_errors: CountErrors,
         match_templates: MatchTemplates | None = None,
     ) -> None:
-        self._scorer, self._count_errors, self._match = scorer, count_errors, match_templates
+        self._scorer, self._match = scorer, match_templates
+        self._mismatches = MismatchReader()
         self._bleu = corpus_bleu()
         self._meteor = Meteor()
         self._words = lru_cache(maxsize=100_000)(words)
@@ -262,8 +261,9 @@ class ParaphraseMeasures:
             "without": len(outputs) - len(rows),
             "outputs": float(np.mean([len(output.texts) for output in outputs])),
         }
-        for name, counts in self._count_errors(sources, best).items():
-            figures[name.replace("_mismatch", "")] = float(np.mean(counts > 0))
+        mismatches = self._mismatches.columns(pa.array(sources, pa.string()), pa.array(best, pa.string()))
+        for name, counts in mismatches.items():
+            figures[name.replace("_mismatch", "")] = float(np.mean(counts.to_numpy() > 0))
         return {name: figure for name, figure in figures.items() if figure is not None}
 
     def _nearest(self, text: str, references: Sequence[str]) -> float:
@@ -352,24 +352,12 @@ def canonical_figures(
 def edit_distance(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
     """Minimum number of insertions, deletions and replacements between two sequences (Levenshtein 1966).
 
-    A column of the table of distances is kept as the differences of neighbours, each +1, 0 or -1, in the bits of two
-    numbers, and so each item of `second` costs a few operations on whole columns (Hyyrö 2003).
-
     >>> edit_distance("kitten", "sitting"), edit_distance("a b c".split(), "a c".split())
     (3, 1)
     """
-    if not first:
-        return len(second)
-    places: dict[Hashable, int] = {}
-    for place, item in enumerate(first):
-        places[item] = places.get(item, 0) | 1 << place
-    column, last = (1 << len(first)) - 1, 1 << len(first) - 1
-    up, down, distance = column, 0, len(first)
-    for item in second:
-        equal = places.get(item, 0)
-        diagonal = ((equal & up) + up ^ up) | equal | down
-        rises, falls = down | ~(diagonal | up) & column, diagonal & up
-        distance += bool(rises & last) - bool(falls & last)
-        rises, falls = rises << 1 | 1, falls << 1
-        up, down = (falls | ~(diagonal | rises)) & column, rises & diagonal & column
-    return distance
+    row = list(range(len(second) + 1))
+    for place, item in enumerate(first, 1):
+        above, row[0] = row[0], place
+        for column, other in enumerate(second, 1):
+            above, row[column] = row[column], min(above + (item != other), row[column] + 1, row[column - 1] + 1)
+    return row[-1]

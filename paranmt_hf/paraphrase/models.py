@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerFast
 from paranmt_hf.corpus.parsing.trees import template_of, templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
-from paranmt_hf.paraphrase.card import write_paraphraser_card
+from paranmt_hf.paraphrase.card import card_values, paraphraser_card
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.control import measure_control
 from paranmt_hf.paraphrase.loading import EncoderDecoder, ParaphraserModels, read_models
@@ -252,7 +252,8 @@ def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) 
         ),
         **made_with(*PACKAGES),
     )
-    write_paraphraser_card(folder, name, record, models.templates)
+    card = paraphraser_card(card_values(name, record, models.templates))
+    (folder / "README.md").write_text(card, encoding="utf8", newline="\n")
     return record
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.bitext.readers import Reader
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
-from paranmt_hf.corpus.jobs.shards import Manifest, cut_into_shards
+from paranmt_hf.corpus.jobs.shards import Manifest, Work, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import by_windows
 from paranmt_hf.corpus.sentences import all_lines, open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -48,7 +48,6 @@ SCHEMA = pa.schema(
 )
 CONTROLLED_SCHEMA = SCHEMA.insert(3, pa.field("template", pa.string()))
 PACKAGES = ("torch", "transformers", "tokenizers")
-Report = Callable[[int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,7 +212,7 @@ class ParaphraseStage:
             **({"templates": list(control.templates), "trees": control.trees.identity} if control else {}),
         }
 
-    def load(self) -> Callable[[pa.Table, Report], tuple[pa.Table, dict[str, int]]]:
+    def load(self) -> Work:
         """Load the paraphraser; returns a function that paraphrases a shard."""
         import torch
 
@@ -236,7 +235,7 @@ class ParaphraseStage:
         return by_windows(WINDOW_ROWS, paraphrased)
 
 
-def paraphrase_table(table: pa.Table, paraphraser: Any, schema: pa.Schema = SCHEMA) -> pa.Table:  # noqa: ANN401
+def paraphrase_table(table: pa.Table, paraphraser: Any, schema: pa.Schema) -> pa.Table:  # noqa: ANN401
     """Paraphrase the sentences of a table with `index` and `source` (null if it is not UTF-8).
 
     Returns a table of `schema` in the order of the input, the paraphrases of a sentence in the order of the

@@ -284,32 +284,28 @@ class Paraphraser(PushedFromFolder):
         joined = self._own.join([ids for own in candidates for ids in own])
         ends = np.cumsum([0, *map(len, candidates)])
         choices = [list(filter(None, dict.fromkeys(joined[a:b]))) for a, b in zip(ends, ends[1:], strict=False)]
-        notes = [ALL_ALIKE if own else NONE_FOUND for own in choices]
+        notes = _noted([None] * len(texts), choices, NONE_FOUND)
         if not config.keep_copies:
             choices = _without_copies(texts, choices)
-            notes = [
-                COPIES if note == ALL_ALIKE and not own else note for note, own in zip(notes, choices, strict=True)
-            ]
+            notes = _noted(notes, choices, COPIES)
         if config.max_overlap is not None:
             choices = unlike(texts, choices, config.max_overlap)
+            notes = _noted(notes, choices, ALL_ALIKE)
         if config.has_template:
-            notes = [WITHOUT_TEMPLATE if own else note for note, own in zip(notes, choices, strict=True)]
             assert self._syntax is not None
             choices = having_template(self._syntax, choices, template)
+            notes = _noted(notes, choices, WITHOUT_TEMPLATE)
         if not config.chooses:
             choices = [own[: config.n] for own in choices]
         scores = iter(self._scores(texts, choices))
-        scored = [[Paraphrase(choice, next(scores)) for choice in own] for own in choices]
-        good = scored
+        good = [[Paraphrase(choice, next(scores)) for choice in own] for own in choices]
         if (least := config.min_score) is not None:
-            good = [[each for each in own if each.score is not None and each.score >= least] for own in scored]
+            good = [[each for each in own if each.score is not None and each.score >= least] for own in good]
+            notes = _noted(notes, good, NONE_LEFT)
         if config.order == "score":
             good = [sorted(own, key=_by_score) for own in good]
         good = _apart(good, config.max_mutual_overlap)
-        return {
-            text: Paraphrased(own[: config.n], None if own else NONE_LEFT if below else note)
-            for text, own, below, note in zip(texts, good, scored, notes, strict=True)
-        }
+        return {text: Paraphrased(own[: config.n], note) for text, own, note in zip(texts, good, notes, strict=True)}
 
     def _best(
         self, texts: list[str], templates: Sequence[str], candidates: list[list[list[int]]], config: ParaphraseConfig
@@ -342,6 +338,11 @@ def _within(
     """Ids of the texts with at most `limit` ids; the others get a note."""
     notes |= {text: f"{what}over {limit} {unit}" for text, own in zip(texts, ids, strict=True) if len(own) > limit}
     return {text: own for text, own in zip(texts, ids, strict=True) if len(own) <= limit}
+
+
+def _noted(notes: list[str | None], choices: Sequence[Sequence[object]], note: str) -> list[str | None]:
+    """Give a note to each sentence that just lost its last candidate, which has none yet."""
+    return [note if former is None and not own else former for former, own in zip(notes, choices, strict=True)]
 
 
 def _by_score(paraphrase: Paraphrase) -> float:

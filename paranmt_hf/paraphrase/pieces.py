@@ -83,7 +83,8 @@ def write_pieces(
     """
     names = [f"{part}-{side}.{kind}" for part in PARTS for side in cuts for kind in ("ids", "ends")]
     files = {name: ChecksummedFile(folder / name) for name in names}
-    totals, pairs, too_long = dict.fromkeys(names, 0), dict.fromkeys(PARTS, 0), 0
+    totals, too_long = dict.fromkeys(names, 0), 0
+    pairs: dict[str, int] = dict.fromkeys(PARTS, 0)
     for *columns, keys in tables:
         sides = {side: cuts[side](column.to_pylist()) for side, column in zip(cuts, columns, strict=True)}
         lengths = {side: np.fromiter(map(len, cut), np.int64, len(cut)) for side, cut in sides.items()}
@@ -112,7 +113,7 @@ def write_pieces(
             f"nothing will be measured: of {pairs['train']:,} pairs none is held out at a share of {held_out:g}; "
             "raise `held_out`, or give more pairs"
         )
-    summary = PieceSummary({part: pairs[part] for part in PARTS}, checksums, too_long)
+    summary = PieceSummary(pairs, checksums, too_long)
     write_bytes(folder / SUMMARY_FILE, json.dumps(asdict(summary)).encode())
     return summary
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from paranmt_hf.hub.repository import Model, locate, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.paraphrase.templates import CODE, CONTROLLED_CODE, CONTROLLED_TYPE, TEMPLATES_FILE
+from paranmt_hf.paraphrase.templates import CODE, CONTROLLED_TYPE, TEMPLATES_FILE
 from paranmt_hf.util.records import from_json, read_json
 
 if TYPE_CHECKING:
@@ -50,15 +49,8 @@ def paraphraser_files(folder: Path, record: ParaphraserRecord) -> dict[str, Cont
     files: dict[str, Content] = {path: folder / path for path in files_of(folder) if _FILES.fullmatch(path)}
     for place in ("", INNER) if record.parses else ("",):
         for name in CODE.get(record.model_type, ()):
-            files[f"{place}{name}"] = _source(name)
+            files[f"{place}{name}"] = Path(__file__).with_name(name).read_bytes()
     return files
-
-
-def _source(name: str) -> bytes:
-    from paranmt_hf.paraphrase import modeling_paranmt_controlled, modeling_paranmt_lstm
-
-    module = modeling_paranmt_controlled if name == CONTROLLED_CODE else modeling_paranmt_lstm
-    return inspect.getsource(module).encode()
 
 
 def load_checked(folder: Path, record: ParaphraserRecord) -> ParaphraserModels:

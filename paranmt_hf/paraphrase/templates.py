@@ -23,8 +23,9 @@ TEMPLATES_FILE = "templates.json"
 DEFAULT_PARSER = "link-grammar"
 # The `model_type` in `config.json` of a controlled network.
 CONTROLLED_TYPE = "paranmt-controlled"
-LSTM_TYPE, LSTM_CODE, CONTROLLED_CODE = "paranmt-lstm", "modeling_paranmt_lstm.py", "modeling_paranmt_controlled.py"
-CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: (CONTROLLED_CODE, LSTM_CODE)}  # Files of code by `model_type`
+LSTM_TYPE, LSTM_CODE = "paranmt-lstm", "modeling_paranmt_lstm.py"
+# Files of code by `model_type`.
+CODE = {LSTM_TYPE: (LSTM_CODE,), CONTROLLED_TYPE: ("modeling_paranmt_controlled.py", LSTM_CODE)}
 # Maximum number of templates that are kept, the most frequent ones; long sentences have flat trees of any shape.
 MAX_TEMPLATES = 100_000
 # Frequent templates that an error names, and those among which it looks for a similar one.
@@ -96,7 +97,7 @@ def _values(path: Path) -> dict[str, Any]:
     """Read a JSON object; empty if it is missing or damaged, which loading reports."""
     try:
         values = json.loads(path.read_text(encoding="utf8"))
-    except (OSError, ValueError, RecursionError):
+    except (OSError, ValueError):
         return {}
     return values if isinstance(values, dict) else {}
 

@@ -144,7 +144,8 @@ def _resolve(
     excluded = read_sentences(*listed(exclude))
     for file, reason in excluded.unread.items():
         logger.warning(f"not read for `exclude`: {file} ({reason})")
-    training = training.resolved("own" if base is None else "base")
+    if training.learning_rate is None:
+        training = replace(training, learning_rate=1e-3 if base is None else 1e-4)
     pairs = Pairs(sources, selection or PairSelection(), excluded.texts, seed=training.seed, all_columns=controlled)
     names = ", ".join(map(source_name, sources))
     inputs = {"data": names, "base": plain_name(config.base) if config.base else None, "parser": parsers}
@@ -164,9 +165,10 @@ def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
             f"noise must be 0 for a controlled network, because noisy input has no tree, was {training.noise:g}",
             option="noise",
         )
-    if training.device == "cuda" and not _has_gpu():
+    import torch
+
+    if training.device == "cuda" and not torch.cuda.is_available():
         raise InputError("device cuda: torch finds no GPU; leave it out, or use cpu", option="device")
-    # These import torch.
     from paranmt_hf.training.distributed import started
     from paranmt_hf.training.reporting import reporting_callbacks
 
@@ -174,12 +176,6 @@ def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
         reporting_callbacks(training.report_to, Path())
     if (count := started()) > 1:
         raise InputError(f"paraphrasers are trained by one process, and {count} were started; start one")
-
-
-def _has_gpu() -> bool:
-    import torch
-
-    return torch.cuda.is_available()
 
 
 def _holds_models(work: Path) -> bool:

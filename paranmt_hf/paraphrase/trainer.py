@@ -57,7 +57,7 @@ class PieceTrainer(SealedCheckpoints, Seq2SeqTrainer):
     ) -> None:
         self._own, self._batches, self._smoothing = own, batches, smoothing
         self.losses: list[torch.Tensor] = []
-        self.counted = torch.zeros(2, dtype=torch.int64)
+        self.pairs = self.tokens = 0
         super().__init__(own.model, args, train_dataset=batches, **options)
         # The loss is already a mean, so the trainer must not divide it again.
         self.model_accepts_loss_kwargs = False
@@ -75,7 +75,9 @@ class PieceTrainer(SealedCheckpoints, Seq2SeqTrainer):
         logits = logits_of(self._own, inputs, model)
         loss = token_loss(logits, labels, self._smoothing)
         self.losses.append(loss.detach())
-        self.counted += torch.tensor([len(labels), int((labels != IGNORED).sum())])
+        self.pairs += len(labels)
+        # Not read from the device here, which would wait for it.
+        self.tokens += (labels != IGNORED).sum()
         return (loss, {}) if return_outputs else loss
 
 
@@ -121,11 +123,10 @@ class _Noting(CourseCallback):
             raise DivergedError(f"training diverged: the loss is {loss:g} at step {step:,}; lower the learning rate")
         self.course.losses = thinned([*self.course.losses, (step, loss)])
         self.course.steps = step
-        pairs, tokens = trainer.counted.tolist()
-        self.course.pairs += pairs * trainer.args.world_size
-        self.course.tokens += tokens * trainer.args.world_size
+        self.course.pairs += trainer.pairs
+        self.course.tokens += int(trainer.tokens)
         trainer.losses.clear()
-        trainer.counted.zero_()
+        trainer.pairs = trainer.tokens = 0
 
     def _measure(self, state: TrainerState) -> None:
         assert self.measure is not None
@@ -141,10 +142,10 @@ def train_pieces(
     batches: Batches,
     folder: Path,
     config: ParaphraserTraining,
-    measure: Measure | None = None,
-    label: str = "train",
+    measure: Measure | None,
+    label: str,
 ) -> TrainingCourse:
-    """Train to the end, from the last complete checkpoint in `folder` if there is one.
+    """Train to the end in one process, from the last complete checkpoint in `folder` if there is one.
 
     Afterwards the model has the weights of the lowest held-out loss, without held-out pairs the last. `config` is
     resolved; `label` says in the progress bar what is trained.
@@ -169,9 +170,7 @@ def train_pieces(
         use_cache=bool(getattr(own.model.config, "use_cache", True)),
         remove_unused_columns=False,
     )
-    steps = max(1, len(batches) // args.world_size)
-    steps = min(steps, config.max_steps or steps)
-    args.max_steps = steps
+    args.max_steps = steps = min(len(batches), config.max_steps or len(batches))
     noting = _Noting(folder, config, steps, measure)
     own.model.to(args.device)
     # Adam without weight decay, with our own schedule.

@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -76,7 +77,9 @@ def serve(app: App, listening: socket.socket, token: str) -> None:
     config = uvicorn.Config(
         guarded(app, token, port), log_level="warning", access_log=False, lifespan="off", ws="none"
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    # Ctrl-C is the intended way to stop the page.
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def guarded(app: App, token: str, port: int) -> App:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -153,9 +152,7 @@ def serve_annotation(
             announce(f"{name}: {address(listening, token, annotator=name)}")
         if not names:
             announce(f"open {address(listening, token)}")
-        # Ctrl-C is the intended way to stop the page.
-        with suppress(KeyboardInterrupt):
-            serve(app, listening, token)
+        serve(app, listening, token)
     return Annotators({name: progress_of(found, len(sample.items)) for name, found in store.answers().items()})
 
 
@@ -234,7 +231,6 @@ def presented(sample: AnnotationSample, annotator: str) -> list[tuple[int, bool]
 
 def annotation_app(sample: AnnotationSample, store: AnswerStore, names: Sequence[str] = ()) -> Starlette:
     """Create the application; `names` are the people who may rate, or empty to allow anybody."""
-    require("starlette", "annotate")
     from starlette.applications import Starlette
     from starlette.routing import Route
 
@@ -265,7 +261,7 @@ class _Pages:
 
     async def annotators(self, request: Request) -> Response:
         answers = self.store.answers()
-        names = dict.fromkeys([*self.names, *answers]) if not self.names else self.names
+        names = self.names or list(answers)
         pairs = len(self.sample.items)
         found = [{"name": name, **asdict(progress_of(answers.get(name, {}), pairs))} for name in names]
         return _json({"annotators": found, "open": not self.names, "pairs": pairs})
@@ -298,12 +294,12 @@ class _Pages:
 
     def _name(self, name: object) -> str:
         known = self.store.name(name)
+        if not self.names:
+            return known
         for allowed in self.names:
             if allowed.casefold() == known.casefold():
                 return allowed
-        if self.names:
-            raise InputError(f"this page is for {', '.join(self.names)}, not for {known}")
-        return annotator_name(known)
+        raise InputError(f"this page is for {', '.join(self.names)}, not for {known}")
 
 
 def _shown(answer: Rating) -> dict[str, Any]:

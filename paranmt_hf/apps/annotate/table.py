@@ -228,10 +228,8 @@ class AnnotationTable:
         if not self.agreement:
             return ["agreement needs two annotators"]
         if not any(found.all.items for found in self.agreement.values()):
-            return [
-                f"agreement: {' and '.join(self.each) if len(self.each) == 2 else 'no two annotators'} have "
-                f"{'no' if len(self.each) == 2 else 'any'} pair in common, so it cannot be measured"
-            ]
+            who = f"{' and '.join(self.each)} have no" if len(self.each) == 2 else "no two annotators have any"
+            return [f"agreement: {who} pair in common, so it cannot be measured"]
         rows = [["range", *(cell for question in QUESTIONS for cell in (f"{question}: pairs", *AGREED))]]
         for index, part in enumerate(self.ranges):
             found = [self.agreement[question].ranges[index] for question in QUESTIONS]

@@ -26,6 +26,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.parquet import MEMORY_BYTES, as_table, database
 
 Side = Literal["either", "reference", "translation"]
+SIDES = ("reference", "translation")
 MAX_TEXT = 1000
 
 
@@ -83,7 +84,7 @@ class View:
 
     def sides(self) -> tuple[str, ...]:
         """The columns that are searched for the text."""
-        return ("reference", "translation") if self.side == "either" else (self.side,)
+        return SIDES if self.side == "either" else (self.side,)
 
 
 def _number(name: str, value: str) -> float:
@@ -139,7 +140,6 @@ def _round_width(width: float, *, whole: bool) -> float:
 PAGE_ROWS = 50
 TEXTS = 8  # Texts whose rows are remembered
 TEXT_SHARE = 2  # The text may take half of the memory
-SIDES = ("reference", "translation")
 ORIGINS = 200  # Origins that are counted; the rarest ones of a corpus with more are left out
 NUMERIC = frozenset(
     column.name for column in COLUMNS if str(column.type).startswith(("int", "float")) and column.name != "id"
@@ -166,7 +166,9 @@ class Explorer:
         self._open = database(memory=memory, extra="explore")
         self._connection = self._open.__enter__()
         self._table, self._lock = as_table(files), threading.Lock()
-        self._lower = self._table
+        # The text in lower case: a query, or a table in memory.
+        lower = ", ".join(f"lower({side}) AS {side}" for side in SIDES)
+        self._lower = f"(SELECT {self._key} AS key, {lower} FROM {self._table})"
         self._memory = memory
         self._texts: OrderedDict[tuple[str, tuple[str, ...]], str] = OrderedDict()
         self._made = 0
@@ -176,10 +178,7 @@ class Explorer:
         """Find what values the columns have."""
         with self._lock:
             if TEXT_SHARE * self.record.configs[self.config].bytes < self._memory:
-                lower = ", ".join(f"lower({side}) AS {side}" for side in SIDES)
-                self._connection.execute(
-                    f"CREATE TEMP TABLE lower_case AS SELECT {self._key} AS key, {lower} FROM {self._table}"
-                )
+                self._connection.execute(f"CREATE TEMP TABLE lower_case AS {self._lower}")
                 self._lower = "lower_case"
             self.bins = {name: self._bins(name) for name in self.columns}
         return self
@@ -210,10 +209,8 @@ class Explorer:
             return self._texts[key]
         self._made += 1
         name = f"text_{self._made}"
-        sides = key[1] if self._lower != self._table else [f"lower({side})" for side in key[1]]
-        contains = " OR ".join(f"contains({side}, ?)" for side in sides)
-        key_of = "key" if self._lower != self._table else self._key
-        query = f"CREATE TEMP TABLE {name} AS SELECT {key_of} AS key FROM {self._lower} WHERE {contains}"
+        contains = " OR ".join(f"contains({side}, ?)" for side in key[1])
+        query = f"CREATE TEMP TABLE {name} AS SELECT key FROM {self._lower} WHERE {contains}"
         self._connection.execute(query, [key[0]] * len(key[1]))
         self._texts[key] = name
         if len(self._texts) > TEXTS:

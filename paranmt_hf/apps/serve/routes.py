@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import secrets
 import time
+from bisect import bisect_left
+from collections import Counter
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from paranmt_hf.apps.serve.metrics import Metrics
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.local_page import App, Message, Receive, Send
@@ -23,6 +25,39 @@ from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 
 EMBEDDINGS, HEALTH = "/v1/embeddings", "/health"
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # Seconds, upper ends of the buckets
+
+
+class Metrics:
+    """Counts requests, errors and sentences, and how long answers took, for Prometheus."""
+
+    def __init__(self) -> None:
+        self.requests, self.sentences = Counter[tuple[str, int]](), 0
+        self._seconds: dict[str, float] = {}
+        self._buckets: dict[str, list[int]] = {}
+
+    def count(self, route: str, status: int, seconds: float) -> None:
+        """Count an answered request."""
+        self.requests[route, status] += 1
+        self._seconds[route] = self._seconds.get(route, 0) + seconds
+        self._buckets.setdefault(route, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
+
+    def text(self) -> str:
+        """Format all figures as Prometheus reads them."""
+        lines, errors = ["# TYPE paranmt_requests_total counter"], Counter[str]()
+        for (route, status), number in sorted(self.requests.items()):
+            lines.append(f'paranmt_requests_total{{route="{route}",status="{status}"}} {number}')
+            errors[route] += number if status >= 400 else 0
+        lines.append("# TYPE paranmt_errors_total counter")
+        lines += [f'paranmt_errors_total{{route="{route}"}} {number}' for route, number in errors.items()]
+        lines += ["# TYPE paranmt_sentences_total counter", f"paranmt_sentences_total {self.sentences}"]
+        lines.append("# TYPE paranmt_request_seconds histogram")
+        for route, counts in sorted(self._buckets.items()):
+            for bound, number in zip((*BOUNDS, "+Inf"), accumulate(counts), strict=True):
+                lines.append(f'paranmt_request_seconds_bucket{{route="{route}",le="{bound}"}} {number}')
+            lines.append(f'paranmt_request_seconds_sum{{route="{route}"}} {self._seconds[route]:.6f}')
+            lines.append(f'paranmt_request_seconds_count{{route="{route}"}} {sum(counts)}')
+        return "\n".join(lines) + "\n"
 
 
 class ServeApp:

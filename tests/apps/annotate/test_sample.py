@@ -94,14 +94,6 @@ def test_round_trip(tmp_path):
     assert sample.checksum != toy_sample(tmp_path, per_range=1).checksum
 
 
-def test_a_mean_without_its_deviation(tmp_path):
-    values = toy_sample(tmp_path).to_json()
-    values["ranges"][0]["std_overlap"] = None
-    (tmp_path / AnnotationSample.FILE).write_text(json.dumps(values))
-    with pytest.raises(InputError, match=r"is damaged: a range must have both mean_overlap and std_overlap"):
-        AnnotationSample.read(tmp_path)
-
-
 def edited(folder, **changes):
     values = toy_sample(folder).to_json() | changes
     (folder / AnnotationSample.FILE).write_text(json.dumps(values))

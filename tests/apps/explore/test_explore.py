@@ -148,3 +148,13 @@ def test_an_index_of_other_text_is_refused(made, tmp_path):
         with pytest.raises(InputError) as refused:
             explore(made, index=tmp_path / f"{name}.index")
         assert (refused.value.option, refused.value.path) == ("index", tmp_path / f"{name}.index")
+
+
+def test_ctrl_c_ends_the_page(made, monkeypatch):
+    uvicorn = pytest.importorskip("uvicorn")
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(uvicorn.Server, "run", interrupted)
+    explore(made)
