@@ -96,10 +96,14 @@ class _Handler(BaseHTTPRequestHandler):
             server.running += 1
             server.most = max(server.most, server.running)
         try:
-            self._reply(server.answer(sentence, request, attempt), request)
+            reply = server.answer(sentence, request, attempt)
+            reply = Reply(reply) if isinstance(reply, str) else reply
+            time.sleep(reply.stall)
         finally:
+            # Before the answer, after which the client asks again.
             with server.lock:
                 server.running -= 1
+        self._reply(reply, request)
 
     def _let_in(self):
         if self.server.key is None or self.headers.get("Authorization") == f"Bearer {self.server.key}":
@@ -109,8 +113,6 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _reply(self, reply, request):
-        reply = Reply(reply) if isinstance(reply, str) else reply
-        time.sleep(reply.stall)
         if reply.body is not None:
             return self._send(reply.status, reply.body, reply.headers)
         values = reply.logprobs if request.get("logprobs") else None
