@@ -41,6 +41,7 @@ def test_czeng(tmp_path):
     assert "source" not in table.column_names
 
 
+@pytest.mark.slow
 def test_what_the_pairs_of_systems_are_made_of_is_told(tmp_path):
     pq.write_table(pa.table({"reference": ["a"]}), tmp_path / "systems.parquet")
     command = [sys.executable, str(SCRIPTS / "pairs_from_systems.py"), "systems.parquet", "none", "--out", "out"]
@@ -103,6 +104,7 @@ def test_recipe_of_the_embedded_translator(tmp_path):
     assert len(result.texts) == 2
 
 
+@pytest.mark.slow
 def test_vectors_with_wordllama(tmp_path):
     pytest.importorskip("wordllama")
     (tmp_path / "own.txt").write_text("a 0 0 1\ndog 1 1 1\ncat 2 2 1\nruns 3 0 1\n")

@@ -39,6 +39,7 @@ def test_limits_of_a_container_and_the_token(monkeypatch):
         assert "hf_secret" not in text and "(ray)" in text
 
 
+@pytest.mark.slow
 def test_the_hub_is_asked_only_online(monkeypatch):
     import huggingface_hub
 
@@ -70,6 +71,7 @@ def test_a_question_that_fails_is_a_problem(monkeypatch, question):
     assert sum("ZeroDivisionError: by nothing" in problem for problem in diagnose().problems) == 1
 
 
+@pytest.mark.slow
 def test_broken_packages_are_named_and_nothing_fails(tmp_path):
     for name in ("torch", "huggingface_hub", "numpy"):
         (tmp_path / name).mkdir()

@@ -28,6 +28,7 @@ def test_import_tsv_with_its_own_score(folder, capsys):
     assert (rows[1]["reference"], rows[1]["translation"]) == ("x \\n y", "x y")
 
 
+@pytest.mark.slow
 def test_import_with_vectors_scores_anew(folder, capsys):
     (folder / "pairs.tsv").write_text("a b\ta\t0.9\n")
     assert main(["import", "pairs.tsv", "--scorer", "vectors.txt", *IMPORT]) == 0
@@ -45,6 +46,7 @@ def test_import_parquet_with_mapped_columns(folder):
     assert table["origin"].to_pylist() == ["x", "y"]
 
 
+@pytest.mark.slow
 def test_damage_in_the_middle_of_a_dataset(folder, capsys):
     (folder / "corpus").mkdir()
     path = folder / "corpus" / "train.parquet"
@@ -68,6 +70,7 @@ def test_out_may_be_the_current_folder_or_a_link(folder, capsys, monkeypatch):
     assert "empty: 1 pair\n" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_lines_that_the_translator_has_no_piece_for(folder, capsys):
     (folder / "a").write_text("Muž hraje na kytaru.\n\u200b\n\ufffd\n")
     (folder / "b").write_text("A man plays the guitar.\nx\ny\n")
@@ -90,6 +93,7 @@ def test_wrong_column_of_a_dataset_ends_in_order(folder):
     assert result.returncode == 1, result.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough(tmp_path):
     """As with `| head -1`: nothing is said about a pipe, and no traceback."""
     (tmp_path / "text.txt").write_text("a b\n" * 3)
@@ -125,6 +129,7 @@ def ids(folder):
     return pq.read_table(next((folder / "data").iterdir()))["id"].to_pylist()
 
 
+@pytest.mark.slow
 def test_the_table_and_the_files(release, capsys):
     pytest.importorskip("duckdb")
     words = ["--tenths", "4-9", "--max", "para_score=0.8", "--drop-copies", "translation"]
@@ -166,6 +171,7 @@ def corpora(folder):
     return folder
 
 
+@pytest.mark.slow
 def test_a_table_json_and_options(corpora, capsys, drawing):
     command = ["stats", "news.en", "pairs.parquet", "--columns", "reference=english,para_score=score"]
     assert main([*command, "--sample", "50", "--json", "stats.json"]) == 0
@@ -189,6 +195,7 @@ def test_a_table_json_and_options(corpora, capsys, drawing):
     assert (corpora / "figure.png").is_file()
 
 
+@pytest.mark.slow
 def test_train_tells_the_result_and_that_it_is_there(pairs, capsys):
     command = ["train", "--data", "pairs.parquet", "--out", "deep/encoder", "--development", "sample", *SMALL]
     assert main(command) == 0

@@ -125,6 +125,7 @@ def test_an_interruption_between_steps(done, inputs, monkeypatch, stopped, when)
     assert tree(inputs) == whole and states() == ["there"] * 4
 
 
+@pytest.mark.slow
 def test_other_options_are_refused_and_redone(done):
     change(word={"epochs": 3})
     assert states()[0:2] == ["there", "there"] and "to run" not in states()
@@ -155,6 +156,7 @@ def test_the_file_of_dropped_rows_is_redone_too(inputs):
     assert (inputs / "chosen.old").is_dir() and states() == ["there"] * 2
 
 
+@pytest.mark.slow
 def test_changed_data_are_noticed_all_the_way_down(done):
     results = (done / "results.json").read_bytes()
     with (done / "pairs.tsv").open("a") as file:
@@ -175,6 +177,7 @@ def test_a_step_in_the_middle_that_is_gone_is_made_again(done):
     assert states() == ["there"] * 4
 
 
+@pytest.mark.slow
 def test_results_of_an_evaluation_are_those_of_its_input(done):
     record = done / "results.json.step.json"
     for name, text in (("judged.tsv", (done / "judged.tsv").read_text() + "3\tc d\td c\n"), ("results.json", "[]\n")):
@@ -188,6 +191,7 @@ def test_results_of_an_evaluation_are_those_of_its_input(done):
     assert main(["run", "pipeline.yaml"]) == 0 and states() == ["there"] * 4
 
 
+@pytest.mark.slow
 def test_a_file_that_is_made_again_keeps_its_record(folder):
     (folder / "text.txt").write_text("some words\n")
     write({"vectors": {"command": "encoder vectors", "models": "embedded", "text": "text.txt", "out": "words.txt"}})
@@ -200,6 +204,7 @@ def test_a_file_that_is_made_again_keeps_its_record(folder):
     assert states() == ["there"]
 
 
+@pytest.mark.slow
 def test_unfinished_work_of_other_settings_is_moved_too(done, monkeypatch):
     (done / "word.work").mkdir()
     (done / "word.work" / "run.json").write_text(

@@ -72,6 +72,7 @@ def test_embedded_model_is_small_and_safe():
     assert usual_score("embedded") == pytest.approx(-0.42)
 
 
+@pytest.mark.slow
 def test_embedded_model_translates():
     translator = load_translator(TranslatorConfig(name="embedded", backend="transformers"))
     result = translator.translate(["Muž hraje na kytaru.", "Dva psi běží po trávě."])
@@ -154,6 +155,7 @@ def test_carried_encoders_are_small_and_safe(name, largest):
     assert {path.suffix for path in files} <= {".json", ".safetensors", ".md", ".py"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["embedded", "base"])
 def test_carried_encoders_on_the_development_set(name, shared_data):
     from paranmt_hf import evaluate

@@ -70,6 +70,7 @@ def test_all_columns_are_added_and_nothing_else_changes(release, tmp_path, monke
     assert bytes_of(release) == again
 
 
+@pytest.mark.slow
 def test_one_after_the_other_is_all_at_once(release, made, tmp_path):
     other = shutil.copytree(made, tmp_path / "other" / release.name)
     rescore(release, **ADD)
@@ -91,6 +92,7 @@ def test_settings_of_the_release_are_checked(release):
     assert rescore(release, add=["number_mismatch"], engine=LOCAL).fresh
 
 
+@pytest.mark.slow
 def test_another_score_keeps_the_columns(release, monkeypatch):
     rescore(release, **ADD)
     before, record = table_of(release), check_release(release)
@@ -109,6 +111,7 @@ def test_another_score_keeps_the_columns(release, monkeypatch):
     assert not last["human_score"].equals(after["human_score"])
 
 
+@pytest.mark.slow
 def test_interrupted_learning_and_adding(release, made, tmp_path, monkeypatch):
     from paranmt_hf.corpus.jobs import job
 

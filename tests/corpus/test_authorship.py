@@ -105,6 +105,7 @@ def test_too_few_references(tmp_path):
         learn(write(tmp_path, ["a b"] * 9, ["a c"] * 9), 9, AuthorshipConfig(bits=10))
 
 
+@pytest.mark.slow
 def test_how_rows_are_cut_into_files_changes_nothing(texts, tmp_path, monkeypatch):
     monkeypatch.setattr(authorship, "BATCH_ROWS", 64)
     table = pa.table({"id": range(600), "reference": texts[0], "translation": texts[1]})

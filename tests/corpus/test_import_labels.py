@@ -47,6 +47,7 @@ def test_unusual_corpora_are_taken(tmp_path, name):
     assert not imported(tmp_path, REAL[name], MANY_ROWS).warnings
 
 
+@pytest.mark.slow
 def test_real_columns_of_sentences_and_of_labels(shared_data):
     """In the order of the file and sorted, whatever shard is looked at."""
     file = shared_data / "pairs" / "machine-translations.parquet"

@@ -61,6 +61,7 @@ def make(bitext, out, vectors, server, **settings):
     return build(bitext, out, language_model=config, scorer=vectors, release=RELEASE, engine=engine)
 
 
+@pytest.mark.slow
 def test_build_by_hand(bitext, vectors, tmp_path):
     two = threading.Barrier(2)
 
@@ -89,6 +90,7 @@ def test_build_by_hand(bitext, vectors, tmp_path):
     assert "a language model's translation of the foreign side" in card
 
 
+@pytest.mark.slow
 def test_what_is_no_good_is_dropped_and_counted(bitext, vectors, tmp_path):
     odd = {
         0: "I'm sorry, but I can't assist with that.",
@@ -170,6 +172,7 @@ def test_what_was_answered_is_not_asked_again(bitext, vectors, tmp_path):
     assert bytes_of(tmp_path / "a") == bytes_of(tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_equal_sentences_are_asked_for_once(vectors, tmp_path):
     (tmp_path / "text.en").write_text("".join(f"{ENGLISH[number % 3]}\n" for number in range(25)))
     with serving(paraphrased) as server:
@@ -188,6 +191,7 @@ def paraphrase(text, out, vectors, server, **settings):
     )
 
 
+@pytest.mark.slow
 def test_pairs_from_text_alone(bitext, vectors, tmp_path):
     with serving(paraphrased) as server:
         built = paraphrase(tmp_path / "text.en", tmp_path / "corpus", vectors, server)
@@ -203,6 +207,7 @@ def test_pairs_from_text_alone(bitext, vectors, tmp_path):
     assert "imported" not in card and "back-translation\n" not in card
 
 
+@pytest.mark.slow
 def test_other_settings_do_not_go_on(bitext, vectors, tmp_path):
     with serving(paraphrased) as server:
         make(bitext, tmp_path / "corpus", vectors, server)
@@ -212,6 +217,7 @@ def test_other_settings_do_not_go_on(bitext, vectors, tmp_path):
     assert not make(bitext, tmp_path / "corpus", vectors, server, concurrency=2, retries=0, timeout=9.0).fresh
 
 
+@pytest.mark.slow
 def test_answers_of_which_none_is_good_are_not_paid_for_to_the_end(bitext, vectors, tmp_path):
     lines = [f"{number} {line}" for number in range(10) for line in CZECH]
     for name in ("many.cs", "many.en"):
@@ -285,6 +291,7 @@ def test_a_server_that_is_not_there_leaves_nothing(bitext, vectors, tmp_path, ca
     assert not (tmp_path / "corpus.work").exists() and not (tmp_path / "corpus").exists()
 
 
+@pytest.mark.slow
 def test_the_estimate_comes_first(bitext, vectors, tmp_path, capsys, caplog):
     with serving(paraphrased) as server:
         command = words(tmp_path, vectors, server.url, price_input=1000, price_output=2000)

@@ -33,6 +33,7 @@ def column(folder):
     return pq.read_table(folder / "data")["para_probability"].to_numpy()
 
 
+@pytest.mark.slow
 def test_values_are_those_of_the_encoder(imported):
     encoder = load("embedded")
     wanted = encoder.probability(*map(list, zip(*PAIRS, strict=True)))
@@ -48,6 +49,7 @@ def test_values_are_those_of_the_encoder(imported):
     )
 
 
+@pytest.mark.slow
 def test_another_prior_leaves_the_score(imported):
     release = imported("one", add=["para_probability"], scorer="base")
     scores = pq.read_table(release / "data")["para_score"]
@@ -57,6 +59,7 @@ def test_another_prior_leaves_the_score(imported):
     np.testing.assert_allclose(column(release), load("base").probability(*pairs, prior=0.1), atol=1e-3)
 
 
+@pytest.mark.slow
 def test_new_score_has_new_probabilities(imported, tmp_path):
     release = imported("one", add=["para_probability"])
     rescore(release, scorer="base", engine=LOCAL)
@@ -74,6 +77,7 @@ def test_new_score_has_new_probabilities(imported, tmp_path):
     assert error.value.option == "scorer"
 
 
+@pytest.mark.slow
 def test_prior_stays_with_another_encoder(imported):
     release, sides = imported("one", add=["para_probability"]), list(map(list, zip(*PAIRS, strict=True)))
     for options, name, prior in (

@@ -95,6 +95,7 @@ def test_lists_of_words_are_no_sentences(tmp_path, text):
     assert phrases(tmp_path / "list")[0][0] == text.split()[0]
 
 
+@pytest.mark.slow
 def test_sentences_beside_the_paraphrases_of_ppdb(shared_data):
     """Every stretch of the list is one, and every stretch of captions and of news is none."""
 

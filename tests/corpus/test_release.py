@@ -113,6 +113,7 @@ def test_statistics_by_hand():
     assert whole.summary() == summary, "the batches must not matter"
 
 
+@pytest.mark.slow
 def test_histogram_is_drawn(drawing):
     histogram = [0] * 38 + [5, 10]
     text = text_histogram(histogram, width=10)

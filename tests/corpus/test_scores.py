@@ -62,6 +62,7 @@ def test_trigram_overlap_by_hand(reference: str, translation: str, expected: flo
 sentence = st.lists(st.sampled_from(["a", "b", "c", "d'll", "E"]), max_size=9).map(" ".join)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(sentence, sentence), max_size=12))
 def test_trigram_overlap_equals_brute_force(pairs: list[tuple[str, str]]) -> None:
     tables = WordTokenizer().tables([left for left, _ in pairs], [right for _, right in pairs])
@@ -196,6 +197,7 @@ def langid():
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("candidates", [None, ("en", "de", "cs", "sr", "fr")])
 def test_equal_to_the_loop_of_py3langid(candidates, langid):
     langid.set_languages(candidates)

@@ -174,6 +174,7 @@ def test_what_cannot_be_done(text, options, message, monkeypatch):
         describe_corpora(**{"data": "text.txt", **options})
 
 
+@pytest.mark.slow
 def test_a_picture_of_everything_and_of_almost_nothing(release, text, tmp_path, drawing):
     blank = tmp_path / "blank"
     blank.write_text("\u200b\n")

@@ -72,6 +72,7 @@ def test_it_ends_by_itself(corpus, scores, way):
     assert "Too many dataloader workers" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_rows_are_those_of_the_files(corpus, scores):
     table = pq.read_table(corpus / "data")
     assert list(stream(corpus)) == table.to_pylist()

@@ -60,6 +60,7 @@ def test_threshold_is_wilsons_bound(calibration):
             calibration.threshold(**wrong)
 
 
+@pytest.mark.slow
 def test_bound_holds_on_new_pairs():
     """Of thresholds from small samples, nearly all reach the precision on the whole population."""
     from paranmt_hf.training.calibrate import _counts
@@ -144,6 +145,7 @@ def test_checksum_covers_the_vocabulary(tmp_path):
         assert error.value.path == tmp_path
 
 
+@pytest.mark.slow
 def test_calibration_of_other_files_or_dimensions(tmp_path):
     copy_model(locate("embedded"), tmp_path)
     revision = locate(tmp_path).revision

@@ -184,6 +184,7 @@ def test_any_text_equals_the_slow_path(sentences):
     assert_alike(model.encode(sentences), SentenceTransformer.encode(model, sentences))
 
 
+@pytest.mark.slow
 def test_real_text_equals_the_slow_path(shared_data):
     texts = (shared_data / "bitext" / "news" / "news.en").read_text(encoding="utf8").split("\n")[:2500]
     counts = count_units([texts], ["word", "trigram"])

@@ -239,6 +239,7 @@ np.savez(out, *found)
 """
 
 
+@pytest.mark.slow
 def test_a_new_process_gives_vectors_without_torch(saved: Path, tmp_path: Path) -> None:
     folders = [str(saved / name) for name in ("word", "trigram-int8", "word,trigram", "sent2vec-blanks")]
     command = [sys.executable, "-c", COLD, str(tmp_path / "out.npz"), repr(SENTENCES), *folders, "embedded"]

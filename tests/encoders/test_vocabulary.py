@@ -105,6 +105,7 @@ def test_lookup_equals_definition(kind, columns, capacity, data):
         assert len(bags) == len(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_lookup_equals_definition_on_real_text(shared_data, kind):
     seen = 0

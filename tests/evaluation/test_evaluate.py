@@ -143,6 +143,7 @@ def test_averages_of_an_encoders_vectors(model):
     assert np.abs(without.similarities["similarity"] - expected).max() > 0.01
 
 
+@pytest.mark.slow
 def test_baselines_alone_need_no_torch():
     pytest.importorskip("sacrebleu")
     code = (

@@ -73,6 +73,7 @@ def model(tmp_path_factory):
 
 @needs_mteb
 class TestFigures:
+    @pytest.mark.slow
     def test_are_those_of_our_own_evaluation(self, data, tmp_path):
         """Spearman's rho of all pairs is what both print."""
         (made,) = evaluate_mteb("embedded", tasks="STS12", out=tmp_path / "out", data=data)
@@ -100,6 +101,7 @@ class TestFigures:
         (korean,) = evaluate_mteb(model, tasks="STS17", out=tmp_path / "korean", data=data, languages=["kor"])
         assert [row.name for row in korean.rows] == ["STS17"]
 
+    @pytest.mark.slow
     def test_parts_of_a_task_have_rows(self, data, model, tmp_path):
         both = evaluate_mteb(model, tasks="STS17", out=tmp_path / "out", data=data, languages=["eng", "kor"])
         rows = both[0].tables["Task"]
@@ -118,6 +120,7 @@ class TestResults:
         evaluate_mteb(model, tasks="STS12", out=tmp_path / "out", data=data)
         return tmp_path / "out"
 
+    @pytest.mark.slow
     def test_finished_tasks_are_not_run_again(self, out, data, model, monkeypatch):
         (first,) = evaluate_mteb(model, tasks="STS12", out=out, data=data)
         run, ran = runs.run_task, []

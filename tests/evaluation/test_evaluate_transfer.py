@@ -38,6 +38,7 @@ def test_files_of_one_name_are_told_apart(folder):
     assert records[0].weights != records[1].weights
 
 
+@pytest.mark.slow
 def test_models_and_word_vectors(folder):
     records = transfer(
         "embedded", data="senteval", vectors=["v.txt"], tasks=["CR", "MRPC"], config=TransferConfig(folds=3)
@@ -51,6 +52,7 @@ def test_models_and_word_vectors(folder):
     assert records[0].data == records[1].data
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes_what_python_gives(folder, capsys):
     command = ["evaluate", "transfer", "--vectors", "v.txt", "--data", "senteval", *OPTIONS]
     assert main([*command, "--json", "r.json"]) == 0
@@ -64,6 +66,7 @@ def test_the_command_prints_and_writes_what_python_gives(folder, capsys):
     assert (folder / "again.json").read_bytes() == (folder / "r.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_named(folder, capsys):
     for path in (folder / "senteval" / "SUBJ").iterdir():
         path.unlink()
@@ -74,6 +77,7 @@ def test_what_is_left_out_is_named(folder, capsys):
     assert "are not there: SUBJ, SICK-R, SICK-E." in records[0].text()
 
 
+@pytest.mark.slow
 def test_weighted_averages(folder, capsys):
     (folder / "counts.txt").write_text(
         "".join(f"word{number} 60\n" for number in range(24)) + "of 50\nzero 5\none 5\n"

@@ -81,6 +81,7 @@ def test_csv_grows_by_a_line_each_time(model, data, tmp_path):
     assert not (tmp_path / "eval" / "sts_evaluation_silent_results.csv").exists()
 
 
+@pytest.mark.slow
 def test_trainer_and_model_card(model, data, tmp_path):
     """Training moves the vectors, so the figure must be the one of the trained model; and the card must say it."""
     from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments

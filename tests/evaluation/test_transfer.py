@@ -59,6 +59,7 @@ def test_each_sentence_is_encoded_once_and_sick_once_for_both_tasks(evaluated, f
     assert all(len(set(call)) == len(call) for call in encoder.calls)
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_records(evaluated, folder):
     _, record = evaluated
     tasks, _ = read_tasks(folder, ["CR", "SST5", "MRPC", "SICK-R"])
@@ -192,6 +193,7 @@ def test_vectors_of_zeros_are_counted(folder):
     assert "72 sentences have a vector of zeros." in record.text()
 
 
+@pytest.mark.slow
 def test_short_vectors(folder, monkeypatch):
     """SentEval's penalties are too strong for them, which the result says; scaled, their length does not matter."""
     tasks, _ = read_tasks(folder, ["CR", "TREC"])

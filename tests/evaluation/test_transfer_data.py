@@ -199,6 +199,7 @@ def test_nothing_there(tmp_path):
         read_tasks(tmp_path, ["STS"])
 
 
+@pytest.mark.slow
 def test_real_data(shared_data):
     tasks, missing = read_tasks(shared_data / "senteval")
     assert not any(task.notes for task in tasks), "all counts are those of published figures"

@@ -54,6 +54,7 @@ def test_grids_are_those_of_senteval():
     assert [count_fits(way, TransferConfig()) for way in GRIDS] == [610, 71, 7]
 
 
+@pytest.mark.slow
 def test_nested_cross_validation_is_scikit_learns():
     items, ticks = noisy(80), Ticks()
     tuned = tuned_head({"all": items}, "nested", CONFIG, ticks)
@@ -97,6 +98,7 @@ def test_of_equal_penalties_the_strongest():
     assert [tuned_head(parts, way, CONFIG, Ticks()).penalties for way in ("dev", "train")] == [(0.25,), (0.5,)]
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_results_and_others_other_folds():
     items = noisy(200)
     runs = [tuned_head({"all": items}, "nested", TransferConfig(folds=3, seed=seed), Ticks()) for seed in (1, 1, 2)]
@@ -104,6 +106,7 @@ def test_equal_seeds_give_equal_results_and_others_other_folds():
     assert runs[0].dev != runs[2].dev
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_nothing(monkeypatch):
     items, found = noisy(120), []
     for processors in (1, 5):
@@ -185,6 +188,7 @@ def related(items, seed):
     return LabelledVectors(vectors, np.round(1 + 4 * vectors[:, 0], 1).astype(np.float64))
 
 
+@pytest.mark.slow
 def test_relatedness_learns_and_repeats(quick_relatedness):  # noqa: F811
     train, dev, test = related(64, 1), related(64, 2), related(64, 3)
     ticks = Ticks()

@@ -242,6 +242,7 @@ def test_too_many_origins(corpus, development, tmp_path, monkeypatch):
     assert not (tmp_path / "out.work").exists()
 
 
+@pytest.mark.slow
 def test_sizes(corpus, development, tmp_path):
     """The first pairs of the corpus, and sampled ones of which a smaller sample is a part of a larger one."""
     settings = {"sizes": (20, 5000), "order": "both"}
@@ -283,6 +284,7 @@ def test_the_pairs_of_sizes(corpus):
     assert drawn[:10] == smaller and len(set(drawn)) == 30 and drawn != sorted(drawn)
 
 
+@pytest.mark.slow
 def test_fixed_vectors_as_features(tmp_path, monkeypatch):
     """Each figure is that of the model which is best on the development items, of all that were tried."""
     write_all(tmp_path / "senteval", items=20)

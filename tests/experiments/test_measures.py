@@ -206,6 +206,7 @@ def test_sentences_without_words(results):
         measure_coverage(results[0], [nothing], WordCounts({"a": 1}, ""))
 
 
+@pytest.mark.slow
 def test_pictures(sets, results, tmp_path, drawing):
     counts = WordCounts({"a": 150, "b": 3, "the": 7, "cat": 2, "dog": 1}, "a text")
     draw_lengths([pearson_by_length(each, sets, [4, 6], bootstrap=20) for each in results], tmp_path / "lengths.png")

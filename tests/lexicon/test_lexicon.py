@@ -74,6 +74,7 @@ def test_rows_equal_brute_force(tmp_path, monkeypatch):
         assert row["count_in_translations"] == oracle.within[1][row["word"], row["paraphrase"]]
 
 
+@pytest.mark.slow
 def test_nearest_equals_a_sort_of_all_rows(tmp_path, monkeypatch):
     # Row groups so small that a word's rows lie in several.
     monkeypatch.setattr(pmi, "GROUP_ROWS", 7)
@@ -195,6 +196,7 @@ def test_an_unseen_pair_is_0_and_both_orders_are_averaged():
         evaluate_word_scores(PAIRS, {("a", "b"): 1.0}, "mine")
 
 
+@pytest.mark.slow
 def test_real_files(shared_data):
     pairs = read_word_pairs(shared_data / "lexical" / "EN-SIMLEX-999.txt")
     assert len(pairs) == 999 and pairs[0] == WordPair("old", "new", 1.58)

@@ -40,11 +40,13 @@ def test_the_system_is_another(tmp_path):
     assert b"Invalid argument" in run(tmp_path, "-c", "open('a:b', 'w')").stderr
 
 
+@pytest.mark.slow
 def test_import(tmp_path):
     check(tmp_path, "quick")
     assert (tmp_path / "corpus" / "build.json").is_file()
 
 
+@pytest.mark.slow
 def test_text_is_in_the_same_bytes_everywhere():
     """Files are written in UTF-8 with line ends of one character, whatever the system's are."""
     calls = [

@@ -82,6 +82,7 @@ def test_a_row_without_text_is_an_empty_sentence(model, tmp_path):
     assert done.record.notes == {"empty line": 1}
 
 
+@pytest.mark.slow
 def test_work_that_was_stopped_continues(file, model, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "SHARD_ROWS", 2)
 
@@ -102,6 +103,7 @@ def bert(model, tmp_path_factory):
     return write_classifier(tmp_path_factory.mktemp("bert") / "bert", model)
 
 
+@pytest.mark.slow
 def test_a_classifier_of_transformers(bert, model, tmp_path):
     from transformers import AutoTokenizer
 
@@ -130,6 +132,7 @@ def test_a_classifier_of_transformers(bert, model, tmp_path):
         run(path, tmp_path / "other.tsv", model, bert)
 
 
+@pytest.mark.slow
 def test_other_models_are_no_classifiers(file, model, tmp_path):
     with pytest.raises(InputError, match="cannot be read as a text classifier"):
         run(file, tmp_path / "out.tsv", model, model)

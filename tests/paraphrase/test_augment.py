@@ -48,6 +48,7 @@ def rows_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_rows_stay_and_paraphrases_follow_them(file, model, tmp_path):
     done = run(file, tmp_path / "out.jsonl", model)
     rows = rows_of(done.folder)
@@ -72,6 +73,7 @@ def test_rows_stay_and_paraphrases_follow_them(file, model, tmp_path):
     assert not (tmp_path / "out.jsonl.work").exists()
 
 
+@pytest.mark.slow
 def test_paraphrases_of_a_low_score_are_left_out_by_default(file, model, tmp_path):
     scores = {}
     for least in (None, 0.5, -1.0):
@@ -114,6 +116,7 @@ def test_what_is_there_already_is_left_out(file, model, tmp_path, monkeypatch):
     assert done.record.left_out == 12 * 4 - 13
 
 
+@pytest.mark.slow
 def test_quotas_take_the_best_of_each_sentence_first(file, model, tmp_path, monkeypatch):
     given = _Given("first {}", "second {}", "third {}")
     monkeypatch.setattr(Paraphraser, "paraphrase", lambda *a, **k: given(*a, **k))
@@ -145,6 +148,7 @@ def test_quotas_take_the_best_of_each_sentence_first(file, model, tmp_path, monk
     assert "4 short: raise n and beams" in short.summary()
 
 
+@pytest.mark.slow
 def test_texts_are_not_held_at_once(tmp_path):
     """Of 24 MB of paraphrases the choice keeps numbers alone."""
     whole, done = (Manifest.open(tmp_path / name, {}) for name in ("whole", "done"))
@@ -170,6 +174,7 @@ def test_texts_are_not_held_at_once(tmp_path):
     assert 2_000_000 < pool.max_memory() < 16_000_000
 
 
+@pytest.mark.slow
 def test_forms_hold_the_same(file, model, tmp_path):
     expected = rows_of(run(file, tmp_path / "out.jsonl", model).folder)
     table = pa.Table.from_pylist([{"words": row["text"], "class": "ab".index(row["label"])} for row in ROWS])
@@ -191,6 +196,7 @@ def test_forms_hold_the_same(file, model, tmp_path):
         assert [line.split(mark)[-2] for line in lines[1:]] == [str(row["index"]) for row in expected]
 
 
+@pytest.mark.slow
 def test_work_that_was_stopped_continues(file, model, tmp_path, monkeypatch):
     monkeypatch.setattr(files, "SHARD_ROWS", 2)
     whole = run(file, tmp_path / "whole.tsv", model, balance=True)

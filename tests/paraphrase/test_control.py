@@ -18,6 +18,7 @@ from tests.paraphrase.paraphraser_toys import NOUNS
 from tests.paraphrase.test_controlled import TEMPLATES, WAYS, pairs, trained, training, trees  # noqa: F401 - fixtures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parser", ["link-grammar 5.12", "my own", None])
 def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_path, monkeypatch, parser):  # noqa: F811
     # A parser that gives every third sentence the tree of a question.
@@ -45,20 +46,26 @@ def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_p
     )
     figures = control.measure_control(trained.folder, text, parser)
     paraphraser = Paraphraser.from_pretrained(trained.folder, parser=Own(), scorer=None, keep_copies=True)
-    distinct, matches = set(), []
-    for source, own in sources.items():
-        for template in TEMPLATES:
-            (made,) = paraphraser([source], templates=[template], has_template=False)[0]
-            (tree,) = Own().trees([made.text])
-            distinct.add((source, made.text))
-            found = bool(paraphraser([source], templates=[template], keep_copies=False)[0])
-            match = tree is not None and template_of(linearised(tree)) == template
-            matches.append((match, found, template_of(own) != template))
-    assert figures.paraphrases == len(matches) > 30
-    assert figures.distinct == pytest.approx(len(distinct) / len(matches))
+    made = {each: paraphraser(list(sources), templates=[each], has_template=False) for each in TEMPLATES}
+    texts = {
+        (source, each): one.text for each, lists in made.items() for source, (one,) in zip(sources, lists, strict=True)
+    }
+    assert figures.paraphrases == len(texts) > 30
+    assert figures.distinct == pytest.approx(len({(source, text) for (source, _), text in texts.items()}) / len(texts))
     if parser != "link-grammar 5.12":
         assert (figures.template_match, figures.other_template_match, figures.found) == (None, None, None)
         return
+    searched = {each: paraphraser(list(sources), templates=[each], keep_copies=False) for each in TEMPLATES}
+    found = {
+        (source, each): bool(one)
+        for each, lists in searched.items()
+        for source, one in zip(sources, lists, strict=True)
+    }
+    matches = []
+    for (source, template), text in texts.items():
+        (tree,) = Own().trees([text])
+        match = tree is not None and template_of(linearised(tree)) == template
+        matches.append((match, found[source, template], template_of(sources[source]) != template))
     match, found, other = np.array(matches).T
     assert figures.template_match == pytest.approx(match.mean()) and figures.found == pytest.approx(found.mean())
     assert figures.other_template_match == pytest.approx(match[other].mean())
@@ -66,6 +73,7 @@ def test_control_is_measured_by_parsing_paraphrases(trained, pairs, trees, tmp_p
     assert 0 < figures.other_template_match <= figures.other_found < 1
 
 
+@pytest.mark.slow
 def test_paraphrases_without_the_template_are_left_out(trained, trees):  # noqa: F811
     """By a parser that gives every third sentence the tree of a question."""
     known = dict(line.split("\t") for line in trees.read_text().splitlines())

@@ -100,6 +100,7 @@ def test_figures(trained):
     assert f"{record.parses.course.best.template_match:.1%} have the template asked for" in trained.summary()
 
 
+@pytest.mark.slow
 def test_held_out_loss_is_that_of_the_kept_weights(trained, pairs):
     """Computed from text, pair by pair: both models."""
     table = pq.read_table(pairs)
@@ -163,6 +164,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_pat
     assert not train_paraphraser(pairs, tmp_path / "out", **settings).fresh
 
 
+@pytest.mark.slow
 def test_pairs_without_a_tree_or_with_a_long_one_are_left_out(tmp_path):
     columns = rows(100)
     columns["translation_parse"][:10] = [None] * 10
@@ -260,6 +262,7 @@ def test_templates_decide_the_order_of_words(learned, trees):
     assert right >= 0.9 * 3 * len(sentences)
 
 
+@pytest.mark.slow
 def test_a_batch_finds_what_each_sentence_finds_alone_the_best_score_first(network, trees):
     paraphraser = Paraphraser.from_pretrained(network, parser=trees)
     sentences = [LINES[0], LINES[2], "", LINES[0]]
@@ -278,6 +281,7 @@ def test_a_batch_finds_what_each_sentence_finds_alone_the_best_score_first(netwo
     assert own == paraphraser([LINES[0]], templates=[QUESTION])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beams", [1, 3])
 def test_parses_and_paraphrases_are_those_of_generate(network, trees, beams):
     """Both searches by hand, through transformers alone."""
@@ -299,6 +303,7 @@ def test_parses_and_paraphrases_are_those_of_generate(network, trees, beams):
     assert {each.text for each in own} == expected
 
 
+@pytest.mark.slow
 def test_every_line_keeps_its_place(network, trees, tmp_path, caplog):
     wanted = ["(S (NP) (VP) (.))", QUESTION]
     done = paraphrased(network, trees, LINES, tmp_path / "out.parquet", templates=wanted)

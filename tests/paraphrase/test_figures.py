@@ -55,6 +55,7 @@ def test_edit_distance_of_words():
     assert edit_distance("", "abc") == edit_distance("abc", "") == 3
 
 
+@pytest.mark.slow
 def test_a_copy_is_all_input_and_no_diversity():
     own = measure([[source] for source in ITEMS.sources])
     assert own["self_bleu"] == pytest.approx(100)

@@ -68,6 +68,7 @@ def test_rows_are_the_baselines_and_the_ways(record):
     assert "sacrebleu" in record.versions and "nltk" in record.versions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["beams=3", "beams=3,order=score", "beams=3,min_score=-1"])
 def test_outputs_are_those_of_the_paraphraser(model, pairs, way):
     """A paraphraser that chooses by scores gets a scorer."""
@@ -79,6 +80,7 @@ def test_outputs_are_those_of_the_paraphraser(model, pairs, way):
         assert example["outputs"][way] == [best.text]
 
 
+@pytest.mark.slow
 def test_a_seed_decides(record, model, pairs):
     again, other = (measured(model, pairs, WAYS[2:], search=replace(SHORT, seed=seed))[0] for seed in (3, 4))
     assert again.data == record.data != other.data
@@ -86,6 +88,7 @@ def test_a_seed_decides(record, model, pairs):
     assert figures_of(first) == figures_of(second)
 
 
+@pytest.mark.slow
 def test_which_sentences(model, pairs):
     (found,) = measured(model, pairs, ["greedy"], items=0, direction="to-translation")
     table = pq.read_table(pairs).select(["reference", "translation"])
@@ -96,6 +99,7 @@ def test_which_sentences(model, pairs):
     assert next(found.rows).items == len(set(apart["translation"].to_pylist())) < 60
 
 
+@pytest.mark.slow
 def test_a_file_is_measured_as_its_model(model, pairs, tmp_path):
     (whole,) = measured(model, pairs, items=0)
     lines, sources = tmp_path / "lines.txt", sorted(set(pq.read_table(pairs)["translation"].to_pylist()))
@@ -239,6 +243,7 @@ def test_refused(words, message, model, pairs, tmp_path, capsys):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_commands_print_tables_and_write_records(model, pairs, tmp_path, capsys):
     out = tmp_path / "figures.json"
     options = "--sentences items=5 --search max_length=20 --json"

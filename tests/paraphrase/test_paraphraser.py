@@ -44,6 +44,7 @@ def trained(pairs, tmp_path_factory):
     return train_small(pairs, tmp_path_factory.mktemp("model") / "out")
 
 
+@pytest.mark.slow
 def test_the_folder_is_a_model_of_transformers(trained, tmp_path):
     names = sorted(path.name for path in trained.folder.iterdir())
     assert names == sorted(
@@ -146,6 +147,7 @@ def test_another_encoder_decoder_is_trained_the_same_way(pairs, tmp_path):
     assert "trained further on pairs" in (done.folder / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
     with pytest.raises(InputError, match="no pairs 'nothing'"):
         train_small("nothing", tmp_path / "out")
@@ -181,6 +183,7 @@ def run(text, out, model, **settings):
     return paraphrase_file(text, out, model=model, config=config, engine=LOCAL)
 
 
+@pytest.mark.slow
 def test_every_line_keeps_its_place(trained, text, tmp_path):
     done = run(text, tmp_path / "out.parquet", trained.folder, n=2)
     table = pq.read_table(done.folder)
@@ -219,6 +222,7 @@ def test_forms_hold_the_same(trained, text, tmp_path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"sample": True, "n": 2, "seed": 4}])
 def test_work_that_was_stopped_continues(trained, tmp_path, monkeypatch, settings):
     monkeypatch.setattr(files, "SHARD_ROWS", 3)
@@ -282,6 +286,7 @@ def test_copies_are_left_out_and_the_best_score_can_come_first(trained, monkeypa
         Paraphraser(trained.folder, scorer=None)([sentence], order="score")
 
 
+@pytest.mark.slow
 def test_groups_of_beams_do_not_depend_on_the_batch(trained):
     paraphraser = Paraphraser(trained.folder, scorer=None)
     texts, groups = sentences(10, seed=5)[0], {"n": 4, "beams": 4, "groups": 4}
@@ -343,6 +348,7 @@ def test_models_are_checked_before_data_are_read(line, tmp_path, monkeypatch):
     assert refused.value.path == Path("encoder")
 
 
+@pytest.mark.slow
 def test_models_of_another_kind_are_refused(trained, text, tmp_path):
     def refused(model, match):
         with pytest.raises(InputError, match=match):

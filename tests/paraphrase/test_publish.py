@@ -108,6 +108,7 @@ def test_it_is_laid_out(trained, tmp_path, kind):
             assert plan.parcel.owns(name)
 
 
+@pytest.mark.slow
 def test_what_people_say_is_in_the_card(controlled):
     said = {"summary": "A summary.", "data": "Some data.", "license_text": "Because.", "commands": ["do this"]}
     card = publish(controlled, NAME, license="mit", about=said, dry_run=True).card
@@ -116,6 +117,7 @@ def test_what_people_say_is_in_the_card(controlled):
     assert "paraphrase train" not in card
 
 
+@pytest.mark.slow
 def test_figures_of_an_evaluation_are_on_the_card(plain, controlled, tmp_path):
     (tmp_path / "noisy.tsv").write_text("".join(f"{text}x\t{text}\n" for text in SENTENCES[:4]))
     results = evaluate_canonical([plain], data=tmp_path / "noisy.tsv", search=ParaphraseConfig(max_length=9))
@@ -130,6 +132,7 @@ def test_figures_of_an_evaluation_are_on_the_card(plain, controlled, tmp_path):
     assert error.value.option == "results"
 
 
+@pytest.mark.slow
 def test_what_is_sent_is_a_network(controlled, tmp_path):
     plan = publish(controlled, NAME, license="mit", dry_run=True)
     stage(plan.parcel, tmp_path / "staged")
@@ -233,6 +236,7 @@ def test_an_edited_record_is_damaged(plain, key, value, match):
         publish(plain, NAME, license="mit", dry_run=True)
 
 
+@pytest.mark.slow
 def test_the_command(controlled, capsys, tmp_path):
     (tmp_path / "about.yaml").write_text("notes: For *news*.")
     words = ["publish", str(controlled), NAME, "--dry-run", "--license", "mit"]
@@ -245,6 +249,7 @@ def test_the_command(controlled, capsys, tmp_path):
     assert "r.json" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_trees_of_another_parser_are_warned_of(controlled, caplog):
     load(controlled, "stanza 2.0")
     load(controlled, "my own")
@@ -264,6 +269,7 @@ def test_parsed_pairs_of_which_a_file_is_missing_are_refused(parsed, tmp_path):
     assert not (tmp_path / "out.work").exists()
 
 
+@pytest.mark.slow
 def test_a_file_of_trees_is_read_once_and_may_lack_a_sentence(controlled, tmp_path, monkeypatch):
     (tmp_path / "trees.tsv").write_text(f"{SENTENCES[0]}\t{TREES[0]}\n{SENTENCES[1]}\t{TREES[1]}\n")
     paraphraser = Paraphraser.from_pretrained(controlled, parser=tmp_path / "trees.tsv", device="cpu", max_length=9)

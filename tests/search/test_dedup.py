@@ -82,6 +82,7 @@ def oracle(lines, by, jaccard=0.7, cosine=0.95):
     return rows, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by", "settings"),
     [
@@ -127,6 +128,7 @@ def test_a_cosine_of_1_finds_equal_vectors(tmp_path, lists):
     assert made.folder.read_text().splitlines() == sentences
 
 
+@pytest.mark.slow
 def test_lists_find_nearly_all(tmp_path):
     lines = texts(1500, seed=3)
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines))
@@ -172,6 +174,7 @@ def test_bytes_of_lines_stay(tmp_path):
     assert (tmp_path / "out.tsv").read_text() == 'n\ttext\n1\t"a dog\n3\n'
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_continues(tmp_path, monkeypatch):
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in texts()))
     config = DedupConfig(by=("exact", "near", "meaning"))

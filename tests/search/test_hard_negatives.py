@@ -94,6 +94,7 @@ def expected(folder, pairs, number, first_rank=1, last_rank=50, least=-1.0, most
     return rows, rejected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "bounds"),
     [

@@ -96,6 +96,7 @@ def test_a_few_lists_find_nearly_all(tmp_path, monkeypatch):
     assert recall(single.items[:, 1:], wanted) == pytest.approx(0.994, abs=0.002)
 
 
+@pytest.mark.slow
 def test_it_continues_after_any_step(tmp_path):
     vectors = clustered(150)
     made, ordered = listed(vectors, tmp_path, 5)

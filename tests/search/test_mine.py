@@ -208,6 +208,7 @@ def test_the_state_is_of_one_search(corpus):
     assert (corpus / "work" / "pairs.parquet.work" / "first" / "vectors.npy").exists(), "for pairs of other settings"
 
 
+@pytest.mark.slow
 def test_what_the_translator_of_the_package_wrote_keeps_its_terms(corpus):
     release = ReleaseConfig(license="cc-by-4.0")
     mined(corpus, "written", top=3, release=release)

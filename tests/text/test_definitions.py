@@ -105,18 +105,21 @@ PARTS += list("\u2019\u00e9\u00c9\u0161\u0416\u03a3\u00df\u0301\u4e2d\u0130\u1e9
 PARTS += list("\u0663\u00b2\u00a0\u0085\u2028\u203f\u200b\U0001f600\U00010400")
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.lists(st.lists(st.sampled_from(PARTS), max_size=8).map("".join), max_size=6))
 def test_cuts_of_a_column_equal_the_definition(column: list[str]) -> None:
     assert cut_by_bytes(column) == [words(text) for text in column]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.lists(st.text(st.characters(max_codepoint=0x17F), max_size=12), max_size=6))
 def test_cuts_of_european_text_equal_the_definition(column: list[str]) -> None:
     assert cut_by_bytes(column) == [words(text) for text in column]
 
 
+@pytest.mark.slow
 def test_every_character_equals_the_definition() -> None:
     """In the middle of a word, at a comma between digits, and at a clitic."""
     characters = [chr(code) for code in range(0x3000) if not 0xD800 <= code < 0xE000]

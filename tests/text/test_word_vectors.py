@@ -244,6 +244,7 @@ def test_nothing_there(tmp_path):
         read_sentences(tmp_path)
 
 
+@pytest.mark.slow
 def test_real_sets(shared_data):
     sts, tasks = read_sentences(shared_data / "sts"), read_sentences(shared_data / "senteval")
     assert "A man with a hard hat is dancing." in sts.texts

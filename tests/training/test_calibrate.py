@@ -80,6 +80,7 @@ def test_folds_share_no_sentence():
         list(folds_of(["a", "a"], ["b", "c"], 5, seed=1))
 
 
+@pytest.mark.slow
 def test_carried_calibrations_are_those_of_the_pairs(tmp_path):
     for name, folder in (("embedded", "word-small"), ("base", "word-base")):
         found, carried = calibrate(name, out=tmp_path / name).record, Calibration.read(ASSETS / folder)
@@ -88,6 +89,7 @@ def test_carried_calibrations_are_those_of_the_pairs(tmp_path):
         np.testing.assert_allclose(found.probability(grid), carried.probability(grid), atol=0.02)
 
 
+@pytest.mark.slow
 def test_folder_loads_and_is_found_again(tmp_path):
     made = calibrate("embedded", out=tmp_path / "one", ratings=["sample"])
     before = bytes_of(tmp_path / "one")
@@ -108,6 +110,7 @@ def test_folder_loads_and_is_found_again(tmp_path):
     assert not [path for path in files.left_here if path.startswith(("README", "calibration"))]
 
 
+@pytest.mark.slow
 def test_published_files_are_those_of_the_calibration(tmp_path):
     copy_model(locate("embedded"), tmp_path / "own")
     (tmp_path / "own" / "notes.txt").write_text("not published, so the published encoder has other files")

@@ -152,6 +152,7 @@ def prepared(folder, config, device=CPU, model="word,trigram", **options):
     return trainer, plans
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"clip": 0.1, "lambda_w": 0.1}, {"optimizer": "adagrad", "one_sided": True}])
 def test_a_mega_batch_is_looked_at_once(tmp_path, settings):
     looked_at_once(tmp_path / "alone", settings, OPERATIONS)

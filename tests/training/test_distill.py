@@ -56,6 +56,7 @@ def root(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_likeness_equals_a_plain_program():
     generator = np.random.default_rng(1)
     teacher = generator.standard_normal((NEIGHBOURS, 5))
@@ -128,6 +129,7 @@ def test_the_teacher_reads_a_sentence_once_and_none_that_is_held_out_is_trained_
     assert {path: path.read_bytes() for path in (tmp_path / "cache").glob("*/part-*")} == before
 
 
+@pytest.mark.slow
 def test_a_transformer_is_read_in_context_and_a_start_follows_from_the_text(root, tmp_path):
     found = distill(root / "transformer", out=tmp_path / "out", text=root / "text.txt", config=DistillConfig(epochs=2))
     assert (found.record.start, found.record.dimension) == ("words", 16)
@@ -152,6 +154,7 @@ def test_pairs_give_the_mean_of_both_steps(root, tmp_path):
     assert found.record.command.split("--data ")[1].startswith("pairs.parquet ")
 
 
+@pytest.mark.slow
 def test_interrupted_at_each_step_it_has_the_same_bytes(root, tmp_path, monkeypatch):
     options = {"text": root / "text.txt", "data": root / "pairs.parquet", "config": CONFIG}
     whole = distill(root / "transformer", out=tmp_path / "whole", **options)
@@ -246,6 +249,7 @@ def foreign(sentence):
     return " ".join(f"z{word[::-1]}" for word in sentence.split())
 
 
+@pytest.mark.slow
 def test_a_teacher_reads_the_translations_of_text_in_another_language(root, tmp_path):
     distinct = list(dict.fromkeys(TEXT))
     (tmp_path / "text.de").write_text("\n".join(map(foreign, distinct)))

@@ -87,6 +87,7 @@ def epochs(trainer, store):
     return losses, [table.optimizer.state() for table in trainer.tables], trainer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "model", "settings"),
     [
@@ -213,6 +214,7 @@ def test_all_see_that_one_has_no_number(tmp_path):
     assert "the loss of step 3 is nan" in str(errors[0])
 
 
+@pytest.mark.slow
 def test_the_first_alone_scores_and_writes(tmp_path, checkpoint_always):
     sides = random_text(PAIRS)
     config = TrainConfig(batch_size=10, mega_batch=2, learning_rate=0.01, epochs=9, patience=2, evaluations=2)

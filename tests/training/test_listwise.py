@@ -75,6 +75,7 @@ def trained(model, loss, dataset, folder, epochs):
     SentenceTransformerTrainer(model, args, train_dataset=dataset, loss=loss).train()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sides", [1, 2])
 def test_a_model_learns_the_neighbours_of_a_teacher(sides, tmp_path):
     pairs = synonyms(60)

@@ -208,6 +208,7 @@ def test_adagrad_equals_torchs(decay):
     assert last[:10].min() > STEPS - 100 and not last[55:].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decay", [False, True])
 def test_equals_dense_adam(decay):
     adam, often = run_rowwise(decay), run_rowwise(decay, often=True)
@@ -234,6 +235,7 @@ def test_state_and_restore(optimizer):
         torch.testing.assert_close(value, whole.state()[name], atol=0, rtol=0)
 
 
+@pytest.mark.slow
 def test_table_adam_equals_torch_on_dense_and_sparse():
     """`TableAdam` is Adam for dense weights and `SparseAdam` for tables."""
     table, dense = torch.zeros(ROWS, WIDTH, requires_grad=True), torch.zeros(3, requires_grad=True)

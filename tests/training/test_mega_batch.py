@@ -68,6 +68,7 @@ def test_equals_brute_force(pairs, distinct, seed, one_sided):
     np.testing.assert_allclose(similarity[rows, found[rows]], best[rows], atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one_sided", [False, True])
 def test_more_sentences_than_a_tile(one_sided):
     vectors, keys = problem(600, 900, 1)

@@ -38,6 +38,7 @@ def nearest(model, sides):
     return float(((left @ right.T).argmax(axis=1) == np.arange(len(left))).mean())
 
 
+@pytest.mark.slow
 def test_a_model_learns(tmp_path):
     sides = synonyms(200)
     model = encoder_of(sides, model="word", dimension=16)
@@ -83,8 +84,9 @@ def test_an_evaluation_between_steps_leaves_the_negatives(tmp_path):
             assert all(miner.dataset[batch]["reference_negative"])
 
 
+@pytest.mark.slow
 def test_workers_are_refused():
-    """They would read rows without negatives."""
+    """They would read rows without negatives. A worker that fails is waited for, 5 seconds."""
     sides = synonyms(20)
     model = encoder_of(sides, model="word", dimension=4)
     miner = MegaBatchMiner(model, pairs_of(sides))

@@ -52,6 +52,7 @@ def test_an_encoder_reports_what_its_record_has(tmp_path, data, reported, model)
     assert values[-1][1] == {"loss": history.losses[-1][1], "development": history.scores[-1][1], "pairs": 120}
 
 
+@pytest.mark.slow
 def test_a_paraphraser_reports_what_its_record_has(tmp_path, data, reported):
     config = ParaphraserConfig(pieces=330, embedding=8, hidden=8)
     options = training(report_to="service")

@@ -89,6 +89,7 @@ def test_synonyms_are_learned(tmp_path, model, settings):
     assert (similarity.argmax(dim=1) == torch.arange(50)).float().mean() > 0.8
 
 
+@pytest.mark.slow
 def test_teacher_is_followed(tmp_path, data):
     sides = synonyms(200)
     # A teacher in which both words of a concept are one vector.
@@ -108,6 +109,7 @@ def test_teacher_is_followed(tmp_path, data):
     assert losses[-1] < 0.2 * losses[0]
 
 
+@pytest.mark.slow
 def test_two_teachers_and_lists(tmp_path, data):
     sides = synonyms(200)
     for number, dimension in enumerate((8, 6)):
@@ -235,6 +237,7 @@ def test_own_pairs_decide(tmp_path, data):
 # Files and settings
 
 
+@pytest.mark.slow
 def test_written_encoder_has_a_record_and_is_there_the_second_time(tmp_path, data, drawing):
     result = train(data, tmp_path / "deep" / "out", **small())
     assert result.fresh

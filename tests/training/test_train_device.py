@@ -35,6 +35,7 @@ def gpu(monkeypatch):
     return asked
 
 
+@pytest.mark.slow
 def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
     development = tmp_path / "mine.tsv"
     development.write_text(
@@ -65,6 +66,7 @@ def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
         torch.testing.assert_close(one.table.weight, other.table.weight, atol=1e-4, rtol=0)
 
 
+@pytest.mark.slow
 def test_killed_and_resumed(tmp_path, data, gpu, killed_after):
     options = small("word", device="cuda", lambda_w=0.01, negatives="mix")
     whole = train(data, tmp_path / "whole", **options)

@@ -67,6 +67,7 @@ def test_other_pairs_in_a_file_of_the_same_size_are_refused(tmp_path, data, kill
     assert train(data, tmp_path / "out", **small()).record.history.pairs == 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 7])
 def test_killed_among_neighbours_and_resumed(tmp_path, data, killed_after, monkeypatch, after):
     settings = small("word,trigram", **teacher_of(synonyms(200), tmp_path / "teacher"))
@@ -222,6 +223,7 @@ def test_damaged_pairs_are_made_again(tmp_path, data, killed_after, monkeypatch,
     assert weights_of(tmp_path / "out") == weights_of(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_damaged_keys_of_taught_sentences_are_made_again(tmp_path, data, killed_after):
     settings = small(**teacher_of(synonyms(200), tmp_path / "teacher"))
     train(data, tmp_path / "whole", **settings)

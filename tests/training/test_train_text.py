@@ -83,6 +83,7 @@ def teacher(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squares", "listwise"])
 def test_a_student_follows_its_teacher_on_text_alone(teacher, loss):
     config = TrainConfig(

@@ -53,6 +53,7 @@ def test_factors_are_learned_and_multiplied_in(tmp_path, optimizer, rate):
     assert type(model[0].embedding).__name__ == "EmbeddingBag" and model[0].embedding.weight.requires_grad
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("checkpoint_always")
 def test_a_run_and_its_interruption(tmp_path, monkeypatch):
     """Vectors keep their directions; a development set is measured with the factors of the moment."""

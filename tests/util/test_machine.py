@@ -106,6 +106,7 @@ def total(table):
 """
 
 
+@pytest.mark.slow
 def test_a_cache_of_another_version_does_not_hinder(tmp_path, monkeypatch):
     """Whose named tuple has another name, so that the classes in its index of the same function are gone."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))

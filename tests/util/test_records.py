@@ -86,6 +86,7 @@ SAMPLES = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(SAMPLES)
 def test_there_and_back(record):

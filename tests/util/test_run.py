@@ -220,6 +220,7 @@ def test_a_full_disk_is_named(tmp_path):
         run_toy(tmp_path / "out", make=lambda work, folder: Path("nowhere").read_text())
 
 
+@pytest.mark.slow
 def test_one_process_at_a_time(tmp_path):
     out, work = tmp_path / "out", tmp_path / "out.work"
     code = "import sys; from tests.util.test_run import run_toy; run_toy(sys.argv[1])"

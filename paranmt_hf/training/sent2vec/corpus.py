@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.encoders.vocabulary import UNKNOWN
+from paranmt_hf.encoders.vocabulary import CUTTERS, UNKNOWN
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.tokens import PerToken, WordTokenizer
 from paranmt_hf.training.checkpoint import read_sealed, seal
 from paranmt_hf.training.sent2vec.config import Sent2VecConfig
@@ -58,7 +57,7 @@ class WordCounter:
     """
 
     def __init__(self, cut: str, most: int = MAX_DISTINCT_WORDS) -> None:
-        self._cut = cut_chunk if cut == "words" else lambda chunk: [chunk] if chunk else []
+        self._cut = CUTTERS[cut]
         self._most, self._rarest = most, 1
         self._number_of: dict[str, int] = {}
         self._counts = np.zeros(1024, np.int64)

@@ -66,6 +66,7 @@ def test_how_the_corpus_is_cut_changes_nothing(tmp_path):
     assert [part.pairs for part in whole.ranges] == [25] * 4
 
 
+@pytest.mark.slow
 def test_the_order_says_nothing_of_the_ranges(tmp_path):
     # Numbers in the lottery are smaller where more pairs are drawn from.
     path = write_pairs(tmp_path / "a.parquet", [0.1] * 1000 + [0.9] * 100, group=1100)

@@ -201,6 +201,7 @@ def test_more_than_two_the_mean_over_each_two():
     assert found.items == 30
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_resampled_items():
     generator = np.random.default_rng(1)
     first = generator.integers(1, 4, 60)

@@ -116,6 +116,7 @@ def test_a_report_that_cannot_be_written(release, tmp_path):
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_neighbours_come_from_an_index(made, tmp_path):
     from paranmt_hf.apps.explore.explore import _index_neighbours
     from paranmt_hf.search.index import SentenceIndex
@@ -136,6 +137,7 @@ def test_neighbours_come_from_an_index(made, tmp_path):
         explore(made, index=tmp_path)
 
 
+@pytest.mark.slow
 def test_an_index_of_other_text_is_refused(made, tmp_path):
     """Also of one side of the release as a text file."""
     from paranmt_hf.search.index import SentenceIndex

@@ -212,6 +212,7 @@ def test_only_the_token_opens_it(average):
     assert 'status="401"' in client.get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).text
 
 
+@pytest.mark.slow
 def test_an_encoder_that_is_no_average(tmp_path):
     """Sentences of requests that wait are encoded together, and each gets its own vectors."""
     save(encoder("lstm"), tmp_path / "lstm")
@@ -241,6 +242,7 @@ def test_an_encoder_that_is_no_average(tmp_path):
         assert answer.status_code == 500 and answer.json()["error"]["type"] == "server_error"
 
 
+@pytest.mark.slow
 def test_the_openai_client(address, average, unit):
     openai = pytest.importorskip("openai")
     client = openai.OpenAI(base_url=f"{address}/v1", api_key=TOKEN, max_retries=0)
@@ -309,6 +311,7 @@ def test_a_missing_extra(package, monkeypatch):
         serve_encoder("embedded", port=0)
 
 
+@pytest.mark.slow
 def test_torch_is_not_needed():
     code = """
 import asyncio, sys

@@ -145,6 +145,7 @@ def content_of(rows, chosen):
     return (BOM if chosen["bom"] else b"") + b"\n".join(rows) + (b"\n" if chosen["last"] else b"")
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(column_values("\n"), column_values("\n")), min_size=1, max_size=12), settings())
 def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
     folder = tmp_path_factory.mktemp("lines")
@@ -161,6 +162,7 @@ def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
     assert (rows, report.dropped, report.read) == (expected, dropped, len(sides[0]))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(*[column_values("\n\t")] * 3), min_size=1, max_size=12), st.permutations([1, 2, 3]), settings()
 )
@@ -177,6 +179,7 @@ def test_tab_files_equal_plain_python(tmp_path_factory, fields, order, chosen):
     assert (rows, report.dropped) == (expected, dropped)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*[st.none() | column_values("")] * 2), max_size=12), st.integers(1, 5), st.integers(1, 4))
 def test_parquet_files_equal_plain_python(tmp_path_factory, pairs, block, rows):
     assume(pairs)

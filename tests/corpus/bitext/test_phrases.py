@@ -190,6 +190,7 @@ def test_scores_of_word_pairs(tmp_path):
     assert read_word_scores(path, wanted) == (found, "PPDB, listed or not (list.gz)")
 
 
+@pytest.mark.slow
 def test_the_real_list(shared_data):
     path = shared_data / "lexical" / "ppdb-xl-lexical.txt"
     report = Report()

@@ -53,6 +53,7 @@ def test_compressed_in_several_members(tmp_path, suffix):
     assert read(LineFiles({"a": path}))[0] == [(0, "one"), (1, "two"), (2, "three")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_a_file_that_was_cut_off(tmp_path, monkeypatch, suffix):
     monkeypatch.setattr(columns, "BLOCK_BYTES", 1000)

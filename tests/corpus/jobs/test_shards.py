@@ -220,6 +220,7 @@ def read(monkeypatch):
     return count
 
 
+@pytest.mark.slow
 def test_the_model_is_hashed_once_for_the_identity_and_once_to_load(read):
     stage = TranslateStage(TranslatorConfig("embedded", backend="transformers"), threads=1)
     for _ in range(3):
@@ -248,6 +249,7 @@ def test_threads_reach_the_engine(monkeypatch):
     assert given == [5]
 
 
+@pytest.mark.slow
 def test_a_worker_that_would_translate_otherwise_is_refused(monkeypatch):
     stage = TranslateStage(TranslatorConfig("embedded", backend="transformers"))
     monkeypatch.setattr(engines, "translator_identity", lambda config: {"model": "captions-cs-en", "dtype": "float16"})

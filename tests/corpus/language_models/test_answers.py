@@ -288,6 +288,7 @@ class TestAsking:
         assert [found[index].text for index in range(40)] == [prompt.upper() for prompt in prompts]
         assert server.calls == 40 and 1 < server.most <= 3
 
+    @pytest.mark.slow
     def test_no_more_are_asked_than_can_be_lost(self, monkeypatch):
         server, kept = Scripted(), 0
         for _ in self.asker(server, monkeypatch, concurrency=2).ask([f"a{index}" for index in range(20)]):
@@ -354,6 +355,7 @@ class TestKeptAnswers:
             kept.close()
         assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
 
+    @pytest.mark.slow
     def test_a_kill_loses_nothing(self, tmp_path):
         program = (
             "import os, signal, sys; from pathlib import Path\n"

@@ -29,6 +29,7 @@ def ask(reply, prompt="Say it.\n\nMuž.", **settings):
 
 
 class TestAnswers:
+    @pytest.mark.slow
     def test_what_is_asked(self):
         with serving(lambda *_: "A man.") as server:
             answer = server_of(server, request_temperature=0.5, request_seed=7, max_answer_tokens=9).ask(

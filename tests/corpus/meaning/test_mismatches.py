@@ -163,6 +163,7 @@ CHUNKS = [
 sentence = st.lists(st.sampled_from(CHUNKS) | st.text(max_size=5), max_size=9).map(" ".join)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(sentence, sentence), max_size=6))
 @example([("", ""), ("he not", "he")])
 def test_columns_equal_the_slow_definition(pairs):
@@ -177,6 +178,7 @@ def test_columns_equal_the_slow_definition(pairs):
 READER = MismatchReader()
 
 
+@pytest.mark.slow
 def test_columns_equal_the_slow_definition_on_real_text(real_sentences):
     pairs = list(zip(real_sentences, real_sentences[1:], strict=False))
     columns = MismatchReader().columns(*(pa.array([pair[side] for pair in pairs]) for side in (0, 1)))

@@ -191,6 +191,7 @@ def test_parsers_that_are_not_there(monkeypatch, tmp_path, parser):
         open_parser(parser)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("link-parser") is None, reason="needs the program link-parser (Debian: link-grammar)")
 def test_link_grammar_itself():
     given = [

@@ -143,6 +143,7 @@ def find(documents, folder, likeness=None, batch=100, encoder=None, **bands) -> 
     return found.repeats(Progress("compare"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sides", [1, 2])
 def test_equal_to_brute_force(sides, tmp_path):
     documents = documents_of(300, sides, 1)
@@ -154,6 +155,7 @@ def test_equal_to_brute_force(sides, tmp_path):
     assert find(documents, tmp_path / "work", bands=60, rows=3).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 def test_batches_and_parts_of_a_sort_make_no_difference(tmp_path, monkeypatch):
     documents = documents_of(600, 1, 3)
     whole = find(documents, tmp_path / "whole", batch=600)
@@ -255,6 +257,7 @@ def random_sentences(count: int, seed: int, vocabulary: str) -> list[str]:
 VOCABULARY = "the The cat dog , . - naïve"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ngram", "min_words"), [(2, 1), (4, 3), (8, 4), (30, 1)])
 def test_copies_of_evaluation_text_equal_brute_force(ngram, min_words):
     evaluation = random_sentences(60, 1, VOCABULARY)

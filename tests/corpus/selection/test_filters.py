@@ -109,6 +109,7 @@ def test_identical_sides(first, second, same):
     assert DifferentSides().judge(table.slice(1, 3)).kept.tolist() == [True, not same, True]
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(st.tuples(*[st.text("aAbB12 .é-", max_size=6)] * 2), max_size=20))
 def test_identical_sides_are_those_whose_letters_are_equal(pairs):

@@ -43,6 +43,7 @@ def oracle(texts, items, similarity):
     return found
 
 
+@pytest.mark.slow
 def test_scores_and_items_equal_brute_force(monkeypatch):
     monkeypatch.setattr(paraphrased_items, "_ROWS", 7)
     pairs = sample()

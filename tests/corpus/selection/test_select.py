@@ -81,6 +81,7 @@ ALL = ReleaseFilter(
 )
 
 
+@pytest.mark.slow
 def test_every_filter_at_once(whole, tmp_path):
     rows = rows_of(whole)
     kept, dropped = by_loop(rows, ALL)
@@ -102,6 +103,7 @@ def test_every_filter_at_once(whole, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"some", "dropped.parquet"}
 
 
+@pytest.mark.slow
 def test_the_record_and_the_card(whole, tmp_path):
     selected = select(whole, tmp_path / "some", ALL)
     record, before = read_record(tmp_path / "some"), read_record(whole)
@@ -173,6 +175,7 @@ def test_a_selection_of_a_selection(whole, tmp_path):
     assert len(list(Pairs([tmp_path / "few"], PairSelection()).batches())[0]) == 30
 
 
+@pytest.mark.slow
 def test_the_order_of_the_filters(whole):
     pytest.importorskip("py3langid")
     schema = pq.read_schema(release_files(whole)[0])
@@ -232,6 +235,7 @@ def stopped(monkeypatch, kind, rows):
     return judged
 
 
+@pytest.mark.slow
 def test_stopped_and_continued(whole, tmp_path, monkeypatch):
     from paranmt_hf.corpus.selection.filters import DifferentSides, LengthLimit
 
@@ -255,6 +259,7 @@ def test_stopped_and_continued(whole, tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} == {"expected", "expected.parquet", "some", "dropped.parquet"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [ReleaseFilter(tenths="3-8,10", max_length=7), ReleaseFilter(max_length=12)])
 def test_stopped_and_begun_with_other_filters(whole, tmp_path, monkeypatch, other):
     from paranmt_hf.corpus.selection.duplicates import FirstCopies

@@ -122,6 +122,7 @@ def ids(folder) -> list[int]:
     return [number for file in release_files(folder) for number in pq.read_table(file)["id"].to_pylist()]
 
 
+@pytest.mark.slow
 def test_each_row_has_one_reason(sentences, tmp_path, caplog):
     evaluation = tmp_path / "evaluation"
     evaluation.mkdir()

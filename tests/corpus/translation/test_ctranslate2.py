@@ -75,6 +75,7 @@ def comparable(model, source, start, end, beam) -> bool:
 
 @pytest.mark.parametrize("family", FAMILIES)
 class TestAgreement:
+    @pytest.mark.slow
     @pytest.mark.parametrize("beam", [1, 12])
     def test_both_engines_find_the_same(self, folders, family, beam):
         """Also where a hypothesis runs into the limit, and with a language token before it."""
@@ -95,9 +96,11 @@ class TestAgreement:
         assert len({tuple(ids) for ids in hypotheses}) > 5
         assert {ids[-1] == end for ids in hypotheses} == {True, False}
 
+    @pytest.mark.slow
     def test_scores_are_those_of_a_forward_pass(self, folders, family):
         check_scores(load(folders / family, family, backend="ctranslate2"), folders / family)
 
+    @pytest.mark.slow
     def test_company_in_the_batch_and_workers_change_nothing(self, folders, family):
         together = load(folders / family, family, backend="ctranslate2").translate(SENTENCES)
         for settings in ({"batch_tokens": 1}, {"batch_tokens": 30, "threads": 3}):
@@ -205,6 +208,7 @@ class TestConversion:
         load(marian)
         assert len(list(own_cache.iterdir())) == 2
 
+    @pytest.mark.slow
     def test_a_float16_folder_is_stored_in_float32(self, marian, own_cache):
         AutoModelForSeq2SeqLM.from_pretrained(marian).half().save_pretrained(marian)
         first, second = (

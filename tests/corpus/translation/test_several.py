@@ -28,6 +28,7 @@ def by_sentence(result):
 
 
 class TestBest:
+    @pytest.mark.slow
     @pytest.mark.parametrize("family", FAMILIES)
     def test_scores_are_those_of_a_forward_pass_and_descend(self, folders, family):
         translator = load(folders / family, family, beam=6, hypotheses=4)
@@ -38,6 +39,7 @@ class TestBest:
             if len(start) == 1:
                 assert scores[first : first + 4] == sorted(scores[first : first + 4], reverse=True)
 
+    @pytest.mark.slow
     def test_they_are_those_of_generate(self, folders):
         translator = load(folders / "marian", beam=5, hypotheses=5)
         pieces, hypotheses, _ = search(translator, SENTENCES[:6])
@@ -58,6 +60,7 @@ class TestBest:
                 expected.append(ids[: ids.index(point.end) + 1] if point.end in ids else ids)
         assert hypotheses == [[token for token in ids if token != point.pad] for ids in expected]
 
+    @pytest.mark.slow
     def test_the_first_is_the_only_one_of_a_search_for_one(self, folders):
         one, several = load(folders / "marian", beam=6), load(folders / "marian", beam=6, hypotheses=3)
         assert search(several)[1][::3] == search(one)[1]
@@ -65,6 +68,7 @@ class TestBest:
         # An empty hypothesis gives way to another.
         assert [text for text, alone in zip(best, texts, strict=True) if alone] == [text for text in texts if text]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("family", ["marian", "nllb"])
     def test_ctranslate2_finds_the_same(self, folders, family, tmp_path_factory, monkeypatch):
         pytest.importorskip("ctranslate2")
@@ -88,6 +92,7 @@ class TestBest:
 
 
 class TestDiverse:
+    @pytest.mark.slow
     @pytest.mark.parametrize("bound", [None, 1])
     def test_scores_are_those_of_the_model_alone(self, folders, monkeypatch, bound):
         """However few rows memory lets it score at once."""
@@ -96,6 +101,7 @@ class TestDiverse:
         translator = load(folders / "marian", beam=6, hypotheses=3, beam_groups=3, diversity=2.0)
         check_scores(translator, folders / "marian", SENTENCES[:4], 3)
 
+    @pytest.mark.slow
     def test_they_share_fewer_words_than_the_best(self, folders):
         def shared(**settings):
             _, ids, _ = search(load(folders / "marian", beam=6, hypotheses=3, **settings))
@@ -103,11 +109,13 @@ class TestDiverse:
 
         assert shared(beam_groups=3, diversity=3.0) < 0.5 * shared()
 
+    @pytest.mark.slow
     def test_one_of_the_groups_is_the_search_with_its_beams(self, folders):
         alone, groups = load(folders / "marian", beam=2), load(folders / "marian", beam=6, hypotheses=3, beam_groups=3)
         several = search(groups)[1]
         assert all(ids in several[3 * row : 3 * row + 3] for row, ids in enumerate(search(alone)[1]))
 
+    @pytest.mark.slow
     def test_company_changes_nothing(self, folders):
         settings = {"beam": 4, "hypotheses": 2, "beam_groups": 2}
         together = load(folders / "marian", **settings).translate(SENTENCES[:12])
@@ -131,6 +139,7 @@ class TestDiverse:
 
 
 class TestDraws:
+    @pytest.mark.slow
     def test_a_draw_depends_on_seed_and_content_alone(self, folders):
         settings = {"sample": True, "hypotheses": 3}
         together = load(folders / "marian", **settings).translate(SENTENCES[:12])
@@ -138,17 +147,20 @@ class TestDraws:
         assert by_sentence(alone) == by_sentence(together)[::-1]
         assert load(folders / "marian", **settings, draw_seed=1).translate(SENTENCES[:12]).texts != together.texts
 
+    @pytest.mark.slow
     def test_more_hypotheses_keep_the_former_draws(self, folders):
         few = by_sentence(load(folders / "marian", sample=True, hypotheses=2).translate(SENTENCES))
         many = by_sentence(load(folders / "marian", sample=True, hypotheses=5).translate(SENTENCES))
         assert all(set(own) <= set(more) for own, more in zip(few, many, strict=True))
         assert sum(map(len, many)) > sum(map(len, few))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("temperature", [0.5, 2.0])
     def test_scores_are_those_of_the_model_alone(self, folders, temperature):
         translator = load(folders / "nllb", "nllb", sample=True, hypotheses=2, temperature=temperature, top_p=0.9)
         check_scores(translator, folders / "nllb", SENTENCES[:4], 2)
 
+    @pytest.mark.slow
     def test_hardly_any_mass_is_the_greedy_search(self, folders):
         greedy, drawn = load(folders / "marian", beam=1), load(folders / "marian", sample=True, top_p=1e-6)
         assert drawn.translate(SENTENCES).texts == greedy.translate(SENTENCES).texts

@@ -50,6 +50,7 @@ def generated(model, pieces, *, start, end, pad, beam, longest) -> list[list[int
 
 @pytest.mark.parametrize("family", FAMILIES)
 class TestSearch:
+    @pytest.mark.slow
     def test_scores_are_those_of_a_forward_pass(self, folders, family):
         """Sum over the target's tokens, end token included, by their number; the language token in neither."""
         translator = load(folders / family, family)
@@ -65,6 +66,7 @@ class TestSearch:
         assert found == translator.identity == json.loads(json.dumps(found))
         assert found["target_language"] == FAMILIES[family][1].get("target_language")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("beam", [1, 12])
     def test_the_hypotheses_are_those_of_generate(self, folders, family, beam):
         translator = load(folders / family, family, beam=beam)
@@ -74,6 +76,7 @@ class TestSearch:
         expected = generated(model, pieces, start=point.start, end=point.end, pad=point.pad, beam=beam, longest=LIMIT)
         assert hypotheses == expected
 
+    @pytest.mark.slow
     def test_company_in_the_batch_changes_nothing(self, folders, family):
         one = load(folders / family, family)
         together = one.translate(SENTENCES)
@@ -100,6 +103,7 @@ class TestLimits:
         # The language token takes one position.
         assert load(folders / "nllb", "nllb", max_target_tokens=9999).identity["max_target_tokens"] == 63
 
+    @pytest.mark.slow
     def test_targets_up_to_the_last_position(self, marian):
         weights = load_file(marian / "model.safetensors")
         weights["final_logits_bias"][0, 0] = -1e4  # never ends
@@ -110,6 +114,7 @@ class TestLimits:
 
 
 class TestCheckpoint:
+    @pytest.mark.slow
     def test_generation_settings_of_the_checkpoint_have_no_say(self, marian):
         before = load(marian).translate(SENTENCES)
         extras = {"num_beams": 1, "max_length": 3, "no_repeat_ngram_size": 1, "repetition_penalty": 9.0}
@@ -119,6 +124,7 @@ class TestCheckpoint:
         assert after.texts == before.texts
         assert np.array_equal(after.scores, before.scores)
 
+    @pytest.mark.slow
     def test_the_bias_of_the_padding_symbol_does_not_matter(self, marian):
         before = load(marian).translate(SENTENCES)
         weights = load_file(marian / "model.safetensors")
@@ -135,6 +141,7 @@ class TestCheckpoint:
         assert {weight.dtype for weight in translator._model.parameters()} == {torch.float32}
         assert translator.identity["dtype"] == "float32"
 
+    @pytest.mark.slow
     def test_the_revision_is_the_content(self, folders, marian):
         first, second = load(folders / "marian").identity, load(marian).identity
         assert first == second
@@ -191,6 +198,7 @@ class TestLanguages:
         assert codec.tokenizer.convert_ids_to_tokens(ids)[0] == code
         assert ids[-1] == codec.end
 
+    @pytest.mark.slow
     def test_the_target_language_steers_the_search(self, folders):
         english = search(load(folders / "nllb", "nllb"))[1]
         german = search(load(folders / "nllb", "nllb", target_language="deu_Latn"))[1]

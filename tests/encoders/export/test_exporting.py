@@ -46,6 +46,7 @@ def check(sources, name, format, out, sentences):
     return made.load()(sentences), load(sources / name).encode(sentences)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["word-stock", "word-int8", "real-word", "trigram", "trigram-float16", "real-trigram"]
 )
@@ -60,6 +61,7 @@ def test_stock_module_gives_equal_vectors(sources, tmp_path, real_sentences, nam
     ]
 
 
+@pytest.mark.slow
 @needs_model2vec
 @pytest.mark.parametrize("name", ["word-float16", "real-word", "real-trigram"])
 def test_model2vec_gives_equal_cosines(sources, tmp_path, real_sentences, name):
@@ -98,6 +100,7 @@ def test_onnx_gives_equal_vectors(sources, tmp_path, real_sentences, name):
     assert run(["", " "]).any() == (name in BIASED)
 
 
+@pytest.mark.slow
 @needs_onnx
 def test_onnx_rows_keep_their_precision(sources, tmp_path):
     sizes = {}
@@ -112,6 +115,7 @@ def test_onnx_rows_keep_their_precision(sources, tmp_path):
         assert sizes[name, "int8"] < 0.3 * sizes[name, "float32"]
 
 
+@pytest.mark.slow
 @needs_onnx
 def test_onnx_weights_beyond_the_limit_lie_beside_the_graph(sources, tmp_path, monkeypatch):
     monkeypatch.setattr(graph, "LARGEST_GRAPH", 100)
@@ -122,6 +126,7 @@ def test_onnx_weights_beyond_the_limit_lie_beside_the_graph(sources, tmp_path, m
     assert sizes["model.onnx.data"] > 3_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["real-word", "word-int8"])
 def test_load_reads_an_export_and_is_fast_with_it(sources, tmp_path, name):
     export_encoder(sources / name, tmp_path / "out", format="static")
@@ -220,6 +225,7 @@ def test_card_of_words_is_not_about_trigrams(tmp_path, format):
         assert ("trigram" in text.lower()) == (kinds == ["TRIGRAM"])
 
 
+@pytest.mark.slow
 @needs_onnx
 def test_licence_of_the_embedded_encoder(tmp_path):
     made = paranmt_hf.export_encoder("embedded", tmp_path / "out", format="onnx")
@@ -273,6 +279,7 @@ class TestOut:
         assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["static", pytest.param("onnx", marks=needs_onnx)])
 def test_the_same_command_finds_what_it_made(sources, tmp_path, format):
     made = export_encoder(sources / FORMAT_OF[format], tmp_path / "out", format=format)

@@ -63,6 +63,7 @@ def test_every_place_holds_the_vector(tmp_path):
     np.testing.assert_allclose(vectors, encoder("lstm").encode(["cat sat"]), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_tokenizers_give_the_same_rows(real_sentences):
     for part in take_apart(list(load())).parts:
         texts = [*real_sentences, *SENTENCES, *(text.replace("Σ", "σ") for text in HARD)]
@@ -75,6 +76,7 @@ def test_tokenizers_give_the_same_rows(real_sentences):
         assert sum(map(len, expected)) > 2000
 
 
+@pytest.mark.slow
 def test_weights_beyond_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(graph, "LARGEST_GRAPH", 100)
     export_encoder("embedded", tmp_path / "out", format="transformers.js")

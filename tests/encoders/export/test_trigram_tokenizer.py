@@ -76,6 +76,7 @@ def test_equals_definition_for_any_vocabulary(texts, data):
         assert ids(made, text) == rows(units, text)
 
 
+@pytest.mark.slow
 def test_equals_definition_on_real_sentences(tokenizer, real_sentences):
     units, sentences = real_trigrams(), real_sentences[:300]
     found = [ids(tokenizer, sentence) for sentence in sentences]

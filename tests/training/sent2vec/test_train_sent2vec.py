@@ -166,6 +166,7 @@ def test_killed_and_resumed(tmp_path, text, pairs_of_words, monkeypatch, after):
     assert record.course.mean == pytest.approx(pairs_of_words.record.course.mean)
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_the_tables(tmp_path, text, monkeypatch):
     """Nothing copies them, and what saves an encoder is not in memory next to them."""
     training = "import sys, paranmt_hf.training.sent2vec.loop as loop; assert 'torch' not in sys.modules"

@@ -104,6 +104,7 @@ def test_an_interruption_changes_nothing_and_a_seed_does(sampler):
     assert walk(sampler, turns=14) == walk(sampler, restart=True, turns=14) != walk(sampler, seed=2, turns=14)
 
 
+@pytest.mark.slow
 def test_tpe_learns():
     def best_ten(sampler):
         # Sum over some seeds of what was found in turns 11 to 14.

@@ -114,6 +114,7 @@ def test_the_best_settings_train_from_their_file(root, tuned):
     assert np.array_equal(load(root / "by-hand").encode(sentences), load(root / "final").encode(sentences))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["grid", "tpe"])
 def test_a_search_continues_where_it_was_stopped(root, tmp_path, monkeypatch, sampler):
     grid = {**GRID, "seed": [1, 2]}
@@ -139,6 +140,7 @@ def test_a_search_continues_where_it_was_stopped(root, tmp_path, monkeypatch, sa
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_trial_continues_in_its_middle(root, tmp_path, monkeypatch):
     """With its own settings alone, whose order decides which trial is which."""
     grid = {"learning-rate": [0.001, 0.05], "lambda-w": [0.0, 0.1]}
@@ -228,6 +230,7 @@ def test_pairs_without_negatives_can_be_ranked(root, tmp_path):
     assert abs(best.score) == 1 and best.development_margin is None
 
 
+@pytest.mark.slow
 def test_the_command(root, tmp_path, capsys):
     words = ["tune", str(root / "pairs.parquet"), "--development", str(root / "phrases.tsv")]
     words += "--grid word lambda-w=0,1e-4 batch-size=10 learning-rate=0.01 optimizer=adam margin=0.4 clip=1".split()
