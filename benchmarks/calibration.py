@@ -3,6 +3,7 @@
 For each encoder, and each two sets of rated pairs: calibrate on the first and measure on the second the expected
 calibration error (15 bins of equal count) as it is and with the share of paraphrases of the second set as `prior`;
 next to it the error that chance alone gives; and the precision on the second set at `threshold(0.9)`, with that prior.
+The last rows are those of one curve that is fitted on the measured sets themselves.
 
 The sets are MRPC (labels), and the sets of STS 2012 to 2014 in two parts, captions and news (a score of 4 or more is a
 paraphrase); `--carried` adds the calibrations that the encoders came with. MSRpar, which is drawn from MRPC, is left
@@ -21,6 +22,7 @@ from typing import Any
 
 import numpy as np
 from commands import mrpc_pairs, paranmt, sts_pairs
+from sklearn.isotonic import IsotonicRegression
 
 from paranmt_hf import InputError, load
 
@@ -95,6 +97,22 @@ def figures(calibration: Any, cosines: np.ndarray, positive: np.ndarray) -> list
     return [*(f"{100 * error:.1f}" for error in errors), *reached]
 
 
+def shared_curve(cosines: list[np.ndarray], positive: list[np.ndarray]) -> list[np.ndarray]:
+    """The probabilities of some sets by the one curve that fits all of them best, each with its own prior.
+
+    It is fitted on the sets that it is measured on: no function of the cosine that holds for all can do much better.
+    """
+    weights = [np.where(own, 0.5 / own.mean(), 0.5 / (1 - own.mean())) / len(own) for own in positive]
+    curve = IsotonicRegression(y_min=1e-4, y_max=1 - 1e-4, out_of_bounds="clip")
+    curve.fit(np.concatenate(cosines), np.concatenate(positive).astype(float), sample_weight=np.concatenate(weights))
+    found = []
+    for each, own in zip(cosines, positive, strict=True):
+        probability = curve.predict(each)
+        odds = probability / (1 - probability) * own.mean() / (1 - own.mean())
+        found.append(odds / (1 + odds))
+    return found
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -129,12 +147,16 @@ def measure(name: str, sets: list[RatedSet], folder: Path, *, carried: bool) -> 
             found[each.name] = load(folder / each.name, device="cpu").calibration
     if carried and encoder.calibration is not None:
         found["what it came with"] = encoder.calibration
-    for each in sets:
-        cosines = each.cosines(encoder)
+    measured = [each for each in sets if each.name != "MRPC train"]
+    cosines = [each.cosines(encoder) for each in measured]
+    for each, own in zip(measured, cosines, strict=True):
         for source, calibration in found.items():
-            if source != each.name and each.name != "MRPC train":
-                values = figures(calibration, cosines, each.positive)
+            if source != each.name:
+                values = figures(calibration, own, each.positive)
                 print(f"| {Path(name).name} | {source} | {each.name} | {' | '.join(values)} |", flush=True)
+    for each, shared in zip(measured, shared_curve(cosines, [each.positive for each in measured]), strict=True):
+        values = [f"{100 * error:.1f}" for error in (error_of(shared, each.positive), chance(shared))]
+        print(f"| {Path(name).name} | these three together | {each.name} | | {' | '.join(values)} | | |", flush=True)
 
 
 if __name__ == "__main__":
