@@ -1,8 +1,8 @@
 """`paranmt dedup` by meaning beside semhash: time, memory, and what each drops, on the same lines at one threshold.
 
-Each is a process on one core. semhash has the model2vec export of the encoder of this package, whose vectors are the
-same, and its default search. Brute force over the first lines says what is right: a line goes if an earlier line that
-stays is near to it.
+Each is a process on one core; medians of runs in turn. semhash has the model2vec export of the encoder of this
+package, whose vectors are the same, and its default search. Brute force over the first lines says what is right: a
+line goes if an earlier line that stays is near to it.
 
     pip install semhash
     python benchmarks/dedup.py --pairs machine-translations.parquet --lines 100000 1000000
@@ -13,11 +13,12 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from commands import Run, heading, measured, paranmt
+from commands import Run, heading, in_turn, measured, medians, paranmt
 
 from paranmt_hf import load
 
@@ -50,16 +51,17 @@ def write_lines(pairs: Path, count: int, path: Path) -> list[str]:
     return lines
 
 
-def ours(file: Path, threshold: float, folder: Path) -> tuple[Run, set[int]]:
+def ours(file: Path, threshold: float, scratch: Path) -> tuple[Run, set[int]]:
     """Deduplicate by this package."""
+    folder = Path(tempfile.mkdtemp(dir=scratch))
     words = ["--by", "meaning", "--cosine", threshold, "--keep-dropped", folder / "dropped.parquet"]
     run = paranmt("dedup", file, "--out", folder / "distinct.txt", *words)
     return run, {line - 1 for line in pq.read_table(folder / "dropped.parquet")["line"].to_pylist()}
 
 
-def semhash(file: Path, threshold: float, folder: Path) -> tuple[Run, set[int]]:
+def semhash(file: Path, threshold: float, scratch: Path) -> tuple[Run, set[int]]:
     """Deduplicate by semhash, in memory."""
-    model, out = folder.parent / "static", folder / "dropped.npy"
+    model, out = scratch / "static", scratch / "dropped.npy"
     command = [sys.executable, "-c", SEMHASH, str(model), str(file), str(threshold), str(out)]
     return measured(command), set(np.load(out).tolist())
 
@@ -79,6 +81,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, required=True, help="Parquet with translations")
     parser.add_argument("--lines", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--threshold", type=float, default=0.9)
+    parser.add_argument("--repeats", type=int, default=5)
     arguments = parser.parse_args()
     print(f"{heading('numpy', 'semhash', 'usearch', 'model2vec')}; one core; cosine at least {arguments.threshold}\n")
     print("| lines | | CPU seconds | memory, GB | dropped | by both | of the right ones | wrong |")
@@ -89,12 +92,13 @@ def main() -> None:
         for count in [TRUTH_LINES, *arguments.lines]:
             lines = write_lines(arguments.pairs, count, file)
             right = truth(lines, arguments.threshold) if count == TRUTH_LINES else None
-            found = {}
-            for name, system in (("paranmt dedup", ours), ("semhash", semhash)):
-                (folder / f"{count}-{name[:3]}").mkdir()
-                found[name] = system(file, arguments.threshold, folder / f"{count}-{name[:3]}")
-            both = len(set.intersection(*(dropped for _, dropped in found.values())))
-            for name, (run, dropped) in found.items():
+            systems = {"paranmt dedup": ours, "semhash": semhash}
+            calls = {name: partial(system, file, arguments.threshold, folder) for name, system in systems.items()}
+            found = in_turn(calls, arguments.repeats)
+            # Each run of a system drops the same lines.
+            both = len(set.intersection(*(dropped for runs in found.values() for _, dropped in runs)))
+            for name, runs in found.items():
+                run, dropped = medians([run for run, _ in runs]), runs[0][1]
                 checked = "| |"
                 if right is not None:
                     checked = f"{len(dropped & right) / len(right):.2%} | {len(dropped - right):,} |"
