@@ -16,7 +16,7 @@ import tyro
 
 from paranmt_hf.cli.command import Command, Option, as_written, documentation_of, flag_of, with_flags
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import checked, parsed
+from paranmt_hf.util.settings import checked, named_values, parsed
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import read_yaml
 
@@ -81,10 +81,9 @@ def _settings_of(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
     if "=" not in text:
         expected = f"settings of {flag_of(group)}, a name and a value each"
         return read_yaml(Path(text).expanduser(), expected, as_text=True), text
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(name.strip() and value.strip() for name, _, value in pairs):
+    if (found := named_values(text)) is None:
         raise InputError(f"{group} must be NAME=VALUE,NAME=VALUE or a YAML file, was {text!r}", option=group)
-    return {name.strip(): value.strip() for name, _, value in pairs}, flag_of(group)
+    return found, flag_of(group)
 
 
 def _checked(command: Command, values: dict[str, Any]) -> dict[str, Any]:

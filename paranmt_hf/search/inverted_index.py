@@ -104,9 +104,7 @@ def nearest_in_lists(
 ) -> Neighbours:
     """Find the positions of the vectors in the probed lists that are most similar to queries [query, dimension]."""
     found = Neighbours(len(queries), top)
-    for number, rows in enumerate(_by_list(lists.probed(queries, probes), len(lists))):
-        if not len(rows):
-            continue
+    for number, rows in _by_list(lists.probed(queries, probes)):
         start, stop = lists.bounds[number], lists.bounds[number + 1]
         members = torch.from_numpy(vectors.read(start, stop))
         for some in torch.from_numpy(rows).split(max(1, AT_ONCE // max(1, len(members)))):
@@ -137,7 +135,7 @@ def neighbours(
         if done >= (number + 1) * len(lists):
             continue
         probed = _probed(vectors, shard, lists, probes)
-        for place, rows in enumerate(_by_list(probed, len(lists))):
+        for place, rows in _by_list(probed, every=len(lists)):
             step = number * len(lists) + place + 1
             if step <= done:
                 continue
@@ -155,7 +153,7 @@ def alike(
     """
     least = min(least, SAME)
     for shard in spans(len(vectors), SHARD):
-        for number, rows in enumerate(_by_list(_probed(vectors, shard, lists, probes), len(lists))):
+        for number, rows in _by_list(_probed(vectors, shard, lists, probes), every=len(lists)):
             start, stop = int(lists.bounds[number]), int(lists.bounds[number + 1])
             # Stored vectors are rounded, and their length is not exactly 1.
             members, parts = normalised(vectors.read(start, stop)).T, [np.empty((2, 0), np.int64)]
@@ -179,12 +177,17 @@ def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, prob
     return found
 
 
-def _by_list(probed: np.ndarray, lists: int) -> Iterator[np.ndarray]:
-    """Invert the lists of each row [row, probe] to the ascending rows of each of all lists."""
+def _by_list(probed: np.ndarray, every: int | None = None) -> Iterator[tuple[int, np.ndarray]]:
+    """Invert the lists of each row [row, probe] to the ascending rows of each list, in the order of the lists.
+
+    With `every`, the number of lists, also lists that no row looks into.
+    """
     order = np.argsort(probed, axis=None, kind="stable")
-    counts = np.bincount(probed.ravel(), minlength=lists)
-    for count, end in zip(counts, np.cumsum(counts), strict=True):
-        yield order[end - count : end] // probed.shape[1]
+    counts = np.bincount(probed.ravel(), minlength=every or 0)
+    ends = np.cumsum(counts)
+    for number, (count, end) in enumerate(zip(counts, ends, strict=True)):
+        if count or every:
+            yield number, order[end - count : end] // probed.shape[1]
 
 
 def _compare(

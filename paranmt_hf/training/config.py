@@ -67,8 +67,8 @@ class TrainConfig(Settings):
         device: Where to train; if not given, averaging models choose the CPU, others a GPU if there is one.
         precision: Precision in which a teacher encodes, and in which a GPU trains LSTM models; averaging models are
             trained in float32.
-        report_to: Where losses and development scores are reported to: tensorboard (files in `<out>.runs`), trackio,
-            wandb.
+        report_to: Where losses and development scores are reported to: tensorboard (files in `<out>.runs`, those of a
+            recipe in `<out>.steps`), trackio, wandb.
     """
 
     margin: Annotated[float, Range(above=0, at_most=2)] = 0.4

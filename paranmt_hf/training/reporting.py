@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.integrations import get_reporting_integration_callbacks
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.machine import threads_kept
+
+logger = logging.getLogger(__name__)
 
 
 def reporting_callbacks(service: str | None, runs: Path) -> list[TrainerCallback]:
@@ -30,29 +35,44 @@ def reporting_callbacks(service: str | None, runs: Path) -> list[TrainerCallback
 class Reporter:
     """Reports the values of a run; a context manager. `arguments` are those of its trainer, if it has one.
 
-    `runs` is next to the work folder, which is removed at the end.
+    `runs` is next to the work folder, which is removed at the end. A service that cannot begin is refused; one that
+    fails later is told in a warning, and training goes on without it.
     """
 
     def __init__(self, service: str | None, runs: Path, arguments: TrainingArguments | None = None) -> None:
-        self._callbacks = reporting_callbacks(service, runs)
+        self._service, self._callbacks = service, reporting_callbacks(service, runs)
         self._state, self._control = TrainerState(), TrainerControl()
-        if self._callbacks:
-            self._arguments = arguments or TrainingArguments(output_dir=str(runs), use_cpu=True)
-            self._arguments.run_name = runs.stem
+        if self._callbacks and arguments is None:
+            # In a group of processes they set the number of threads.
+            with threads_kept():
+                arguments = TrainingArguments(output_dir=str(runs), use_cpu=True)
+        self._arguments = arguments
 
     def __enter__(self) -> Reporter:
-        for each in self._callbacks:
-            each.on_train_begin(self._arguments, self._state, self._control, model=None)
+        try:
+            self._call("on_train_begin")
+        except Exception as error:
+            raise InputError(f"cannot report to {self._service!r}: {error}", option="report_to") from error
         return self
 
     def log(self, step: int, values: dict[str, float]) -> None:
         """Report values of a step."""
         self._state.global_step = step
-        for each in self._callbacks:
-            each.on_log(self._arguments, self._state, self._control, logs=values, model=None)
+        self._try("on_log", logs=values)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._try("on_train_end")
+
+    def _call(self, event: str, **values: Any) -> None:
         for each in self._callbacks:
-            each.on_train_end(self._arguments, self._state, self._control, model=None)
+            getattr(each, event)(self._arguments, self._state, self._control, model=None, **values)
+
+    def _try(self, event: str, **values: Any) -> None:
+        """Services raise errors of any kind."""
+        try:
+            self._call(event, **values)
+        except Exception as error:
+            logger.warning(f"warning: {self._service} failed, and gets no more reports: {error}")
+            self._callbacks = []

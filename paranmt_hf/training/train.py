@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 RECIPES = ASSETS / "recipes"
-SHARED = ("seed", "device")  # Settings of the first step that hold for the second too
+SHARED = ("seed", "device", "report_to")  # Settings of the first step that hold for the second too
 # With fewer steps in an epoch, WORD trained on 475 and on 3,000 pairs agreed less with people: 1 to 3 points at 3 to 5
 # steps, 3 to 7 at one; from 10 steps on, by at most 1.5 points less than with 100.
 FEW_STEPS = 10

@@ -265,6 +265,14 @@ def parsed(value: Any, expected: Expected) -> Any:  # noqa: ANN401
     return _parsed(value, expected)
 
 
+def named_values(text: str) -> dict[str, str] | None:
+    """Split NAME=VALUE,NAME=VALUE; None if it is something else. A value may hold commas, but not end in one."""
+    parts = (part.partition("=") for part in re.split(r",(?=[^,=]+=)", text))
+    pairs = [(name.strip(), value.strip()) for name, _, value in parts]
+    good = all(name and value and not value.endswith(",") for name, value in pairs)
+    return dict(pairs) if good else None
+
+
 def _parsed(value: Any, expected: Expected) -> Any:  # noqa: ANN401
     if not isinstance(value, str):
         return value
@@ -277,10 +285,7 @@ def _parsed(value: Any, expected: Expected) -> Any:  # noqa: ANN401
     if kind is Path:
         return Path(value)
     if kind is dict:
-        # A comma may be in a value: model=word,trigram,dimension=100.
-        pairs = [part.partition("=") for part in re.split(r",(?=[^,=]+=)", value)]
-        if all(name.strip() and found.strip() for name, _, found in pairs):
-            return {name.strip(): found.strip() for name, _, found in pairs}
+        return named_values(value) or value
     return next((choice for choice in expected.choices() if str(choice) == value), value)
 
 

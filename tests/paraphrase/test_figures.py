@@ -50,9 +50,12 @@ def test_edit_distance_is_that_of_nltk(first, second):
     assert edit_distance(first, second) == nltk.edit_distance(first, second)
 
 
-def test_edit_distance_of_words():
+def test_edit_distance_of_words_and_of_long_sequences():
     assert edit_distance("the cat sat".split(), "the black cat sat down".split()) == 2
     assert edit_distance("", "abc") == edit_distance("abc", "") == 3
+    draw = np.random.default_rng(1)
+    first, second = (draw.integers(0, 5, 200).tolist() for _ in range(2))
+    assert edit_distance(first, second) == nltk.edit_distance(first, second)
 
 
 @pytest.mark.slow

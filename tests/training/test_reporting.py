@@ -18,7 +18,7 @@ class Service(TrainerCallback):
     """A reporting service that keeps what it gets."""
 
     def on_train_begin(self, args, state, control, model=None, **kwargs):
-        CALLS.append(("begin", args.run_name))
+        CALLS.append(("begin", None))
 
     def on_log(self, args, state, control, logs=None, **kwargs):
         CALLS.append((state.global_step, dict(logs)))
@@ -46,13 +46,27 @@ def test_an_encoder_reports_what_its_record_has(tmp_path, data, reported, model)
     (tmp_path / "dev.tsv").write_text("\n".join(lines) + "\n")
     settings = small(model, epochs=2, report_to="service")
     history = train(data, tmp_path / "out", development=tmp_path / "dev.tsv", **settings).record.history
-    assert reported[0] == ("begin", "out") and reported[-1] == ("end", None)
+    assert reported[0] == ("begin", None) and reported[-1] == ("end", None)
     values = reported[1:-1]
     assert [(step, found["loss"]) for step, found in values] == history.losses
     assert values[-1][1] == {"loss": history.losses[-1][1], "development": history.scores[-1][1], "pairs": 120}
 
 
 @pytest.mark.slow
+def test_a_service_that_fails_later_does_not_end_the_training(tmp_path, data, reported, monkeypatch, caplog):
+    def fail(self, *arguments, **options):
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr(Service, "on_log", fail)
+    caplog.set_level("WARNING")
+    assert train(data, tmp_path / "out", **small(report_to="service")).record.history.losses
+    assert len([each for each in caplog.records if "no space left" in each.message]) == 1
+    monkeypatch.setattr(Service, "on_train_begin", fail)
+    with pytest.raises(InputError) as caught:
+        train(data, tmp_path / "other", **small(report_to="service"))
+    assert caught.value.option == "report_to"
+
+
 def test_a_paraphraser_reports_what_its_record_has(tmp_path, data, reported):
     config = ParaphraserConfig(pieces=330, embedding=8, hidden=8)
     options = training(report_to="service")

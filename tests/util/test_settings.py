@@ -134,4 +134,5 @@ def test_what_is_no_yaml_is_said_in_one_sentence_with_its_line(tmp_path, text, m
 def test_a_value_of_a_group_may_hold_a_comma():
     found = parsed("model=word,trigram, dimension=8", Expected(dict))
     assert found == {"model": "word,trigram", "dimension": "8"}
-    assert parsed("model=", Expected(dict)) == "model="
+    for wrong in ("model=", "model=word,", "=word"):
+        assert parsed(wrong, Expected(dict)) == wrong
