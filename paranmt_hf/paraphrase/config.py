@@ -107,7 +107,7 @@ class ParaphraserTraining(Settings):
             to bring noisy input into a standard form (ParaNMT-50M, table 11).
         precision: Number format of a step; `auto` is bf16 on a GPU that has it, else fp32.
         device: `cpu` or `cuda` (default: `cuda` if there is a GPU).
-        report_to: Where losses and held-out figures are reported to: tensorboard (files in `<out>.runs`), trackio,
+        report_to: Where losses and held-out figures are reported to: tensorboard (a folder in `<out>.runs`), trackio,
             wandb.
         seed: Decides initial weights, order and dropout.
         checkpoint_seconds: Seconds between two checkpoints.

@@ -43,8 +43,8 @@ class TrainingCourse:
 
     @property
     def last(self) -> dict[str, float]:
-        """The last values by name, as a reporting service shows them."""
-        measured = self.measured[-1:]
+        """The values of the last step by name, as a reporting service shows them."""
+        measured = [each for each in self.measured[-1:] if each.step == self.steps]
         figures = {"held-out " + name: getattr(each, name) for each in measured for name in ("perplexity", "bleu")}
         return {"loss": self.losses[-1][1]} | {name: value for name, value in figures.items() if value is not None}
 

@@ -183,7 +183,7 @@ def train_pieces(
     runs = folder.parent.with_suffix(".runs") / folder.name
     with (
         Progress(label, steps, done=noting.course.steps, unit="steps") as progress,
-        Reporter(config.report_to, runs, args) as reporter,
+        Reporter(config.report_to, runs, lambda: args) as reporter,
     ):
         noting.progress, noting.reporter = progress, reporter
         trainer.run_from(checkpoint, over=noting.course.steps >= steps)

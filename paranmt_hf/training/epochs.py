@@ -7,10 +7,12 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
+from transformers import TrainingArguments
 
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
@@ -85,7 +87,7 @@ class Epochs:
         service, runs = config.report_to if self._first else None, self._checkpoint.parent.with_suffix(".runs")
         with (
             Progress("train", total, done=self.history.pairs, unit=self.store.unit, shown=self._first) as progress,
-            Reporter(service, runs) as reporter,
+            Reporter(service, runs, partial(_shown, config, runs)) as reporter,
         ):
             saved = time.monotonic()
             while self._epoch < config.epochs and not self.history.is_over(config):
@@ -198,6 +200,18 @@ class Epochs:
         self.history = from_json(History, state["history"], self._checkpoint)
         if self._first:
             logger.info(f"continuing after {self.history.pairs:,} {self.store.unit}")
+
+
+def _shown(config: TrainConfig, folder: Path) -> TrainingArguments:
+    """The settings as a reporting service shows them."""
+    return TrainingArguments(
+        output_dir=str(folder),
+        learning_rate=config.learning_rate,
+        num_train_epochs=config.epochs,
+        per_device_train_batch_size=config.batch_size,
+        seed=config.seed,
+        use_cpu=True,
+    )
 
 
 def _near(vectors: torch.Tensor, device: torch.device) -> torch.Tensor:

@@ -54,9 +54,10 @@ class History:
 
     @property
     def last(self) -> dict[str, float]:
-        """The last values by name, as a reporting service shows them."""
-        entries = {"loss": self.losses, "development": self.scores}
-        return {name: values[-1][1] for name, values in entries.items() if values} | {"pairs": self.pairs}
+        """The values of the last step by name, as a reporting service shows them."""
+        last = {name: each[-1] for name, each in (("loss", self.losses), ("development", self.scores)) if each}
+        newest = max((step for step, _ in last.values()), default=0)
+        return {name: value for name, (step, value) in last.items() if step == newest} | {"pairs": self.pairs}
 
     def is_over(self, config: TrainConfig) -> bool:
         """Whether the development score has not improved for `patience` evaluations."""

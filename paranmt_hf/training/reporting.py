@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -33,20 +34,18 @@ def reporting_callbacks(service: str | None, runs: Path) -> list[TrainerCallback
 
 
 class Reporter:
-    """Reports the values of a run; a context manager. `arguments` are those of its trainer, if it has one.
+    """Reports the values of a run; a context manager. `arguments` tell a service of its settings.
 
     `runs` is next to the work folder, which is removed at the end. A service that cannot begin is refused; one that
     fails later is told in a warning, and training goes on without it.
     """
 
-    def __init__(self, service: str | None, runs: Path, arguments: TrainingArguments | None = None) -> None:
+    def __init__(self, service: str | None, runs: Path, arguments: Callable[[], TrainingArguments]) -> None:
         self._service, self._callbacks = service, reporting_callbacks(service, runs)
         self._state, self._control = TrainerState(), TrainerControl()
-        if self._callbacks and arguments is None:
-            # In a group of processes they set the number of threads.
-            with threads_kept():
-                arguments = TrainingArguments(output_dir=str(runs), use_cpu=True)
-        self._arguments = arguments
+        # In a group of processes they set the number of threads.
+        with threads_kept():
+            self._arguments = arguments() if self._callbacks else None
 
     def __enter__(self) -> Reporter:
         try:

@@ -150,7 +150,7 @@ def train_with_trainer(
         service = config.report_to if args.process_index == 0 else None
         with (
             Progress("train", total, done=callback.course.pairs, unit=store.unit) as progress,
-            Reporter(service, folder.with_suffix(".runs"), args) as reporter,
+            Reporter(service, folder.with_suffix(".runs"), lambda: args) as reporter,
         ):
             callback.progress, callback.reporter = progress, reporter
             trainer.run_from(last, over=callback.course.is_over(config))

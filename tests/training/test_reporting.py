@@ -18,7 +18,7 @@ class Service(TrainerCallback):
     """A reporting service that keeps what it gets."""
 
     def on_train_begin(self, args, state, control, model=None, **kwargs):
-        CALLS.append(("begin", None))
+        CALLS.append(("begin", (args.num_train_epochs, args.learning_rate)))
 
     def on_log(self, args, state, control, logs=None, **kwargs):
         CALLS.append((state.global_step, dict(logs)))
@@ -46,9 +46,11 @@ def test_an_encoder_reports_what_its_record_has(tmp_path, data, reported, model)
     (tmp_path / "dev.tsv").write_text("\n".join(lines) + "\n")
     settings = small(model, epochs=2, report_to="service")
     history = train(data, tmp_path / "out", development=tmp_path / "dev.tsv", **settings).record.history
-    assert reported[0] == ("begin", None) and reported[-1] == ("end", None)
+    assert reported[0] == ("begin", (2, settings["config"].learning_rate)) and reported[-1] == ("end", None)
     values = reported[1:-1]
     assert [(step, found["loss"]) for step, found in values] == history.losses
+    # Each score is reported once.
+    assert [(step, found["development"]) for step, found in values if "development" in found] == history.scores
     assert values[-1][1] == {"loss": history.losses[-1][1], "development": history.scores[-1][1], "pairs": 120}
 
 
