@@ -36,8 +36,8 @@ def reporting_callbacks(service: str | None, runs: Path) -> list[TrainerCallback
 class Reporter:
     """Reports the values of a run; a context manager. `arguments` tell a service of its settings.
 
-    `runs` is next to the work folder, which is removed at the end. A service that cannot begin is refused; one that
-    fails later is told in a warning, and training goes on without it.
+    `runs` is next to the work folder, which is removed at the end. A service that cannot begin is refused; if
+    it fails later, a warning says so, and training goes on without it.
     """
 
     def __init__(self, service: str | None, runs: Path, arguments: Callable[[], TrainingArguments]) -> None:

@@ -24,15 +24,8 @@ from paranmt_hf.paraphrase.config import MAX_BEAMS
 from paranmt_hf.paraphrase.paraphrase_file import paraphrase_file
 from paranmt_hf.paraphrase.paraphraser import _without_copies
 from paranmt_hf.paraphrase.train import POOR_PERPLEXITY, train_paraphraser
-from tests.paraphrase.paraphraser_toys import (
-    LOCAL,
-    SMALL,
-    sentences,
-    stopped_job,
-    stopped_training,
-    training,
-    write_bart,
-)
+from tests.paraphrase import paraphraser_toys as toys
+from tests.paraphrase.paraphraser_toys import LOCAL, SMALL, sentences, training, write_bart
 
 
 def train_small(data, out, selection=None, **settings):
@@ -110,7 +103,7 @@ def test_a_second_call_finds_it_and_another_one_is_refused(trained, pairs):
 @pytest.mark.slow
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(trained, pairs, tmp_path):
     assert trained.record.course.steps > 45
-    with stopped_training():
+    with toys.stopped_training():
         train_small(pairs, tmp_path / "out", checkpoint_seconds=0)
     assert not (tmp_path / "out").exists()
     assert any((tmp_path / "out.work" / "paraphrases" / "trainer").glob("checkpoint-*/complete"))
@@ -229,7 +222,7 @@ def test_work_that_was_stopped_continues(trained, tmp_path, monkeypatch, setting
     path = tmp_path / "text.txt"
     path.write_text("\n".join(sentences(8, seed=3)[0]) + "\n")
     whole = run(path, tmp_path / "whole.tsv", trained.folder, **settings)
-    with stopped_job(after=2):
+    with toys.stopped_job(after=2):
         run(path, tmp_path / "out.tsv", trained.folder, **settings)
     assert not (tmp_path / "out.tsv").exists()
     again = run(path, tmp_path / "out.tsv", trained.folder, **settings)

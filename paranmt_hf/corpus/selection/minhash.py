@@ -136,7 +136,7 @@ class ColumnFile:
         if not len(rows):
             return np.empty((0, *self.width), self.kind)
         self._file.flush()
-        # Mapped anew each time, so that what was read does not stay in the memory of this process.
+        # Mapped again each time, so that what was read does not stay in the memory of this process.
         return np.memmap(self.path, self.kind, "r", shape=(self.rows, *self.width))[rows]
 
     def read(self, start: int, count: int) -> np.ndarray:

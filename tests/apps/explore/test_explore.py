@@ -155,8 +155,12 @@ def test_an_index_of_other_text_is_refused(made, tmp_path):
 def test_ctrl_c_ends_the_page(made, monkeypatch):
     uvicorn = pytest.importorskip("uvicorn")
 
+    served = []
+
     def interrupted(*arguments, **options):
+        served.append(options["sockets"])
         raise KeyboardInterrupt
 
     monkeypatch.setattr(uvicorn.Server, "run", interrupted)
     explore(made)
+    assert len(served) == 1
