@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from paranmt_hf.version import __version__
 
 if TYPE_CHECKING:
-    from paranmt_hf.corpus.bitext.inputs import TextInput as TextInput
     from paranmt_hf.corpus.build import build as build
     from paranmt_hf.corpus.builder import ParaNMTBuilder as ParaNMTBuilder
     from paranmt_hf.corpus.import_pairs import import_pairs as import_pairs
     from paranmt_hf.corpus.jobs.engine import EngineConfig as EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig as LanguageModelConfig
-    from paranmt_hf.corpus.pairs import PairSelection as PairSelection
     from paranmt_hf.corpus.parsing.parse import parse_pairs as parse_pairs
+    from paranmt_hf.corpus.reading.inputs import TextInput as TextInput
+    from paranmt_hf.corpus.reading.pairs import PairSelection as PairSelection
     from paranmt_hf.corpus.release_run import ReleaseConfig as ReleaseConfig
     from paranmt_hf.corpus.selection.release_filter import ReleaseFilter as ReleaseFilter
     from paranmt_hf.corpus.selection.select import select as select
@@ -77,7 +77,7 @@ _MODULES = {
     "MarginLoss": "paranmt_hf.training.mega_batch_miner",
     "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.search.mine",
-    "PairSelection": "paranmt_hf.corpus.pairs",
+    "PairSelection": "paranmt_hf.corpus.reading.pairs",
     "ParaNMTBuilder": "paranmt_hf.corpus.builder",
     "ParaphraseConfig": "paranmt_hf.paraphrase.config",
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
@@ -92,7 +92,7 @@ _MODULES = {
     "StsEvaluator": "paranmt_hf.evaluation.evaluator",
     "SuperviseConfig": "paranmt_hf.training.supervised.config",
     "SupervisedModel": "paranmt_hf.training.supervised.model",
-    "TextInput": "paranmt_hf.corpus.bitext.inputs",
+    "TextInput": "paranmt_hf.corpus.reading.inputs",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "build": "paranmt_hf.corpus.build",

@@ -90,7 +90,7 @@ def test_a_wrong_import_is_found():
     for name, text, folders in (
         ("paranmt_hf.corpus.x", "def f():\n    from paranmt_hf.training.train import fit", {"training"}),
         ("paranmt_hf.hub.x", "import paranmt_hf.cli.values", {"cli"}),
-        ("paranmt_hf.training.x", "from paranmt_hf.corpus.pairs import Pairs", set()),
+        ("paranmt_hf.training.x", "from paranmt_hf.corpus.reading.pairs import Pairs", set()),
     ):
         assert upward(name, imports(ast.parse(text))) == folders
 

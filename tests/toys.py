@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
+from paranmt_hf.corpus.reading.readers import ParquetFiles
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.translation import engines

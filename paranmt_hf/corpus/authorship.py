@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.columns import rebatch
 from paranmt_hf.corpus.draws import lottery
+from paranmt_hf.corpus.reading.columns import rebatch
 from paranmt_hf.corpus.record import HeldOut
 from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError

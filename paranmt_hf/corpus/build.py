@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from paranmt_hf.corpus.bitext.inputs import TextInput
-from paranmt_hf.corpus.bitext.readers import Reader, Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import PivotStage, ScoreStage, TranslateStage, column_stages
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
 from paranmt_hf.corpus.language_models.requests import Cost, cost_of
 from paranmt_hf.corpus.language_models.stage import AskStage
+from paranmt_hf.corpus.reading.inputs import TextInput
+from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.schema import AddedColumn
 from paranmt_hf.corpus.translation.translator import TranslatorConfig

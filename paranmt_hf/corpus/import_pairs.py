@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from paranmt_hf.corpus.bitext.inputs import check_names, open_table
-from paranmt_hf.corpus.bitext.phrases import PhraseFiles, Wanted, first_line, is_rule
-from paranmt_hf.corpus.bitext.preset_files import open_preset
-from paranmt_hf.corpus.bitext.presets import Preset, read_preset
-from paranmt_hf.corpus.bitext.readers import Reader, TextOptions, count_tab_fields
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage, column_stages
+from paranmt_hf.corpus.reading.inputs import check_names, open_table
+from paranmt_hf.corpus.reading.phrases import PhraseFiles, Wanted, first_line, is_rule
+from paranmt_hf.corpus.reading.preset_files import open_preset
+from paranmt_hf.corpus.reading.presets import Preset, read_preset
+from paranmt_hf.corpus.reading.readers import Reader, TextOptions, count_tab_fields
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.schema import AddedColumn, MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder

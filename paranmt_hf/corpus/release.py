@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.columns import rebatch
 from paranmt_hf.corpus.draws import SAMPLE_ROWS, SAMPLE_SEED, Interval, filtered_ranges, in_ranges, sample_ids
+from paranmt_hf.corpus.reading.columns import rebatch
 from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
 from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL, arrow_schema, describe_missing, key_columns, row_numbers
 from paranmt_hf.corpus.statistics import Statistics

@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.authorship import Authorship
-from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import ColumnStage, ScoreStage, TranslateStage
 from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
 from paranmt_hf.corpus.meaning.columns import MISMATCHES
+from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.record import WORDING, ReleaseRecord, identity_of
 from paranmt_hf.corpus.release import Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, release_card

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report
 from paranmt_hf.corpus.draws import lottery
+from paranmt_hf.corpus.reading.readers import LineFiles, ParquetFiles, Report
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS, checked_files, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 from paranmt_hf.corpus.authorship import AuthorshipConfig
-from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import PROBABILITY, ColumnStage, ScoreStage, added_columns
+from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.release_card import RELEASE_FILES

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare

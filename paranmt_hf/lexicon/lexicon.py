@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.pair_files import languages
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.pair_files import languages
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.pmi import FOLDER, TABLE, count_word_pairs, merged, runs_of, write_word_pairs
 from paranmt_hf.lexicon.word_sets import WORDS, WordSets, write_word_sets

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from paranmt_hf.corpus.bitext.phrases import read_word_scores
+from paranmt_hf.corpus.reading.phrases import read_word_scores
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.pair_set import parse_number, read_lines

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.languages import LANGUAGES

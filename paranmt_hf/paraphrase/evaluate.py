@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row

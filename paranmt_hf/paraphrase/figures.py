@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.draws import text_numbers
 from paranmt_hf.corpus.meaning.columns import MismatchReader
-from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.evaluation.pair_set import parse_sentence, tab_separated

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.readers import Reader
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Work, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import by_windows
-from paranmt_hf.corpus.sentences import all_lines, open_sentences
+from paranmt_hf.corpus.reading.readers import Reader
+from paranmt_hf.corpus.reading.sentences import all_lines, open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate

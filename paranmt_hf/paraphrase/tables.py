@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.columns import normalise
+from paranmt_hf.corpus.reading.columns import normalise
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import Settings

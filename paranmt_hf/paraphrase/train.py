@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.draws import text_hashes
-from paranmt_hf.corpus.pairs import plain
+from paranmt_hf.corpus.reading.pairs import plain
 from paranmt_hf.corpus.selection.duplicates import (
     COSINE,
     JACCARD,

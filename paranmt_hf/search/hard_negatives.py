@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.corpus.release import write_files
 from paranmt_hf.corpus.release_card import size_category
 from paranmt_hf.encoders.named_encoder import NamedEncoder

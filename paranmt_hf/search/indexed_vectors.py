@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from paranmt_hf.corpus.bitext.readers import Reader, Report
+from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.storage import (

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.columns import (
+from paranmt_hf.corpus.reading.columns import (
     MAX_LINE_BYTES,
     decode,
     file_identity,
@@ -24,8 +24,8 @@ from paranmt_hf.corpus.bitext.columns import (
     read_blocks,
     read_column,
 )
-from paranmt_hf.corpus.bitext.readers import BLOCK_ROWS
-from paranmt_hf.corpus.sentences import only_text
+from paranmt_hf.corpus.reading.readers import BLOCK_ROWS
+from paranmt_hf.corpus.reading.sentences import only_text
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 from paranmt_hf.util.parquet import open_parquet

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from paranmt_hf.corpus.pair_files import RELEASE_RECORD
-from paranmt_hf.corpus.pairs import SIDES
+from paranmt_hf.corpus.reading.pair_files import RELEASE_RECORD
+from paranmt_hf.corpus.reading.pairs import SIDES
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.encoders.calibration import Calibration, CalibrationData, CalibrationSettings, encoded_cosines
 from paranmt_hf.encoders.loading import load

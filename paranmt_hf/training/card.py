@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import yaml
 
-from paranmt_hf.corpus.pair_files import languages
-from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.corpus.reading.pair_files import languages
+from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.calibration import Calibration
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import FAMILIES, title_of

@@ -11,8 +11,8 @@ from typing import Annotated, Any, BinaryIO, ClassVar, Literal, cast
 
 import numpy as np
 
-from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentences import open_sentences
+from paranmt_hf.corpus.reading.readers import Report
+from paranmt_hf.corpus.reading.sentences import open_sentences
 from paranmt_hf.encoders.families import FAMILIES
 from paranmt_hf.encoders.modules.paranmt_tables import known_rows, ngram_buckets
 from paranmt_hf.encoders.sent2vec_bin import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.sentences import SENTENCE, TRANSLATION, SentenceSources
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.sentences import SENTENCE, TRANSLATION, SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.distillation import VectorsConfig, check_reduction, components
 from paranmt_hf.encoders.model_folder import read_average_tables

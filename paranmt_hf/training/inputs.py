@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.readers import Report
+from paranmt_hf.corpus.reading.sentences import SENTENCE, TRANSLATION, SentenceSources
 from paranmt_hf.corpus.selection.decontamination import EvaluationText
-from paranmt_hf.corpus.sentences import SENTENCE, TRANSLATION, SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError

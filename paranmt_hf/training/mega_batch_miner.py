@@ -16,7 +16,7 @@ from sentence_transformers.base.sampler import DefaultBatchSampler
 from torch import nn
 from torch.utils.data import get_worker_info
 
-from paranmt_hf.corpus.pairs import SIDES
+from paranmt_hf.corpus.reading.pairs import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.training.config import Negatives, TrainConfig

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import EMBEDDED

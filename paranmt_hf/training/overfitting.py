@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.named_encoder import Quiet
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import Models, find_models

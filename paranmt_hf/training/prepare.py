@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from paranmt_hf.corpus.pairs import ERRORS, SIDES
+from paranmt_hf.corpus.reading.pairs import ERRORS, SIDES
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies, trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig

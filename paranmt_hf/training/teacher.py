@@ -18,7 +18,7 @@ import torch
 from filelock import FileLock, Timeout
 from torch.nn.functional import normalize
 
-from paranmt_hf.corpus.pairs import SIDES
+from paranmt_hf.corpus.reading.pairs import SIDES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.encoders.distillation import VectorsConfig, check_reduction, distill_alone, distill_in_context
 from paranmt_hf.encoders.named_encoder import Quiet
 from paranmt_hf.encoders.units import count_units, lookup

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf.corpus.reading.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore

@@ -12,8 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus import sampling
-from paranmt_hf.corpus import sentences as module
-from paranmt_hf.corpus.bitext.readers import Report
 from paranmt_hf.corpus.diversity import (
     BINS,
     Cutter,
@@ -26,10 +24,12 @@ from paranmt_hf.corpus.diversity import (
 )
 from paranmt_hf.corpus.draws import lottery, sample_ids
 from paranmt_hf.corpus.parsing.trees import read_tree, top_levels
+from paranmt_hf.corpus.reading import sentences as module
+from paranmt_hf.corpus.reading.readers import Report
+from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.sampling import Sample, draw, open_corpus
-from paranmt_hf.corpus.sentences import SentenceSources, open_sentences
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.tokens import Bags, CorpusIds, PerToken

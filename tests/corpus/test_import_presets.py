@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.build import pivot_of
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.readers import LineFiles
 from paranmt_hf.corpus.record import ReleaseRecord
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError

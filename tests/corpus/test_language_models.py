@@ -13,10 +13,10 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus import release_run
-from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.language_models import requests
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
+from paranmt_hf.corpus.reading.readers import LineFiles
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 from tests.corpus.language_models.chat_server import KEY, Reply, failure, serving

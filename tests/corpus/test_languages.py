@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig, HumanScorer, learn
-from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.parsing.parse import parse_pairs
+from paranmt_hf.corpus.reading.readers import LineFiles, ParquetFiles
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter

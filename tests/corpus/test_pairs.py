@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus import draws
-from paranmt_hf.corpus import pairs as reading
 from paranmt_hf.corpus.draws import draw_bound, lottery
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading import pairs as reading
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.release import write_release
 from paranmt_hf.errors import InputError
 from tests.corpus.test_release import make_rows

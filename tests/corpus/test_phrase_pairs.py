@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.bitext.phrases import FIRST_LINES, holds_sentences, looks_like_sentences
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.phrases import FIRST_LINES, holds_sentences, looks_like_sentences
 from paranmt_hf.errors import InputError
 
 LINE = "[JJ] ||| a{0} ||| b{0} ||| PPDB2.0Score={1} AGigaSim=NA ||| 0-0 ||| Equivalence\n"

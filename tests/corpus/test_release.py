@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus import release as release_module
-from paranmt_hf.corpus.bitext.readers import ParquetFiles, TabFile
 from paranmt_hf.corpus.builder import ParaNMTBuilder
 from paranmt_hf.corpus.draws import in_ranges, lottery, sample_ids, top_tenths
 from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf.corpus.reading.readers import ParquetFiles, TabFile
 from paranmt_hf.corpus.release import read_record, read_tables, release_files, write_release
 from paranmt_hf.corpus.release_card import release_card
 from paranmt_hf.corpus.release_run import ReleaseConfig

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, draw_sample
-from paranmt_hf.corpus.bitext.readers import LineFiles
 from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.publish import check_release
+from paranmt_hf.corpus.reading.readers import LineFiles
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.sampling import draw, open_corpus
 from paranmt_hf.corpus.schema import row_numbers

@@ -5,7 +5,7 @@ import math
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.bitext.phrases import read_word_scores
+from paranmt_hf.corpus.reading.phrases import read_word_scores
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.lexicon import pmi

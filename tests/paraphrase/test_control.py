@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import PairSelection, Paraphraser
-from paranmt_hf.corpus.pairs import Pairs
 from paranmt_hf.corpus.parsing.trees import linearised, read_tree, template_of
+from paranmt_hf.corpus.reading.pairs import Pairs
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase import control
 from paranmt_hf.paraphrase.training_pairs import TrainingPairs, held_out_keys

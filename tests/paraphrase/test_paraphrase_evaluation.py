@@ -9,7 +9,7 @@ import pytest
 
 from paranmt_hf import ParaphraseConfig, ParaphraserTraining
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData, read_decodings

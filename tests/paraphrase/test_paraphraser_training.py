@@ -38,7 +38,7 @@ def unread(*arguments):
 
 
 def test_where_to_report_is_checked_before_any_work(pairs, tmp_path, monkeypatch):
-    monkeypatch.setattr("paranmt_hf.corpus.pairs.Pairs.batches", unread)
+    monkeypatch.setattr("paranmt_hf.corpus.reading.pairs.Pairs.batches", unread)
     with pytest.raises(InputError, match="cannot report to 'nowhere'"):
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training(report_to="nowhere"))
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.sentences import open_sentences
+from paranmt_hf.corpus.reading.sentences import open_sentences
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import index, indexed_vectors, storage
 from paranmt_hf.search import storage as module
@@ -164,7 +164,7 @@ def test_damage_is_named(corpus, monkeypatch):
 
 
 def read(source):
-    from paranmt_hf.corpus.bitext.readers import Report
+    from paranmt_hf.corpus.reading.readers import Report
 
     return [text for batch in source.batches(Report()) for text in batch["sentence"].to_pylist()]
 

@@ -14,7 +14,7 @@ from sentence_transformers.models import Pooling, Transformer
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from paranmt_hf import DistillConfig, distill, load
-from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError

@@ -10,7 +10,7 @@ import yaml
 
 from paranmt_hf import load
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.training import derived, distributed
 from paranmt_hf.training import train as workflow

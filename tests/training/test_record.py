@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from paranmt_hf.corpus.pair_files import languages
+from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import BAG, SEQUENCE
 from paranmt_hf.errors import InputError

@@ -89,7 +89,7 @@ def test_files_of_tensorboard_outlive_the_work_folder(tmp_path, monkeypatch):
 
 
 def test_an_unknown_service_is_refused_before_the_data_are_read(tmp_path, data, monkeypatch):
-    monkeypatch.setattr("paranmt_hf.corpus.pairs.Pairs.batches", None)
+    monkeypatch.setattr("paranmt_hf.corpus.reading.pairs.Pairs.batches", None)
     with pytest.raises(InputError) as caught:
         train(data, tmp_path / "out", **small(report_to="nowhere"))
     assert caught.value.option == "report_to"

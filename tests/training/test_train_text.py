@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
-from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save

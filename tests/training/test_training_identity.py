@@ -4,10 +4,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.bitext.readers import ParquetFiles
 from paranmt_hf.corpus.build import ReleaseConfig
 from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.corpus.reading.pairs import PairSelection
+from paranmt_hf.corpus.reading.readers import ParquetFiles
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError

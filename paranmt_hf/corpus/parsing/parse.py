@@ -15,12 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.columns import normalise
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work, cut_into_shards
-from paranmt_hf.corpus.pair_files import languages
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.parsing.parsers import Parser, TreeSource, linearised_trees
 from paranmt_hf.corpus.parsing.template_counts import (
     TEMPLATES_FILE,
@@ -32,6 +29,9 @@ from paranmt_hf.corpus.parsing.template_counts import (
     frequent_templates,
     write_template_counts,
 )
+from paranmt_hf.corpus.reading.columns import normalise
+from paranmt_hf.corpus.reading.pair_files import languages
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, source_name
 from paranmt_hf.util.machine import visible_cores

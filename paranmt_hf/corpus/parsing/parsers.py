@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from filelock import FileLock, Timeout
 
-from paranmt_hf.corpus.bitext.readers import LineFiles, Report, TabFile, count_tab_fields
 from paranmt_hf.corpus.draws import text_hashes
 from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
 from paranmt_hf.corpus.parsing.trees import Tree, linearised, read_at
+from paranmt_hf.corpus.reading.readers import LineFiles, Report, TabFile, count_tab_fields
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import perhaps_path
 from paranmt_hf.text.word_rules import ENGLISH

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.corpus.reading.readers import Report
+from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.training.record import TRAINING_PICTURE, History, plot_history
 from paranmt_hf.training.sent2vec.config import (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.named_encoder import Quiet
 from paranmt_hf.errors import InputError

@@ -11,11 +11,11 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.jobs.engine import EngineConfig
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.parsing import parse as parse_module
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.parsing.template_counts import ParseRecord, TreeCounts, frequent_templates, parsed_files
 from paranmt_hf.corpus.parsing.trees import Tree
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from tests.cli.commands import fails
 

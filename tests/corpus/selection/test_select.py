@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.draws import sample_ids
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.publish import check_release
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.selection import run_filters

@@ -17,7 +17,7 @@ import torch
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
-from paranmt_hf.corpus.sentences import SentenceSources
+from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.pairs import PairSelection
+from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import DivergedError, InputError

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.bitext import columns as reading
-from paranmt_hf.corpus.bitext import readers as bitext
-from paranmt_hf.corpus.bitext.columns import decode, normalise, read_numbers
-from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, TabFile
+from paranmt_hf.corpus.reading import columns as reading
+from paranmt_hf.corpus.reading import readers as bitext
+from paranmt_hf.corpus.reading.columns import decode, normalise, read_numbers
+from paranmt_hf.corpus.reading.readers import LineFiles, ParquetFiles, TabFile
 from paranmt_hf.errors import InputError
-from tests.corpus.bitext.bitexts import BOM, COMPRESS, lines_of, oracle, plain, read
+from tests.corpus.reading.bitexts import BOM, COMPRESS, lines_of, oracle, plain, read
 
 # Arrow may know characters that the Unicode version of this Python does not.
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cn"]))

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.csv
 
-from paranmt_hf.corpus.bitext.columns import find_fields, opened, read_blocks, split_lines
-from paranmt_hf.corpus.bitext.readers import ParquetFiles
+from paranmt_hf.corpus.reading.columns import find_fields, opened, read_blocks, split_lines
+from paranmt_hf.corpus.reading.readers import ParquetFiles
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.parquet import read_schema

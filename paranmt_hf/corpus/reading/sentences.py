@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.bitext.columns import decode, normalise
-from paranmt_hf.corpus.bitext.inputs import HubDataset
-from paranmt_hf.corpus.bitext.readers import NOT_LINES, LineFiles, ParquetFiles, Reader, Report
+from paranmt_hf.corpus.reading.columns import decode, normalise
+from paranmt_hf.corpus.reading.inputs import HubDataset
+from paranmt_hf.corpus.reading.readers import NOT_LINES, LineFiles, ParquetFiles, Reader, Report
 from paranmt_hf.corpus.release import checked_files, fetch_release
 from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError

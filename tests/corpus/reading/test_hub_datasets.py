@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.bitext import readers as bitext
-from paranmt_hf.corpus.bitext.inputs import HubDataset, TextInput, split_dataset
-from paranmt_hf.corpus.bitext.readers import ParquetFiles
+from paranmt_hf.corpus.reading import readers as bitext
+from paranmt_hf.corpus.reading.inputs import HubDataset, TextInput, split_dataset
+from paranmt_hf.corpus.reading.readers import ParquetFiles
 from paranmt_hf.errors import InputError
-from tests.corpus.bitext.bitexts import OPUS, read, translations, write
+from tests.corpus.reading.bitexts import OPUS, read, translations, write
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])

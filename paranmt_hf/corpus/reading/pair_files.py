@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.phrases import first_line, holds_sentences, is_rule
+from paranmt_hf.corpus.reading.phrases import first_line, holds_sentences, is_rule
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import read_record
 from paranmt_hf.errors import InputError

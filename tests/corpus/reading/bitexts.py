@@ -6,7 +6,7 @@ import unicodedata
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.bitext.readers import LineFiles, Report
+from paranmt_hf.corpus.reading.readers import LineFiles, Report
 
 BOM = b"\xef\xbb\xbf"
 

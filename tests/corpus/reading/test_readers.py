@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.bitext import columns
-from paranmt_hf.corpus.bitext.readers import LineFiles, ParquetFiles, Report, TabFile, count_tab_fields
+from paranmt_hf.corpus.reading import columns
+from paranmt_hf.corpus.reading.readers import LineFiles, ParquetFiles, Report, TabFile, count_tab_fields
 from paranmt_hf.errors import InputError
-from tests.corpus.bitext.bitexts import BOM, COMPRESS, pair, read, write
+from tests.corpus.reading.bitexts import BOM, COMPRESS, pair, read, write
 
 
 def test_line_files_by_hand(tmp_path):

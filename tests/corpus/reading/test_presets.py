@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.bitext.preset_files import MOST_SENTENCES, Sentences, open_preset, pairs_of_sets, read_labels
-from paranmt_hf.corpus.bitext.presets import preset_names, read_preset
-from paranmt_hf.corpus.bitext.readers import Report
+from paranmt_hf.corpus.reading.preset_files import MOST_SENTENCES, Sentences, open_preset, pairs_of_sets, read_labels
+from paranmt_hf.corpus.reading.presets import preset_names, read_preset
+from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
 

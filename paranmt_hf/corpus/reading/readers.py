@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.bitext.columns import (
+from paranmt_hf.corpus.reading.columns import (
     Side,
     count_fields,
     decode,

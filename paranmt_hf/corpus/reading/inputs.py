@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
-from paranmt_hf.corpus.bitext.columns import file_identity, stream_batches
-from paranmt_hf.corpus.bitext.readers import (
+from paranmt_hf.corpus.reading.columns import file_identity, stream_batches
+from paranmt_hf.corpus.reading.readers import (
     BLOCK_ROWS,
     LineFiles,
     ParquetFiles,

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.bitext.columns import decode, file_identity
-from paranmt_hf.corpus.bitext.phrases import (
+from paranmt_hf.corpus.reading.columns import decode, file_identity
+from paranmt_hf.corpus.reading.phrases import (
     BAR,
     LABEL,
     PhraseFiles,
@@ -21,8 +21,8 @@ from paranmt_hf.corpus.bitext.phrases import (
     is_rule,
     unwanted_labels,
 )
-from paranmt_hf.corpus.bitext.presets import Layout, Preset, find_layout, read_fields, spoken_in
-from paranmt_hf.corpus.bitext.readers import Piece, Reader
+from paranmt_hf.corpus.reading.presets import Layout, Preset, find_layout, read_fields, spoken_in
+from paranmt_hf.corpus.reading.readers import Piece, Reader
 from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing

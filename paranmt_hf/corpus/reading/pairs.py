@@ -13,11 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.bitext.inputs import HubDataset
-from paranmt_hf.corpus.bitext.phrases import LABEL, SCORE, PhraseFiles, features_of, has_entailment
-from paranmt_hf.corpus.bitext.readers import Reader, Report
 from paranmt_hf.corpus.draws import Interval, draw_bound, in_ranges, lottery
-from paranmt_hf.corpus.pair_files import (
+from paranmt_hf.corpus.reading.inputs import HubDataset
+from paranmt_hf.corpus.reading.pair_files import (
     PairFiles,
     check_phrases,
     checksums,
@@ -26,6 +24,8 @@ from paranmt_hf.corpus.pair_files import (
     is_release,
     language_of,
 )
+from paranmt_hf.corpus.reading.phrases import LABEL, SCORE, PhraseFiles, features_of, has_entailment
+from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.release import FOLDERS, check_types, fetch_release, read_tables, release_files
 from paranmt_hf.corpus.schema import ADDED, COSINES, SIDES, describe_missing
 from paranmt_hf.errors import InputError

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.bitext import columns as reading
-from paranmt_hf.corpus.bitext.phrases import PhraseFiles, features_of, read_word_scores
-from paranmt_hf.corpus.bitext.readers import Report
-from paranmt_hf.corpus.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading import columns as reading
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.phrases import PhraseFiles, features_of, read_word_scores
+from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.errors import InputError
 
 FEATURES = "PPDB2.0Score={} PPDB1.0Score=9.5 p(e|f)=0.25 Abstract=0 AGigaSim=NA"
