@@ -15,12 +15,12 @@ from paranmt_hf.corpus.reading.readers import (
     BLOCK_ROWS,
     LineFiles,
     ParquetFiles,
-    Piece,
     Reader,
     TabFile,
     TableReader,
     TextOptions,
 )
+from paranmt_hf.corpus.reading.tables import Piece
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain, fetching, split_revision
 from paranmt_hf.hub.repository import own_files

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.columns import decode, file_identity, read_blocks, split_lines
-from paranmt_hf.corpus.reading.readers import Piece, Reader, Report
+from paranmt_hf.corpus.reading.readers import Reader, Report
+from paranmt_hf.corpus.reading.tables import Piece
 from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line, existing

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,7 @@ from paranmt_hf.corpus.reading.columns import (
     rebatch,
     split_lines,
 )
+from paranmt_hf.corpus.reading.tables import Piece
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 from paranmt_hf.util.parquet import open_parquet
@@ -67,17 +68,6 @@ class TextOptions(TypedDict, total=False):
     numbers: Collection[str]  # Columns that hold numbers, as such or as text
     optional: Collection[str]  # Columns that may be empty or null; they are null then
     max_characters: int  # Rows with longer text are dropped; `MAX_CHARACTERS` by default
-
-
-class Piece(NamedTuple):
-    """Consecutive rows as they were read, bytes or numbers.
-
-    Errors name the place of a row: `where`, followed by its number, counted from `first`.
-    """
-
-    columns: list[pa.Array]
-    where: str
-    first: int
 
 
 class Reader(ABC):
