@@ -194,7 +194,7 @@ def test_results_of_an_evaluation_are_those_of_its_input(done):
 @pytest.mark.slow
 def test_a_file_that_is_made_again_keeps_its_record(folder):
     (folder / "text.txt").write_text("some words\n")
-    write({"vectors": {"command": "encoder vectors", "models": "embedded", "text": "text.txt", "out": "words.txt"}})
+    write({"vectors": {"command": "encoder vectors", "models": "small", "text": "text.txt", "out": "words.txt"}})
     assert main(["run", "pipeline.yaml"]) == 0
     before = {suffix: (folder / f"words.txt{suffix}").read_bytes() for suffix in ("", ".json", ".paranmt.yaml")}
     (folder / "text.txt").write_text("other words\n")

@@ -335,7 +335,7 @@ def test_models_are_checked_before_data_are_read(line, tmp_path, monkeypatch):
     (tmp_path / "damaged.txt.gz").write_bytes(b"\x1f\x8bdamaged")
     for file in ("damaged.jsonl", "damaged.tsv"):
         (tmp_path / file).write_text("{")
-    shutil.copytree(ASSETS / "word-small", "encoder")
+    shutil.copytree(ASSETS / "small", "encoder")
     with pytest.raises(InputError) as refused:
         run_command(*find_command(line.split()))
     assert refused.value.path == Path("encoder")
@@ -347,7 +347,7 @@ def test_models_of_another_kind_are_refused(trained, text, tmp_path):
         with pytest.raises(InputError, match=match):
             run(text, tmp_path / "out.tsv", model)
 
-    refused(ASSETS / "word-small", "holds an encoder of sentences; expected a model of")
+    refused(ASSETS / "small", "holds an encoder of sentences; expected a model of")
     refused("nothing/at/all", "no model 'nothing/at/all'")
     broken = shutil.copytree(trained.folder, tmp_path / "broken")
     values = json.loads((broken / "config.json").read_text())
