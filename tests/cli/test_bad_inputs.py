@@ -121,7 +121,7 @@ ROOT = "is the root of the file system; choose another path"
 CASES = {
     # Places where no result can be.
     "import pairs.txt --license mit --out /": ROOT,
-    "build --source file --reference file --translator captions-cs-en --license mit --out file/x/y": "is below the file",
+    "build --source file --reference file --translator captions-cs-en --license mit --out file/x": "is below the file",
     "encoder export small --format onnx --out .": "is the current folder of this process",
     "score /": "/ is the root of the file system",
     "quickstart --out file": "file is a file; the quickstart makes a folder",

@@ -87,14 +87,8 @@ def test_wrong_column_of_a_dataset_ends_in_order(folder):
     (folder / "corpus").mkdir()
     pq.write_table(pa.table({"translation": [{"cs": "a", "en": "b"}] * 50}), folder / "corpus" / "train.parquet")
     command = [sys.executable, "-m", "paranmt_hf.cli", "build", "--data", "corpus", "--out", "out"]
-    command += [
-        "--columns",
-        "source=cs,reference=en",
-        "--translator",
-        "captions-cs-en",
-        "--license",
-        "cc-by-nc-sa-4.0",
-    ]
+    command += ["--columns", "source=cs,reference=en", "--translator", "captions-cs-en"]
+    command += ["--license", "cc-by-nc-sa-4.0"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert "there is no column 'cs'" in result.stderr
     assert result.returncode == 1, result.stderr
