@@ -10,7 +10,7 @@ from paranmt_hf.cli.command import Command
 FAMILIES = {
     "explore": "look at a release, on a local page or as one HTML file",
     "annotate": "let people rate a sample of a corpus",
-    "paraphrase": "generate paraphrases, and train and evaluate the models for it",
+    "paraphrase": "train models that paraphrase, use and evaluate them (none is carried)",
     "encoder": "average, rotate, convert or export an encoder, take word vectors, see negatives",
     "experiment": "tables and figures of the papers",
     "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",

@@ -172,8 +172,16 @@ def text(tmp_path):
 
 
 def run(text, out, model, **settings):
-    config = ParaphraseConfig(**{"max_length": 40, "device": "cpu", **settings})
+    config = ParaphraseConfig(**{"max_length": 40, "device": "cpu", "min_score": -1.0, **settings})
     return paraphrase_file(text, out, model=model, config=config, engine=LOCAL)
+
+
+@pytest.mark.slow
+def test_files_have_a_minimum_score_unless_another_is_given(trained, text, tmp_path):
+    found = paraphrase_file(text, tmp_path / "out.tsv", model=trained.folder, engine=LOCAL).record
+    everything = run(text, tmp_path / "all.parquet", trained.folder).record
+    assert found.settings["search"]["min_score"] == 0.5 and everything.settings["search"]["min_score"] == -1.0
+    assert found.paraphrases <= everything.paraphrases
 
 
 @pytest.mark.slow
