@@ -14,7 +14,7 @@ from typing import Any, Literal
 from paranmt_hf.cli.command import Command
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
 from paranmt_hf.util.files import resolved, shown_path
-from paranmt_hf.util.settings import Writes
+from paranmt_hf.util.settings import AlsoWrites, Writes
 from paranmt_hf.util.yaml_files import settings_of
 
 Permission = Literal["publish", "outside", "addresses", "servers"]
@@ -42,6 +42,14 @@ def written_options(command: Command) -> list[str]:
     return names
 
 
+def other_places(command: Command, values: Mapping[str, Any]) -> list[tuple[str, Path]]:
+    """The options and paths of what a command writes besides its results."""
+    changed = [option.name for option in command.options if AlsoWrites in option.expected.markers]
+    if command.name in CHANGE_THEIR_FOLDER:
+        changed.append(command.options[0].name)
+    return [(name, Path(values[name]).expanduser()) for name in changed if values.get(name) is not None]
+
+
 def acts_of(
     command: Command, values: Mapping[str, Any], written: Sequence[tuple[str, Path]], folders: Sequence[Path]
 ) -> list[Act]:
@@ -50,11 +58,11 @@ def acts_of(
     Args:
         command: The command.
         values: Values by the names of options.
-        written: The option and the path of each file or folder that is written.
+        written: The option and the path of each result.
         folders: What is written below them needs no permission.
     """
     acts = []
-    for option, path in written:
+    for option, path in [*written, *other_places(command, values)]:
         end = resolved(path)
         inside = any(end.is_relative_to(folder) for folder in folders)
         acts.append(Act(f"writes {shown_path(path)}", option, None if inside else "outside", path))

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 
 from paranmt_hf.cli import PRINTED, describe_refusal, expanded, options_file, perform
 from paranmt_hf.cli.command import Command, reworded
-from paranmt_hf.cli.permissions import CHANGE_THEIR_FOLDER, SERVERS, Act, Permission, acts_of, written_options
+from paranmt_hf.cli.permissions import SERVERS, Act, Permission, acts_of, written_options
 from paranmt_hf.cli.table import COMMANDS
 from paranmt_hf.errors import InputError, NotMadeError, OtherSettingsError
 from paranmt_hf.util.files import checksum, resolved, shown_path, sweep_killed, writing
@@ -170,9 +170,7 @@ def _acts(
     folders: Sequence[Path],
 ) -> list[Act]:
     """List what a step does besides reading and computing; `written` are paths of the options `writes`."""
-    first = command.options[0].name
-    changed = [_path(values[first])] if command.name in CHANGE_THEIR_FOLDER else []
-    places = [(writes[0] if writes else first, path) for path in (*written, *changed)]
+    places = [(writes[0] if writes else command.options[0].name, path) for path in written]
     acts = acts_of(command, values, places, folders)
     if command.name in SERVERS:
         acts.append(Act("starts a server", "command", "servers"))

@@ -95,8 +95,8 @@ def paraphrase_file(
     """Generate paraphrases of the sentences of a file.
 
     The package carries no model for it; without one, `paranmt build` with a pivot or a language model paraphrases text
-    (docs/paraphrase.md). A sentence without a paraphrase keeps its place: its `rank` is 0, and `note` says why. After an interruption the
-    same call continues.
+    (docs/paraphrase.md). A sentence without a paraphrase keeps its place: its `rank` is 0, and `note` says why. After
+    an interruption the same call continues.
 
     Args:
         file: Text file with one sentence on each line (plain, .gz, .xz, .zst), Parquet file, or release.

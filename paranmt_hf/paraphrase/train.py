@@ -93,7 +93,9 @@ def train_paraphraser(
     """Train an encoder-decoder, or a syntactically controlled network, on paraphrase pairs.
 
     It takes hundreds of thousands of pairs to write usable paraphrases; with fewer, `paranmt build` with a pivot or a
-    language model paraphrases text without training (docs/paraphrase.md). After an interruption the same call continues from the last checkpoint; on the CPU it gives the same bytes.
+    language model paraphrases text without training (docs/paraphrase.md).
+
+    After an interruption the same call continues from the last checkpoint; on the CPU it gives the same bytes.
 
     Args:
         data: Releases, Parquet files with `reference` and `translation`, or datasets on the Hub. A controlled network

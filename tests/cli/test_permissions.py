@@ -38,6 +38,11 @@ REFUSED = {
     "a result at home": ("outside", IMPORT | {"out": "~/other"}),
     "a file of figures": ("outside", STATS | {"json": "/other.json"}),
     "a file of text": ("outside", STATS | {"write": "../other.txt"}),
+    "dropped rows": (
+        "outside",
+        {"command": "dedup", "file": "text.txt", "keep-dropped": "../x.parquet"},
+    ),
+    "vectors of a teacher": ("outside", TRAIN | {"teacher": "small", "teacher-cache": "../cache"}),
     "a link": ("outside", IMPORT | {"out": "link/other"}),
     "a release changed in place": ("outside", {"command": "score", "release": "../theirs", "add": "number_mismatch"}),
     "answers of others": ("outside", {"command": "annotate import", "folder": "../judged", "file": "answers.csv"}),

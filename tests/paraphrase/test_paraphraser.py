@@ -180,7 +180,8 @@ def run(text, out, model, **settings):
 def test_files_have_a_minimum_score_unless_another_is_given(trained, text, tmp_path):
     found = paraphrase_file(text, tmp_path / "out.tsv", model=trained.folder, engine=LOCAL).record
     everything = run(text, tmp_path / "all.parquet", trained.folder).record
-    assert found.settings["search"]["min_score"] == 0.5 and everything.settings["search"]["min_score"] == -1.0
+    least = [record.settings["generation"]["min_score"] for record in (found, everything)]
+    assert least == [0.5, -1.0]
     assert found.paraphrases <= everything.paraphrases
 
 

@@ -160,7 +160,7 @@ class ReleaseFilter(Settings):
             for file, reason in found.unread.items():
                 logger.warning(f"evaluation set not read: {file} ({reason})")
             if "ngrams" in self.decontaminate_by:
-                filters.append(NotInEvaluation(EvaluationText(found.texts, language=language), found.checksum))
+                filters.append(NotInEvaluation(found, EvaluationText(found.texts, language=language)))
             if "meaning" in self.decontaminate_by:
                 encoder = NamedEncoder(self.item_encoder)
                 filters.append(NotParaphrased(found, encoder, self.item_similarity, language))
