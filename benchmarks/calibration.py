@@ -9,7 +9,7 @@ The sets are MRPC (labels), and the sets of STS 2012 to 2014 in two parts, capti
 paraphrase); `--carried` adds the calibrations that the encoders came with. MSRpar, which is drawn from MRPC, is left
 out. STS and MRPC are for measuring: neither settings nor weights of the package come from them.
 
-    python benchmarks/calibration.py --mrpc senteval/MRPC --sts sts --models embedded base
+    python benchmarks/calibration.py --mrpc senteval/MRPC --sts sts --models small base
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mrpc", type=Path, required=True, help="folder of MRPC")
     parser.add_argument("--sts", type=Path, required=True, help="folder with STS 2012 to 2014")
-    parser.add_argument("--models", nargs="+", default=["embedded", "base"])
+    parser.add_argument("--models", nargs="+", default=["small", "base"])
     parser.add_argument("--pairs", type=int, help="this many pairs of each set, drawn at random, for slow encoders")
     parser.add_argument("--carried", action="store_true", help="also the calibrations that the encoders came with")
     options = parser.parse_args()

@@ -88,7 +88,7 @@ def main() -> None:
     print("|---:|---|---:|---:|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as scratch:
         folder, file = Path(scratch), Path(scratch) / "lines.txt"
-        paranmt("encoder", "export", "embedded", "--format", "static", "--out", folder / "static")
+        paranmt("encoder", "export", "small", "--format", "static", "--out", folder / "static")
         for count in [TRUTH_LINES, *arguments.lines]:
             lines = write_lines(arguments.pairs, count, file)
             right = truth(lines, arguments.threshold) if count == TRUTH_LINES else None

@@ -88,8 +88,8 @@ def figure(name: str, table: str, row: str, measure: str) -> str:
 def models() -> str:
     """The encoders of `model_cards/`, beside the paper's."""
     titles = {
-        "word-base": 'WORD, 384, of free text, rows of 4 bits: `paranmt_hf.load("base")`',
-        "word-small": "WORD, 256, of free text, rows of 4 bits: `paranmt_hf.load()`",
+        "base": 'WORD, 384, of free text, rows of 4 bits: `paranmt_hf.load("base")`',
+        "small": "WORD, 256, of free text, rows of 4 bits: `paranmt_hf.load()`",
         "word-trigram": "WORD,TRIGRAM, 384 + 216: `word-trigram`",
         "trigram": "TRIGRAM, 300: `trigram`",
         "lstm": "LSTM, 200: `lstm`",
@@ -105,14 +105,14 @@ def models() -> str:
 
 def speed() -> str:
     """How fast the encoder of the package is."""
-    found = results("word-small")["speed"]
+    found = results("small")["speed"]
     rate = round(found["sentences_per_second"], -4)
     return f"{rate:,} sentences of {found['words']:.0f} words a second on one core ({found['processor']})"
 
 
 def mteb() -> str:
     """What MTEB reports of the encoder of the package."""
-    return ", ".join(figure("word-small", "Year", year, "all_spearman") for year in YEARS)
+    return ", ".join(figure("small", "Year", year, "all_spearman") for year in YEARS)
 
 
 def peers() -> str:

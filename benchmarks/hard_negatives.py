@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, required=True, help="pairs, or Multi30k's captions")
     parser.add_argument("--sts", type=Path, required=True, help="folder with the STS sets")
     parser.add_argument("--count", type=int, default=50_000)
-    parser.add_argument("--encoder", default="embedded", help="finds the negatives")
+    parser.add_argument("--encoder", default="small", help="finds the negatives")
     parser.add_argument("--numbers", type=int, nargs="+", default=[1], help="negatives of a pair")
     parser.add_argument("--first-rank", type=int, default=1)
     parser.add_argument("--last-rank", type=int, default=50)

@@ -60,7 +60,7 @@ def main() -> None:
                 continue
             folders = {"WORD": str(exported if name == "model2vec" else word)}
             if "paranmt_hf" in start:
-                folders["the carried encoder"] = "embedded"
+                folders["the carried encoder"] = "small"
             tree = arguments.before.resolve() if "before" in name else PROJECT
             for model, folder in folders.items():
                 program = start.format(folder=folder) + MEASURE.format(count=arguments.sentences)

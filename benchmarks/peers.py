@@ -198,7 +198,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, teacher = arguments.keep or Path(name), str(Path(arguments.teachers[0]).resolve())
         peers = {
-            "`load()`": Peer("embedded", "MIT", "paranmt_hf"),
+            "`load()`": Peer("small", "MIT", "paranmt_hf"),
             '`load("base")`': Peer("base", "MIT", "paranmt_hf"),
             "WordLlama, 256": Peer(str(wordllama(folder)), "MIT"),
             "model2vec of the first teacher": Peer(str(model2vec(folder, teacher)), "Apache-2.0", "model2vec"),

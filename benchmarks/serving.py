@@ -29,7 +29,7 @@ from pathlib import Path
 from commands import PROJECT, environment, heading, spread
 
 PACKAGES = ("numpy", "starlette", "uvicorn", "httptools", "uvloop", "orjson", "sentence-transformers", "model2vec")
-OURS = [sys.executable, "-m", "paranmt_hf.cli", "serve", "embedded", "--port", "{port}"]
+OURS = [sys.executable, "-m", "paranmt_hf.cli", "serve", "small", "--port", "{port}"]
 PEER = """
 import uvicorn
 from starlette.applications import Starlette
@@ -178,19 +178,19 @@ def compare_fastembed(lines: list[str], folder: Path) -> None:
     from paranmt_hf import StaticEncoder, export_encoder
 
     encoder = StaticEncoder.from_pretrained()
-    export_encoder("embedded", folder / "onnx", format="onnx")
+    export_encoder("small", folder / "onnx", format="onnx")
     settings = {"pad_token": "[UNK]", "model_max_length": 1_000_000_000}
     (folder / "onnx" / "tokenizer_config.json").write_text(json.dumps(settings))
     TextEmbedding.add_custom_model(
-        model="paranmt/embedded",
+        model="paranmt/small",
         pooling=PoolingType.DISABLED,
         normalization=False,
-        sources=ModelSource(hf="paranmt/embedded"),
+        sources=ModelSource(hf="paranmt/small"),
         dim=encoder.dimension,
         model_file="model.onnx",
         output_name="sentence_embedding",
     )
-    model = TextEmbedding("paranmt/embedded", specific_model_path=str(folder / "onnx"), threads=1)
+    model = TextEmbedding("paranmt/small", specific_model_path=str(folder / "onnx"), threads=1)
     odd = ["", "zwölf Boxkämpfer \U0001f600", "ΟΔΥΣΣΕΥΣ", "It’s 3.14, isn't it?"]
     for name, sentences in (("lines of the text", lines), ("odd texts", odd)):
         vectors = np.array(list(model.embed(sentences)))
@@ -219,7 +219,7 @@ def main() -> None:
         programs = {}
         for name, load in PEERS.items():
             target, kind = folder / name.split()[0].strip(","), name.split()[-1]
-            export = [sys.executable, "-m", "paranmt_hf.cli", "encoder", "export", "embedded", "--format", kind]
+            export = [sys.executable, "-m", "paranmt_hf.cli", "encoder", "export", "small", "--format", kind]
             subprocess.run([*export, "--out", str(target)], env=environment(), check=True, stdout=subprocess.DEVNULL)
             programs[name] = PEER.replace("{load}", load.format(folder=str(target)))
         print(f"{heading(*PACKAGES)}; load {os.getloadavg()[0]:.1f}; {arguments.repeats} runs\n")

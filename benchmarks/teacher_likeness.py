@@ -4,7 +4,7 @@ Sentences are put into groups of neighbours in the teacher's eyes; in each group
 cosines of all pairs under the encoder and under the teacher, and of these the mean, in percent. Among neighbours it is
 hard: that an unrelated sentence is unrelated every encoder knows.
 
-    python benchmarks/teacher_likeness.py models/word embedded --teacher all-MiniLM-L6-v2 --text held.txt
+    python benchmarks/teacher_likeness.py models/word small --teacher all-MiniLM-L6-v2 --text held.txt
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def main() -> None:
     """Parse the command line, translate, print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", nargs=3, action="append", required=True, metavar=("NAME", "SOURCE", "REFERENCE"))
-    parser.add_argument("--translator", default="embedded")
+    parser.add_argument("--translator", default="captions-cs-en")
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--beam", type=int, nargs="+", default=[12])
     parser.add_argument("--sentences", type=int, default=1000)

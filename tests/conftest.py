@@ -92,7 +92,7 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def real_sentences(request: pytest.FixtureRequest) -> list[str]:
-    """Some hundred sentences of news where the real data is there, and of the embedded sample otherwise."""
+    """Some hundred sentences of news where the real data is there, and of the sample of the package otherwise."""
     try:
         path = request.getfixturevalue("shared_data") / "bitext" / "news" / "news.en"
     except pytest.skip.Exception:

@@ -65,7 +65,7 @@ def test_open(tmp_path):
 
 
 @pytest.mark.slow
-def test_recipe_of_the_embedded_translator(tmp_path):
+def test_recipe_of_the_carried_translator(tmp_path):
     pytest.importorskip("sacrebleu")
     for part in ("train", "val"):
         for side, name in zip(SAMPLE, ("cs", "en"), strict=True):

@@ -79,7 +79,7 @@ def test_pipelines_are_parsed(tmp_path, name):
     page = ROOT / "docs" / name
     text = page.read_text(encoding="utf8") if page.suffix == ".yaml" else pipeline_of(page)
     (tmp_path / "pipeline.yaml").write_text(text)
-    lines = list(run_pipeline(tmp_path / "pipeline.yaml", dry_run=True))
+    lines = [line for line in run_pipeline(tmp_path / "pipeline.yaml", dry_run=True) if not line.startswith("  ")]
     assert len(lines) >= 5 and all(line.endswith(", to run") for line in lines)
 
 

@@ -17,7 +17,7 @@ def tiny_paraphraser() -> str:
     """Train a paraphraser on translations of the sample."""
     bitext = TextInput(source=SAMPLE / "sample.cs", reference=SAMPLE / "sample.en")
     terms = ReleaseConfig(license="cc-by-nc-sa-4.0")
-    corpus = paranmt_hf.build(bitext, "examples/paraphrases", translator="embedded", release=terms)
+    corpus = paranmt_hf.build(bitext, "examples/paraphrases", translator="captions-cs-en", release=terms)
     size = ParaphraserConfig(pieces=500, embedding=64, hidden=128, dropout=0.0)
     how = ParaphraserTraining("to-translation", epochs=60, held_out=0, batch_tokens=1000, learning_rate=0.005)
     settings = {"config": size, "training": how, "selection": PairSelection(first_pairs=60)}

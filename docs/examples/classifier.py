@@ -22,7 +22,7 @@ with file.open(encoding="utf8", newline="") as lines:
     rows = list(csv.DictReader(lines, delimiter="\t"))
 texts, labels = [row["text"] for row in rows], [row["label"] for row in rows]
 
-encoder = paranmt_hf.load(sys.argv[2] if len(sys.argv) > 2 else "embedded")
+encoder = paranmt_hf.load(sys.argv[2] if len(sys.argv) > 2 else "small")
 classifier = make_pipeline(FunctionTransformer(encoder.encode), StandardScaler(), LogisticRegression(C=0.1))
 parts = train_test_split(texts, labels, test_size=0.25, stratify=labels, random_state=1)
 train_texts, test_texts, train_labels, test_labels = parts

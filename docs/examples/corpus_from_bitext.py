@@ -15,7 +15,7 @@ from paranmt_hf import SAMPLE, ReleaseConfig, TextInput, build
 
 def main() -> None:
     """Translate, score and release; then read the release."""
-    given = [SAMPLE / "sample.cs", SAMPLE / "sample.en", "embedded", "cc-by-nc-sa-4.0"]
+    given = [SAMPLE / "sample.cs", SAMPLE / "sample.en", "captions-cs-en", "cc-by-nc-sa-4.0"]
     source, reference, translator, license = sys.argv[1:] or given
     built = build(
         TextInput(source=source, reference=reference),

@@ -14,7 +14,7 @@ import numpy as np
 from paranmt_hf import SAMPLE, SentenceIndex, VectorsConfig, distill_vectors
 
 text = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
-model = sys.argv[2] if len(sys.argv) > 2 else "embedded"
+model = sys.argv[2] if len(sys.argv) > 2 else "small"
 words = sys.argv[3:] or ["dog", "street", "playing", "soup"]
 
 Path("examples").mkdir(exist_ok=True)

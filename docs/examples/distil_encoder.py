@@ -11,11 +11,11 @@ import sys
 from paranmt_hf import SAMPLE, DistillConfig, SentenceIndex, distill
 
 text = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
-teacher = sys.argv[2] if len(sys.argv) > 2 else "embedded"
+teacher = sys.argv[2] if len(sys.argv) > 2 else "small"
 queries = sys.argv[3:] or ["Children in the street."]
 
 # With a large teacher leave the sizes out: training then starts from the package's `base`, if that knows the words.
-config = DistillConfig(dimension=100) if teacher == "embedded" else DistillConfig()
+config = DistillConfig(dimension=100) if teacher == "small" else DistillConfig()
 distilled = distill(teacher, out="examples/my-encoder", text=text, config=config)
 print(distilled.summary())
 

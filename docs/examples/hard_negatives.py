@@ -16,7 +16,7 @@ def main() -> None:
     if pairs is None:
         bitext = TextInput(source=SAMPLE / "sample.cs", reference=SAMPLE / "sample.en")
         terms = ReleaseConfig(license="cc-by-nc-sa-4.0")
-        pairs = str(build(bitext, "examples/paraphrases", translator="embedded", release=terms).folder)
+        pairs = str(build(bitext, "examples/paraphrases", translator="captions-cs-en", release=terms).folder)
         selection = PairSelection(min_score=0.5)
     # A sentence whose cosine is within 0.05 of the positive's may mean the same, and is left out.
     config = HardNegativesConfig(number=3, margin=0.05)

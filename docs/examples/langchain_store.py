@@ -14,9 +14,9 @@ import paranmt_hf
 
 
 class ParaNMTEmbeddings(Embeddings):
-    """An encoder as the embeddings of LangChain: a folder, an id on the Hub, or `embedded`."""
+    """An encoder as the embeddings of LangChain: a folder, an id on the Hub, or `small`."""
 
-    def __init__(self, model: str = "embedded") -> None:
+    def __init__(self, model: str = "small") -> None:
         self.encoder = paranmt_hf.load(model)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:

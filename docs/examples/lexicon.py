@@ -17,7 +17,7 @@ def main() -> None:
         corpus = build(
             TextInput(source=SAMPLE / "sample.cs", reference=SAMPLE / "sample.en"),
             "examples/paraphrases",
-            translator="embedded",
+            translator="captions-cs-en",
             release=ReleaseConfig(license="cc-by-nc-sa-4.0"),
         ).folder
     lexicon = Lexicon.build(corpus, "examples/lexicon")

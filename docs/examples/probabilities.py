@@ -11,7 +11,7 @@ from pathlib import Path
 from paranmt_hf import SAMPLE, InputError, StaticEncoder
 
 path = Path(sys.argv[1]) if len(sys.argv) > 1 else SAMPLE / "similarity.tsv"
-encoder = StaticEncoder.from_pretrained(sys.argv[2] if len(sys.argv) > 2 else "embedded")
+encoder = StaticEncoder.from_pretrained(sys.argv[2] if len(sys.argv) > 2 else "small")
 
 # The judged sentences have their score in front.
 pairs = [line.split("\t")[-2:] for line in path.read_text(encoding="utf8").splitlines()]

@@ -21,12 +21,12 @@ file = sys.argv[1] if len(sys.argv) > 1 else paranmt_hf.SAMPLE / "sample.en"
 query = sys.argv[2] if len(sys.argv) > 2 else "Kids playing with a ball."
 sentences = [line for line in Path(file).read_text(encoding="utf8").splitlines() if line][:2048]
 
-command = [sys.executable, "-m", "paranmt_hf.cli", "serve", "embedded", "--port", "0"]
+command = [sys.executable, "-m", "paranmt_hf.cli", "serve", "small", "--port", "0"]
 server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 try:
     address = re.search(r"http://\S+", server.stderr.readline())[0]
     client = OpenAI(base_url=f"{address}/v1", api_key="none")
-    answer = client.embeddings.create(model="embedded", input=[query, *sentences])
+    answer = client.embeddings.create(model="small", input=[query, *sentences])
     vectors = np.array([each.embedding for each in answer.data])
     cosines = vectors[1:] @ vectors[0]
     print(query)

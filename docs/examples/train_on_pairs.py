@@ -26,12 +26,12 @@ if __name__ == "__main__":  # worker processes of `build` import this file
     else:
         bitext = TextInput(source=SAMPLE / "sample.cs", reference=SAMPLE / "sample.en")
         terms = ReleaseConfig(license="cc-by-nc-sa-4.0")
-        corpus = paranmt_hf.build(bitext, "examples/paraphrases", translator="embedded", release=terms)
+        corpus = paranmt_hf.build(bitext, "examples/paraphrases", translator="captions-cs-en", release=terms)
         pairs = load_dataset(str(corpus.folder), split="train")
     parts = pairs.select_columns(["reference", "translation"]).train_test_split(0.3, seed=1)
     parts["train"].to_parquet("examples/my-pairs.parquet")
     # Thousands of pairs allow the defaults: batches of 100 pairs, mega-batches of 40 batches.
-    start, config = EncoderConfig(init_from="embedded"), TrainConfig(batch_size=25, mega_batch=4)
+    start, config = EncoderConfig(init_from="small"), TrainConfig(batch_size=25, mega_batch=4)
     trained = paranmt_hf.train("examples/my-pairs.parquet", "examples/my-encoder", encoder=start, config=config)
     print(trained.summary())
     for name, encoder in (("before", paranmt_hf.load()), ("after", trained.load())):

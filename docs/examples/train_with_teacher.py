@@ -12,7 +12,7 @@ from pathlib import Path
 from paranmt_hf import SAMPLE, EncoderConfig, TrainConfig, VectorsConfig, distill_vectors, load, train
 
 text = sys.argv[1] if len(sys.argv) > 1 else SAMPLE / "sample.en"
-teacher = sys.argv[2] if len(sys.argv) > 2 else "embedded"
+teacher = sys.argv[2] if len(sys.argv) > 2 else "small"
 
 Path("examples").mkdir(exist_ok=True)
 # The encoder starts from the teacher's vectors of single words, reduced to 100 dimensions.

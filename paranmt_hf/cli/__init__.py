@@ -103,7 +103,9 @@ def run_command(command: Command, words: Sequence[str]) -> None:
     from paranmt_hf.cli.parsing import parse
 
     try:
-        values = parse(command, words, file_values(command, words))
+        given = file_values(command, words)
+        values = parse(command, words, given)
+        _check_config(command, words, {name: value for name, value in given.items() if values[name] == value})
     except InputError as error:
         raise reworded(error, command.flags) from error.__cause__
     for text in perform(command, values):
@@ -254,6 +256,32 @@ def file_values(command: Command, words: Sequence[str]) -> dict[str, Any]:
         expected = f"options of `paranmt {command.name}`, a name and a value each"
         values = command.values_of(read_yaml(Path(path).expanduser(), expected, as_text=True), path)
     return expanded(command, values, words)
+
+
+def _check_config(command: Command, words: Sequence[str], given: Mapping[str, Any]) -> None:
+    """Reject what a file of `--config` writes outside its folder and this one, or sends, unless it is typed too."""
+    from paranmt_hf.cli.permissions import TYPED_ONLY, Act, acts_of, written_options
+
+    config = _given(words, "--config")
+    if config is None:
+        return
+    flags = {option.name: option.flag for option in command.options}
+    untyped = {name: value for name, value in given.items() if _given(words, flags[name]) is None}
+    written: list[tuple[str, Path]] = []
+    for name in written_options(command):
+        value = untyped.get(name, ())
+        several = value if isinstance(value, tuple) else (value,)
+        written += [(name, Path(each).expanduser()) for each in several]
+    folders = [Path.cwd(), Path(config).expanduser().resolve().parent]
+    acts = acts_of(command, untyped, written, folders)
+    acts += [Act(f"sets {name}", name, "outside") for name in TYPED_ONLY if untyped.get(name)]
+    for act in acts:
+        if act.needs is not None:
+            raise InputError(
+                f"{config} {act.description}; type {flags[act.option]} on the command line if that is what you want",
+                option=act.option,
+                path=act.path,
+            )
 
 
 def expanded(command: Command, values: dict[str, Any], words: Sequence[str] = ()) -> dict[str, Any]:

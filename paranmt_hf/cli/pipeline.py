@@ -17,12 +17,13 @@ from typing import Annotated, Any, ClassVar
 
 from paranmt_hf.cli import PRINTED, describe_refusal, expanded, options_file, perform
 from paranmt_hf.cli.command import Command, reworded
+from paranmt_hf.cli.permissions import SERVERS, Act, Permission, acts_of, written_options
 from paranmt_hf.cli.table import COMMANDS
 from paranmt_hf.errors import InputError, NotMadeError, OtherSettingsError
 from paranmt_hf.util.files import checksum, resolved, shown_path, sweep_killed, writing
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import find
-from paranmt_hf.util.settings import PythonOnly, Writes
+from paranmt_hf.util.settings import PythonOnly
 from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.work import only_finding
 from paranmt_hf.util.yaml_files import OPTIONS_FILE, read_yaml
@@ -51,6 +52,7 @@ class Step:
     where: str  # The file and the name, for errors
     written: tuple[Path, ...]  # What it writes; the first is its result
     after: tuple[str, ...]  # Names of the earlier steps whose files it reads
+    acts: tuple[Act, ...] = ()  # What it does besides reading and computing
 
     @property
     def is_written(self) -> bool:
@@ -64,7 +66,7 @@ def run_pipeline(
     *,
     out: str | Path | None = None,
     redo: bool = False,
-    publish: bool = False,
+    allow: Sequence[Permission] = (),
     dry_run: bool = False,
     changes: Annotated[Mapping[str, Mapping[str, str]] | None, PythonOnly] = None,
 ) -> Iterator[str]:
@@ -78,15 +80,20 @@ def run_pipeline(
         out: Folder of the results; that of the file if left out.
         redo: Make results again that have other settings or were made from other data; the old ones are kept as
             NAME.old.
-        publish: Send what steps with the command publish would send; without it they are dry runs.
-        dry_run: List the steps and what is there; make nothing.
+        allow: What steps may do. `publish`: send what steps with that command would send; without it they are dry
+            runs. The others are refused otherwise: `outside`: write outside the folder of the file and of `out`;
+            `addresses`: send text to a server that OPENAI_BASE_URL does not name, or report to a service;
+            `servers`: start a command that serves.
+        dry_run: List the steps, what is there, what they write and where they send text; make nothing.
         changes: Options, as in the file, that replace those of steps.
     """
     path = resolved(file)
     given = read_yaml(path, "`steps:` with a name and options for each", as_text=True)
     folder = path.parent if out is None else resolved(out, "out")
     with chdir(path.parent):
-        steps = _parse_steps(given, Path(file), folder, publish, changes or {})
+        steps = _parse_steps(given, Path(file), folder, "publish" in allow, changes or {})
+        if not dry_run:
+            _check_allowed(steps, allow)
     lines = _run_steps(steps, redo, dry_run)
     while True:
         # Who reads the lines keeps its current folder.
@@ -144,6 +151,7 @@ def _step(
     if command.kept:
         # It changes the folder that it reads, its first argument.
         written.insert(0, _path(values[command.options[0].name]))
+    acts = _acts(command, values, writes, written, [Path.cwd(), out])
     read = [_path(text) for option in command.options for text in _texts(values[option.name])]
     before = [step for step in earlier.values() if step is not None]
     for other in before:
@@ -151,7 +159,34 @@ def _step(
             advice = "give its options to that step" if command.kept else "choose another path"
             raise InputError(f"it changes what step {other.name!r} writes; {advice}", path=written[0])
     after = [other.name for other in before if any(_is_in(path, other.written) for path in read)]
-    return Step(name, command, values, where, tuple(written), tuple(after))
+    return Step(name, command, values, where, tuple(written), tuple(after), tuple(acts))
+
+
+def _acts(
+    command: Command,
+    values: Mapping[str, Any],
+    writes: Sequence[str],
+    written: Sequence[Path],
+    folders: Sequence[Path],
+) -> list[Act]:
+    """List what a step does besides reading and computing; `written` are paths of the options `writes`."""
+    places = [(writes[0] if writes else command.options[0].name, path) for path in written]
+    acts = acts_of(command, values, places, folders)
+    if command.name in SERVERS:
+        acts.append(Act("starts a server", "command", "servers"))
+    return acts
+
+
+def _check_allowed(steps: Sequence[Step], allow: Sequence[Permission]) -> None:
+    """Reject steps that do what is not allowed, before any of them runs."""
+    for step in steps:
+        for act in step.acts:
+            if act.needs is not None and act.needs not in allow:
+                raise InputError(
+                    f"{step.where} {act.description}; if that is what you want, add `allow` {act.needs}",
+                    option="allow",
+                    path=act.path,
+                )
 
 
 def _filled(value: Any, key: str, earlier: Mapping[str, Step | None]) -> Any:  # noqa: ANN401
@@ -183,9 +218,7 @@ def _place_results(command: Command, name: str, options: dict[str, Any], out: Pa
 
     The result is that of `out`, or else of `json`, and has the name of the step if none is given.
     """
-    known = {option.name: option for option in command.options}
-    writes: list[str] = [key for key in ("out", "json") if key in known or (key == "json" and command.writes_json)]
-    writes += [key for key in known if key != "out" and Writes in known[key].expected.markers]
+    writes = written_options(command)
     if writes[:1] in (["out"], ["json"]):
         options[writes[0]] = options.get(writes[0]) or (name if writes[0] == "out" else f"{name}.json")
     options |= {key: _placed(options[key], out) for key in writes if key in options}
@@ -240,10 +273,18 @@ def _run_steps(steps: Sequence[Step], redo: bool, dry_run: bool) -> Iterator[str
             state = _state(step, pending)
             if dry_run or state == THERE:
                 yield f"{step.name}: {step.command.name}, {state}"
+                if dry_run:
+                    yield from _shown_acts(step)
                 pending |= {step.name} if state != THERE else set()
             else:
                 yield f"{step.name}: {step.command.name}"
                 yield from _run(step, redo)
+
+
+def _shown_acts(step: Step) -> Iterator[str]:
+    for act in step.acts:
+        needs = f"; only with --allow {act.needs}" if act.needs else ""
+        yield f"  {act.description}{needs}"
 
 
 def _state(step: Step, pending: set[str]) -> str | InputError:

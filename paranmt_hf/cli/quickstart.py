@@ -10,24 +10,24 @@ from paranmt_hf.cli.pipeline import run_pipeline
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import ASSETS, EMBEDDED, check_name
+from paranmt_hf.hub.repository import ASSETS, CAPTIONS, check_name
 from paranmt_hf.text.protocols import Encoder
 
 
-def quickstart(out: str | Path, *, translator: str = EMBEDDED) -> Iterator[str]:
+def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
     """Build a small corpus and train an encoder offline, with the sample and the translator of the package.
 
     The corpus is `<out>/paranmt50m`, the encoder `<out>/word`.
 
     Args:
         out: Folder for everything that is made.
-        translator: Czech-English translation model: a folder, an id on the Hub, or `embedded`, that of the package.
+        translator: Czech-English translation model: folder, Hub id, or `captions-cs-en`, that of the package.
     """
     folder, steps = Path(out).expanduser(), ASSETS / "quickstart.yaml"
     _check_free(folder)
     check_name(translator, kind="translator")
     changes = {}
-    if translator != EMBEDDED:
+    if translator != CAPTIONS:
         name = Path(translator).expanduser()
         # The terms of what another model writes are its own.
         other = {"translator": str(name.resolve() if name.exists() else translator), "license": "unknown"}
@@ -76,7 +76,7 @@ def _show_encoder(folder: Path, vectors: Path) -> Iterator[str]:
 
 
 def _score(encoder: Encoder) -> str:
-    """Pearson times 100 on the embedded judged pairs."""
+    """Pearson times 100 on the judged pairs of the package."""
     from paranmt_hf.evaluation.sts import evaluate_sts
     from paranmt_hf.evaluation.sts_data import SAMPLE, read_scored_pairs
 

@@ -10,7 +10,7 @@ from paranmt_hf.cli.command import Command
 FAMILIES = {
     "explore": "look at a release, on a local page or as one HTML file",
     "annotate": "let people rate a sample of a corpus",
-    "paraphrase": "generate paraphrases, and train and evaluate the models for it",
+    "paraphrase": "train models that paraphrase, use and evaluate them (none is carried)",
     "encoder": "average, rotate, convert or export an encoder, take word vectors, see negatives",
     "experiment": "tables and figures of the papers",
     "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
@@ -24,7 +24,7 @@ _TABLE = {
     "corpus": """
 build = corpus.build:build
   make a release from a bitext, or from text alone
-  --source train.cs --reference train.en --translator embedded --out corpus --license cc-by-nc-sa-4.0
+  --source train.cs --reference train.en --translator captions-cs-en --out corpus --license cc-by-nc-sa-4.0
 import = corpus.import_pairs:import_pairs
   score pairs that are translated already, and release them
   pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0
@@ -98,7 +98,7 @@ encoder vectors = training.vectors:distill_vectors
   sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz
 negatives = search.hard_negatives:hard_negatives
   give pairs hard negatives, for losses of sentence-transformers
-  paranmt50m --encoder embedded --out paranmt50m-negatives
+  paranmt50m --encoder small --out paranmt50m-negatives
 encoder negatives = training.negatives:mined_negatives
   show the hard negatives that mega-batches give
   "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40
@@ -106,10 +106,10 @@ encoder negatives = training.negatives:mined_negatives
     "evaluation": """
 evaluate sts = evaluation.evaluate:evaluate
   evaluate encoders on semantic textual similarity
-  models/word embedded --data FOLDER_WITH_STS --json results.json
+  models/word small --data FOLDER_WITH_STS --json results.json
 evaluate transfer = evaluation.evaluate:transfer
   evaluate encoders on transfer tasks
-  models/word embedded --data FOLDER_OF_SENTEVAL --json transfer.json
+  models/word small --data FOLDER_OF_SENTEVAL --json transfer.json
 evaluate mteb = evaluation.mteb:evaluate_mteb
   evaluate encoders on tasks of the library mteb
   models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word
@@ -118,7 +118,7 @@ calibrate = training.calibrate:calibrate
   models/word --ratings rated.tsv --positive 4 --out models/word-calibrated
 evaluate contrast = evaluation.contrast:evaluate_contrast
   evaluate encoders on triples of sentences
-  models/word embedded --json contrast.json
+  models/word small --json contrast.json
 evaluate overfitting = training.overfitting:evaluate_overfitting
   how far training pairs stand out from their negatives
   models/word --data ppdb-2.0-xl-phrasal.gz --development sample
@@ -196,7 +196,7 @@ experiment paragram-table6 = experiments.paragram_table6:paragram_table6
   ppdb-2.0-xl-phrasal.gz --data senteval --out table6
 experiment paragram-table7 = experiments.paragram_table7:paragram_table7
   correlation with people by the length of sentences
-  embedded --vectors glove.txt --data FOLDER_WITH_STS
+  small --vectors glove.txt --data FOLDER_WITH_STS
 experiment paragram-table8 = experiments.paragram_table8:paragram_table8
   nearest neighbours of words, several spaces side by side
   models/word glove.txt --words unlike contrary --top 5

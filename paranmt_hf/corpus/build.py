@@ -48,8 +48,8 @@ def build(
     Args:
         text: The bitext, or text with the column `reference` alone.
         out: Folder of the release; its name is the name of the corpus.
-        translator: Translation model: a folder, an id on the Hub, `embedded` (the small one for captions), or a YAML
-            file with its settings (docs/corpus.md).
+        translator: Translation model: folder, Hub id, `captions-cs-en` (the small one of the package, for captions),
+            or YAML file with its settings (docs/corpus.md).
         hypotheses: Number of translations of a sentence, each a row with its rank.
         pivot: Of text alone: translation model into another language, from which `translator` translates back.
         language_model: Language model behind an OpenAI-compatible server in place of `translator`: its name, or a YAML

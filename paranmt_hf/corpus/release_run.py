@@ -50,7 +50,7 @@ from paranmt_hf.util.work import Holds, check_making
 logger = logging.getLogger(__name__)
 
 SHARD_ROWS = 10_000  # Lines of one unit of work
-MISFIT = 0.4  # The embedded translator loses 0.1 from its test captions to other captions, and 0.7 to news
+MISFIT = 0.4  # The carried translator loses 0.1 from its test captions to other captions, and 0.7 to news
 # Columns of which nearly all texts are one text, or have no letter, or that hold some single words only, are labels or
 # numbers. In 1,000 rows in a row of real pairs, sorted too, at most 25 % are one text and 24 % are without a letter.
 NEARLY_ALL, FEW_VALUES, FEW_ROWS, MANY_ROWS = 0.9, 20, 20, 1000

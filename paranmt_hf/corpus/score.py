@@ -22,7 +22,7 @@ from paranmt_hf.corpus.release_run import RESCORED, Built, ReleaseConfig, check_
 from paranmt_hf.corpus.schema import ADDED, AddedColumn
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import CARRIED
+from paranmt_hf.hub.repository import ASSETS, CARRIED
 from paranmt_hf.util.files import resolved
 from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.run import finish_replacing, replace_result
@@ -109,7 +109,7 @@ def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnS
 
 def _carried(identity: Mapping[str, Any], language: str) -> NamedEncoder | None:
     """The encoder of the package that scored a release; None if it was another one."""
-    stages = [ScoreStage(NamedEncoder(name), language=language) for name in CARRIED["encoder"]]
+    stages = [ScoreStage(NamedEncoder(str(ASSETS / name)), language=language) for name in CARRIED["encoder"]]
     return next((stage.config for stage in stages if stage.identity["scorer"] == identity), None)
 
 

@@ -44,7 +44,18 @@ from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json
-from paranmt_hf.util.settings import Advanced, Count, Group, PythonOnly, Range, RunOnly, Seed, Settings, Writes
+from paranmt_hf.util.settings import (
+    Advanced,
+    AlsoWrites,
+    Count,
+    Group,
+    PythonOnly,
+    Range,
+    RunOnly,
+    Seed,
+    Settings,
+    Writes,
+)
 from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
 
@@ -91,7 +102,7 @@ class ParsingConfig(Settings):
 
     levels: Reading = "two-levels"
     max_parsed: Count | None = None
-    keep: Annotated[Path | None, RunOnly] = None
+    keep: Annotated[Path | None, RunOnly, AlsoWrites] = None
 
 
 @dataclass(frozen=True)
@@ -164,7 +175,7 @@ def describe_corpora(
     idf_text: str | Path | None = None,
     parser: str | Path | Parser | Sequence[str | Path | Parser] = (),
     parsing: Annotated[ParsingConfig | None, Group(), Advanced] = None,
-    write_samples: Annotated[Path | None, Advanced, RunOnly] = None,
+    write_samples: Annotated[Path | None, Advanced, RunOnly, AlsoWrites] = None,
     write: Annotated[Sequence[str | Path], RunOnly, Writes] = (),
 ) -> CorpusStatistics:
     """Measure samples of corpora side by side: table 1 of ParaNMT-50M.

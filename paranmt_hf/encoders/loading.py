@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paranmt_hf.hub.repository import EMBEDDED, Model, locate
+from paranmt_hf.hub.repository import Model, locate
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 
 def load(
-    name: str | Path | Model | None = EMBEDDED, *, revision: str | None = None, device: str | None = None
+    name: str | Path | Model | None = None, *, revision: str | None = None, device: str | None = None
 ) -> SentenceEncoder:
     """Load any of our encoders, or another model of stock sentence-transformers modules.
 
@@ -20,11 +20,11 @@ def load(
     rejected, and so are weights that are not finite. `StaticEncoder` reads averaging encoders without torch.
 
     Args:
-        name: Folder, Hub id, or what `locate` found; `embedded`, or None, is the small encoder of the package, `base`
+        name: Folder, Hub id, or what `locate` found; `small`, or None, is the small encoder of the package, `base`
             the larger one.
         revision: Branch, tag or commit on the Hub.
         device: Torch device; if left out the best one that is available, the CPU for averaging encoders.
     """
     from paranmt_hf.encoders.module_loading import load_modules
 
-    return load_modules(locate(EMBEDDED if name is None else name, revision), device)
+    return load_modules(locate(name, revision), device)

@@ -13,7 +13,7 @@ from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import UNKNOWN, AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, perhaps_path, split_revision
-from paranmt_hf.hub.repository import CARRIED, EMBEDDED, Model, locate
+from paranmt_hf.hub.repository import CARRIED, SMALL, Model, is_carried, locate
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import WordTokenizer
@@ -30,18 +30,18 @@ class NamedEncoder:
     """An encoder by its name, such as that of `para_score`; its files are located when needed."""
 
     # Folder; Hub id, which `@` and a revision may follow; or text file of word vectors (GloVe, word2vec, PARAGRAM),
-    # whose average is the encoder. `embedded` and `base` are the encoders of this package.
-    name: str = EMBEDDED
+    # whose average is the encoder. `small` and `base` are the encoders of this package.
+    name: str = str(SMALL)
 
     @classmethod
     def of(cls, name: str | Path | None) -> NamedEncoder:
-        """Convert the name that a caller gave; None is `embedded`."""
-        return cls(EMBEDDED if name is None else str(name))
+        """Convert the name that a caller gave; None is `small`."""
+        return cls(str(SMALL if name is None else name))
 
     @property
     def is_carried(self) -> bool:
         """Whether it is an encoder of this package."""
-        return self.name in CARRIED["encoder"]
+        return is_carried(self.name, "encoder")
 
     @property
     def _path(self) -> Path | None:

@@ -13,7 +13,7 @@ from paranmt_hf.encoders.model_folder import copy_model, model_settings, read_av
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import EMBEDDED, Model, locate
+from paranmt_hf.hub.repository import Model, locate
 
 if TYPE_CHECKING:
     from paranmt_hf.hub.push import PushOptions
@@ -44,17 +44,15 @@ class StaticEncoder(WithCalibration):
         self._average = StaticAverage(tables, mode)
 
     @classmethod
-    def from_pretrained(
-        cls, name: str | Path | Model | None = EMBEDDED, *, revision: str | None = None
-    ) -> StaticEncoder:
+    def from_pretrained(cls, name: str | Path | Model | None = None, *, revision: str | None = None) -> StaticEncoder:
         """Load an averaging encoder.
 
         Args:
-            name: Folder, Hub id, or what `locate` found; `embedded`, or None, is the small encoder of the package,
+            name: Folder, Hub id, or what `locate` found; `small`, or None, is the small encoder of the package,
                 `base` the larger one.
             revision: Branch, tag or commit on the Hub.
         """
-        model = locate(EMBEDDED if name is None else name, revision)
+        model = locate(name, revision)
         found = cls.read(model)
         if found is None:
             raise InputError(

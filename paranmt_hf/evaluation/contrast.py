@@ -76,7 +76,7 @@ def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Eval
     the two cosines, in [-2, 2].
 
     Args:
-        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
         data: TSV file with triples of your own, whose first line names the columns kind, sentence, paraphrase and
             other; 180 triples that the package carries if left out.
     """

@@ -50,7 +50,7 @@ def evaluate_mteb(
     its revision, so results of other weights are never mixed with them.
 
     Args:
-        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
         tasks: Names of tasks, such as STS12 SICK-R, or of benchmarks, such as "MTEB(eng, v2)".
         out: Folder for the results, laid out as mteb's own.
         data: Folder with the tasks' data, FOLDER/TASK laid out as the dataset on the Hub; else they are downloaded.

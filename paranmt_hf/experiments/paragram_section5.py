@@ -36,7 +36,7 @@ def paragram_section5(
     """Measure the share of tokens of each set that are rare in the training data, next to Pearson's r.
 
     Args:
-        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
         data: Folders with STS sets, TSV files, Hub ids.
         training: What the encoders were trained on: a release, a Parquet file, a text, or a list of words and counts.
         vectors: Files of word vectors whose averages are measured too.

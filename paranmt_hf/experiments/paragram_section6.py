@@ -38,7 +38,7 @@ def paragram_section6(spaces: Sequence[str | Path], *, frequencies: str = RANK) 
     Of a file the first 400,000 words are read.
 
     Args:
-        spaces: Encoders (folders, Hub ids, `embedded`) or files of word vectors.
+        spaces: Encoders (folders, Hub ids, `small`) or files of word vectors.
         frequencies: How often words occur: rank (the order of each space, by Zipf's law), a list with a word and its
             count on each line, or what is counted: a text, a Parquet file, a release (both sides).
     """

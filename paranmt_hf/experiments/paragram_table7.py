@@ -37,7 +37,7 @@ def paragram_table7(
     These are the sets of SemEval 2012 to 2015, as in the paper; if there are none, all sets.
 
     Args:
-        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
         data: Folders with STS sets, TSV files, Hub ids.
         vectors: Files of word vectors whose averages are analysed too.
         picture: PNG file for a picture (extra `plots`).

@@ -34,7 +34,7 @@ def paragram_table8(
     A word is not a neighbour of itself, nor is a vector of zeros; words that a space lacks are left out of all.
 
     Args:
-        spaces: Encoders (folders, Hub ids, `embedded`) or files of word vectors.
+        spaces: Encoders (folders, Hub ids, `small`) or files of word vectors.
         words: Words whose neighbours are shown.
         frequencies: How often words occur: rank (the order of the first space, by Zipf's law), a list with a word and
             its count on each line, or what is counted: a text, a Parquet file, a release (both sides).

@@ -26,7 +26,7 @@ def sent2vec_figure1(
     """Draw the L2 norms of word vectors against the frequency of the words, next to the weights of SIF.
 
     Args:
-        spaces: Encoders (folders, Hub ids, `embedded`) or files of word vectors.
+        spaces: Encoders (folders, Hub ids, `small`) or files of word vectors.
         picture: PNG file (extra `plots`).
         frequencies: How often words occur: rank (the order of each space, by Zipf's law), a list with a word and its
             count on each line, or what is counted: a text, a Parquet file, a release (both sides).

@@ -91,7 +91,7 @@ class License:
 
 def check_terms(translator: str | None, license: str | None) -> None:
     """Reject a licence for what the translator of the package wrote that its own terms do not permit."""
-    if translator is None or folder_of(translator, "translator").name not in CARRIED["translator"].values():
+    if translator is None or folder_of(translator, "translator").name not in CARRIED["translator"]:
         return
     if str(License.parse(license)) != CARRIED_TERMS:
         raise InputError(

@@ -19,12 +19,11 @@ ASSETS = Path(__file__).parents[1] / "assets"
 SAMPLE = ASSETS / "sample"
 """Folder of the package's own sentences: `sample.cs` and `sample.en`, a bitext, and `similarity.tsv`, judged pairs."""
 ModelKind = Literal["encoder", "translator"]
-# The models that the package carries, by kind and name; `embedded` is the one that is used where none is named.
-EMBEDDED = "embedded"
-CARRIED: dict[ModelKind, dict[str, str]] = {
-    "encoder": {EMBEDDED: "word-small", "base": "word-base"},
-    "translator": {EMBEDDED: "captions-cs-en"},
-}
+# The models that the package carries: a name is that of a folder in the assets.
+CAPTIONS = "captions-cs-en"
+CARRIED: dict[ModelKind, tuple[str, ...]] = {"encoder": ("small", "base"), "translator": (CAPTIONS,)}
+# The default encoder. It is a path because a folder `small` of the user makes the name ambiguous, but not the default.
+SMALL = ASSETS / "small"
 
 # What to give where a packager left a model out.
 INSTEAD: dict[ModelKind, str] = {
@@ -52,24 +51,31 @@ class Model:
 
 def folder_of(name: str, kind: ModelKind) -> Path:
     """Return the expected folder of a model, which may be one that the package carries."""
-    carried = CARRIED[kind].get(name)
-    if carried and name != EMBEDDED and Path(name).is_dir():
+    if name not in CARRIED[kind]:
+        return Path(name).expanduser()
+    if Path(name).is_dir():
         raise InputError(f"{name} is both a model of the package and a folder here; write ./{name} for the folder")
-    return ASSETS / carried if carried else Path(name).expanduser()
+    return ASSETS / name
 
 
-def locate(model: str | Path | Model, revision: str | None = None, *, kind: ModelKind = "encoder") -> Model:
+def is_carried(name: str, kind: ModelKind) -> bool:
+    """Whether a name, or a folder, is that of a model that the package carries."""
+    path = Path(name)
+    return name in CARRIED[kind] or (path.parent == ASSETS and path.name in CARRIED[kind])
+
+
+def locate(model: str | Path | Model | None, revision: str | None = None, *, kind: ModelKind = "encoder") -> Model:
     """Find a model by folder or Hub id, downloading it if necessary, and compute its checksum.
 
     A Hub id such as `Helsinki-NLP/opus-mt-cs-en` may be followed by `@` and a revision; see `CARRIED` for the names of
-    models that the package carries. A model that was located already is returned as it is, so that its files are
-    read once.
+    models that the package carries; None is the encoder `small`. A model that was located already is returned as it
+    is, so that its files are read once.
     """
     if isinstance(model, Model):
         if revision is not None and revision != model.revision:
             raise InputError(f"{model.name} is located at the revision {model.revision}, not {revision!r}")
         return model
-    name = str(model)
+    name = str(SMALL if model is None else model)
     folder = folder_of(name, kind)
     check_regular(folder)
     _check_carried(name, folder, kind)
@@ -106,10 +112,10 @@ def check_name(model: str, *, kind: ModelKind = "encoder") -> None:
 
 def _check_carried(name: str, folder: Path, kind: ModelKind) -> None:
     """Reject the name of a model of the package that this installation was made without."""
-    if name in CARRIED[kind] and not folder.is_dir():
+    if is_carried(name, kind) and not folder.is_dir():
         raise InputError(
-            f"this installation of paranmt-hf has no {kind} {name!r}: it was made without {folder.name}; give another "
-            f"{INSTEAD[kind]}",
+            f"this installation of paranmt-hf has no {kind} {folder.name!r}: it was made without {folder.name}; "
+            f"give another {INSTEAD[kind]}",
             path=folder,
         )
 

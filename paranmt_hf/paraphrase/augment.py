@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -35,8 +35,6 @@ from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Advanced, Count, Group, Settings
 from paranmt_hf.util.wording import counted
 
-# Of a paraphrase, unless `min_score` says otherwise.
-LEAST_SCORE = 0.5
 PARAPHRASE_COLUMNS = ["index", "paraphrase", "rank", "score"]
 
 
@@ -107,19 +105,16 @@ def augment(
         out: The new file, .tsv, .csv, .jsonl or .parquet, with the columns of text and labels, `original` (whether
             the row was in `file`), `index` (of its sentence in `file`, from 0) and `score` (the paraphrase score; of
             originals empty). Work in progress is in `OUT.work`.
-        model: Folder or Hub id of an encoder-decoder.
+        model: Folder or Hub id of an encoder-decoder; the package carries none (docs/paraphrase.md).
         columns: Names of the columns.
         config: Quotas.
-        search: How paraphrases are searched, how many of each sentence, and which are good enough: without `min_score`
-            those of a paraphrase score of at least 0.5.
+        search: How paraphrases are searched, how many of each sentence, and which are good enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
         engine: The engine for the work.
     """
     config, search = config or AugmentConfig(), search or ParaphraseConfig()
-    if search.min_score is None:
-        # Text that means something else does not have the label.
-        search = replace(search, min_score=LEAST_SCORE)
+    search = search.for_files()  # Text that means something else does not have the label.
     out = result_file(out, LABELLED_SUFFIXES)
     source = LabelledFile(file, columns, out=out)
     if taken := {source.text, source.label} & {"original", "index", "score"}:

@@ -144,6 +144,10 @@ class ParaphraserTraining(Settings):
         return (1 - math.cos(math.pi * left)) / 2 if self.schedule == "cosine" else left
 
 
+# Below it a paraphrase usually means something else.
+LEAST_SCORE = 0.5
+
+
 @dataclass(frozen=True)
 class ParaphraseConfig(Settings):
     """How a paraphraser searches, and which paraphrases it keeps.
@@ -159,7 +163,8 @@ class ParaphraseConfig(Settings):
         top_p: Of samples: the smallest set of the most probable pieces that reaches this probability.
         max_length: Maximum number of pieces of a sentence, the end included; a longer one is marked, and no
             paraphrase gets longer.
-        min_score: Keep paraphrases of at least this paraphrase score.
+        min_score: Keep paraphrases of at least this paraphrase score (default: 0.5 in files of paraphrases; -1 keeps
+            all).
         max_overlap: Keep paraphrases that share at most this part of their word trigrams with the sentence.
         max_mutual_overlap: The same between paraphrases of a sentence; the more probable one stays.
         keep_copies: Keep paraphrases with the letters and digits of their sentence, case aside; otherwise they are
@@ -204,6 +209,10 @@ class ParaphraseConfig(Settings):
             raise InputError(
                 "give either `sample` or `groups`: groups are of beams, of which sampling has none", option="sample"
             )
+
+    def for_files(self) -> ParaphraseConfig:
+        """The same settings with the minimum score that files of paraphrases have unless another one is given."""
+        return replace(self, min_score=LEAST_SCORE) if self.min_score is None else self
 
     @property
     def chooses(self) -> bool:

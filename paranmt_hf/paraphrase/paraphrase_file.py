@@ -94,15 +94,16 @@ def paraphrase_file(
 ) -> ParaphrasedFile:
     """Generate paraphrases of the sentences of a file.
 
-    A sentence without a paraphrase keeps its place: its `rank` is 0, and `note` says why. After an interruption the
-    same call continues.
+    The package carries no model for it; without one, `paranmt build` with a pivot or a language model paraphrases text
+    (docs/paraphrase.md). A sentence without a paraphrase keeps its place: its `rank` is 0, and `note` says why. After
+    an interruption the same call continues.
 
     Args:
         file: Text file with one sentence on each line (plain, .gz, .xz, .zst), Parquet file, or release.
         out: File of paraphrases, .parquet, .jsonl or .tsv, with the columns `index` (of the sentence, from 0),
             `source`, `paraphrase`, `rank` (from 1), `score` and `note`; with templates also `template`. Work in
             progress is in `OUT.work`.
-        model: Folder or Hub id of an encoder-decoder.
+        model: Folder or Hub id of an encoder-decoder; `paranmt paraphrase train` makes one.
         config: How it searches.
         column: Column of a Parquet file, or side of a release (default: reference).
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
@@ -117,9 +118,8 @@ def paraphrase_file(
     source = open_sentences(file, column)
     engine = (engine or EngineConfig()).resolved()
     control = control_of(model, templates, parser, work_folder(out) / "trees")
-    stage = ParaphraseStage(
-        str(model), config or ParaphraseConfig(), NamedEncoder.of(scorer), engine.threads, control=control
-    )
+    search = (config or ParaphraseConfig()).for_files()
+    stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads, control=control)
     identity = as_json({**stage.identity, "input": source.identity})
 
     def make(work: Path, path: Path) -> ParaphrasedFileRecord:

@@ -17,7 +17,7 @@ from paranmt_hf.corpus.translation.translator import default_batch_tokens, resol
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.push import PushedFromFolder
-from paranmt_hf.hub.repository import EMBEDDED, Model, locate
+from paranmt_hf.hub.repository import SMALL, Model, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.loading import EncoderDecoder, read_models, torch_dtype
 from paranmt_hf.paraphrase.templates import (
@@ -91,7 +91,7 @@ class Paraphraser(PushedFromFolder):
         model: str | Path | Model,
         config: ParaphraseConfig | None = None,
         *,
-        scorer: Encoder | str | Path | None = EMBEDDED,
+        scorer: Encoder | str | Path | None = SMALL,
         revision: str | None = None,
         syntax: Parser | None = None,
         templates: Sequence[str] | int = 1,
@@ -115,7 +115,7 @@ class Paraphraser(PushedFromFolder):
         *,
         revision: str | None = None,
         parser: str | Path | Parser = DEFAULT_PARSER,
-        scorer: Encoder | str | Path | None = EMBEDDED,
+        scorer: Encoder | str | Path | None = SMALL,
         **settings: Any,  # noqa: ANN401
     ) -> Self:
         """Load a paraphraser.

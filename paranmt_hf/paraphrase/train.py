@@ -92,6 +92,9 @@ def train_paraphraser(
 ) -> TrainedParaphraser:
     """Train an encoder-decoder, or a syntactically controlled network, on paraphrase pairs.
 
+    It takes hundreds of thousands of pairs to write usable paraphrases; with fewer, `paranmt build` with a pivot or a
+    language model paraphrases text without training (docs/paraphrase.md).
+
     After an interruption the same call continues from the last checkpoint; on the CPU it gives the same bytes.
 
     Args:

@@ -52,7 +52,7 @@ from paranmt_hf.util.files import replacing, result_file, write_bytes
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import FileRecord, Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Advanced, Count, Range, RunOnly, Settings
+from paranmt_hf.util.settings import Advanced, AlsoWrites, Count, Range, RunOnly, Settings
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import working
 
@@ -134,7 +134,7 @@ def dedup(
     column: str | None = None,
     config: DedupConfig | None = None,
     encoder: str | Path | None = None,
-    keep_dropped: Annotated[str | Path | None, RunOnly] = None,
+    keep_dropped: Annotated[str | Path | None, RunOnly, AlsoWrites] = None,
 ) -> Deduplicated:
     """Drop the texts of a file that repeat an earlier one; the others keep their order and their format.
 

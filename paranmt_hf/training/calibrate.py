@@ -80,7 +80,7 @@ def calibrate(
     rated ones, of which the same share are paraphrases.
 
     Args:
-        model: Folder or Hub id of an encoder; `embedded` is the one in the package.
+        model: Folder or Hub id of an encoder; `small` and `base` are those of the package.
         out: Folder of the calibrated encoder.
         ratings: Rated pairs: releases, and TSV and Parquet files with the columns label, reference and translation;
             CSV files of `paranmt annotate export`; TSV and Parquet files with a score and two sentences. 558 pairs of

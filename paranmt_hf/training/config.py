@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Group, Range, RunOnly, Seed, Settings, Share
+from paranmt_hf.util.settings import Advanced, AlsoWrites, Count, Group, Range, RunOnly, Seed, Settings, Share
 
 Negatives = Literal["max", "mix", "rand"]
 # With more steps or pairs memory ends before the first step.
@@ -96,7 +96,7 @@ class TrainConfig(Settings):
     temperature: Annotated[float, Range(at_least=0.001, at_most=10), TEACHING, Advanced] = 0.05
     weigh_similar: Annotated[bool, TEACHING, Advanced] = False
     neighbours: Annotated[bool, TEACHING, Advanced] = False
-    teacher_cache: Annotated[str | None, TEACHING, Advanced, RunOnly] = None
+    teacher_cache: Annotated[str | None, TEACHING, Advanced, RunOnly, AlsoWrites] = None
     seed: Seed = 1
     evaluations: Annotated[Size, Advanced] = 1
     patience: Annotated[Count | None, Advanced] = None
@@ -156,7 +156,7 @@ class DistillConfig(Settings):
     epochs: Count | None = None
     held_out: Annotated[int, Range(at_least=0), Advanced] = 2000
     seed: Seed = 1
-    teacher_cache: Annotated[str | None, Advanced, RunOnly] = None
+    teacher_cache: Annotated[str | None, Advanced, RunOnly, AlsoWrites] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -157,7 +157,7 @@ def rotate_encoder(
     a sum of tables that are as wide as all of its tables together, unless `each_part` is set.
 
     Args:
-        model: Folder or Hub id of an encoder trained on pairs; `embedded` is the one in the package.
+        model: Folder or Hub id of an encoder trained on pairs; `small` and `base` are those of the package.
         out: Folder of the rotated encoder; its `training.json` is that of the model, with the rotation.
         data: Sentences whose principal components become the dimensions, the largest first; as `paranmt train` takes
             them.

@@ -13,7 +13,6 @@ import pyarrow as pa
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import EMBEDDED
 from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.training.inputs import listed
 from paranmt_hf.util.settings import Count, Seed, Settings
@@ -72,7 +71,7 @@ def mined_negatives(
     sentences: Sequence[str],
     *,
     data: str | Path | Sequence[str | Path],
-    encoder: str | Path = EMBEDDED,
+    encoder: str | Path | None = None,
     config: NegativesConfig | None = None,
 ) -> MinedNegatives:
     """Show the hard negatives of sentences in random mega-batches of a corpus (ParaNMT-50M, table 7).
@@ -82,7 +81,7 @@ def mined_negatives(
     Args:
         sentences: Any sentences.
         data: The corpus, as `paranmt train` takes it; it must have enough pairs for the largest mega-batch.
-        encoder: Folder or Hub id of the encoder that mines.
+        encoder: Folder or Hub id of the encoder that mines; by default `small`, one of the package.
         config: Which mega-batches.
     """
     config = config or NegativesConfig()

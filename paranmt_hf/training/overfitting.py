@@ -53,7 +53,7 @@ def evaluate_overfitting(
     pairs apart by much more than pairs that it has not seen has overfitted.
 
     Args:
-        models: Folders or Hub ids of encoders; `embedded` is the one that the package carries.
+        models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
         data: What they were trained on, as in `paranmt train`.
         development: Pairs that they were not trained on, see `read_scored_pairs`; their scores do not matter.
         config: How many training pairs are measured, and the pools of their negatives.

@@ -118,7 +118,7 @@ def train(
         text: Sentences without paraphrases, for a `teacher` alone: text files with one on a line, Parquet, releases.
             Of Parquet with the columns sentence and translation the teacher reads the translation.
         recipe: The settings of an encoder of model_cards/, trained in one or two steps: lstm, trigram,
-            word-base, word-small or word-trigram; other options change the first step.
+            base, small or word-trigram; other options change the first step.
         encoder: Which encoder.
         config: How it is trained.
         selection: Which pairs are used.

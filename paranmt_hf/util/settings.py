@@ -85,6 +85,10 @@ class Writes:
     """Marks a file that the command writes; the command line replaces only files that the same command wrote."""
 
 
+class AlsoWrites:
+    """Marks a path that the command writes besides its result, and checks itself."""
+
+
 class Prefixed:
     """Marks a parameter whose settings share field names with others of the command: `--baker-name`.
 

@@ -29,7 +29,7 @@ FILES = {
     "lines.en": "1\n2\n3\n",
     "trees": "(S a)\n(S (NP b)\n",
     "judged.tsv": "1\ta\tb\n2\tb\tc\n3\ta b\tc\n",
-    "foo.yaml": "name: embedded\ndevice: foo\n",
+    "foo.yaml": "name: captions-cs-en\ndevice: foo\n",
 }
 PIPES = ("pipe", "pipe.tsv.gz", "judged/STS12-en-test/STS.input.a.txt")
 OUTSIDE = {
@@ -113,7 +113,7 @@ def world(tmp_path_factory):
 
 
 IMPORT = "--out out --license mit --engine workers=1"
-BUILD = "--translator embedded --out out --license cc-by-nc-sa-4.0"
+BUILD = "--translator captions-cs-en --out out --license cc-by-nc-sa-4.0"
 TRAIN = f"train {' '.join(SMALL)}"
 STS = "evaluate sts"
 PIPE = "is a pipe, a socket or a device; expected a file"
@@ -121,8 +121,8 @@ ROOT = "is the root of the file system; choose another path"
 CASES = {
     # Places where no result can be.
     "import pairs.txt --license mit --out /": ROOT,
-    "build --source file --reference file --translator embedded --license cc0-1.0 --out file/x/y": "is below the file",
-    "encoder export embedded --format onnx --out .": "is the current folder of this process",
+    "build --source file --reference file --translator captions-cs-en --license mit --out file/x": "is below the file",
+    "encoder export small --format onnx --out .": "is the current folder of this process",
     "score /": "/ is the root of the file system",
     "quickstart --out file": "file is a file; the quickstart makes a folder",
     "encoder vectors encoder --vocabulary none.txt --out encoder": "encoder is a folder; name a file",
@@ -187,35 +187,35 @@ CASES = {
     f"{TRAIN} --data pairs.parquet --out out --vectors vectors.txt --init-from x": "not both",
     f"{TRAIN} --data pairs.parquet --out out --learning-rate nan": "--learning-rate must be a number above 0",
     "train --data pairs.parquet --out out --batch-size 1 --mega-batch 1": "--batch-size 1 with --mega-batch 1",
-    "train --text models/wort --teacher embedded --out out": "'models/word'",
+    "train --text models/wort --teacher small --out out": "'models/word'",
     # Models that are not there are named before the Hub is asked, and before another one is evaluated.
     "evaluate contrast models/wort": "'models/word'",
-    "encoder average models/wort embedded --out out": "'models/word'",
+    "encoder average models/wort small --out out": "'models/word'",
     "evaluate contrast ./models2": "'models'",
     f"{STS} encoder nowhere --data judged.tsv": "no model 'nowhere'",
     f"{STS} --data judged.tsv": "name a model",
     # A mistyped name of a small set, where a file or an id is possible too.
-    "build --source file --reference file --translator embed --out out --license mit": "'embedded'",
-    f"import pairs.txt --scorer embed {IMPORT}": "'embedded'",
-    f"{STS} embed --data judged.tsv": "'embedded'",
+    "build --source file --reference file --translator caption --out out --license mit": "'captions-cs-en'",
+    f"import pairs.txt --scorer smal {IMPORT}": "'small'",
+    f"{STS} smal --data judged.tsv": "'small'",
     f"{TRAIN} --data pairs.parquet --model wordz --out out": "'word'",
     f"{TRAIN} --data pairs.parquet --model word,tri-gram --out out": "'trigram'",
-    f"{TRAIN} --data pairs.parquet --recipe word-bass --teacher embedded --out out": "'word-base'",
+    f"{TRAIN} --data pairs.parquet --recipe bass --teacher small --out out": "'base'",
     f"{TRAIN} --data pairs.parquet --development samples --out out": "'sample'",
     f"{TRAIN} --data pairs.parquet --selection min-scores=1 --out out": "'min_score'",
     "tune pairs.parquet --grid words --development sample --out out": "'word'",
     "encoder export encoder --format onxx --out out": "'onnx'",
     # STS data.
-    f"{STS} embedded --data empty": "empty holds no STS data: expected STS.input",
-    f"{STS} embedded --data release": "cannot load the split 'test' of release, which has train",
-    f"{STS} embedded --data broken-judged": "broken-judged: expected text in UTF-8, found other bytes",
+    f"{STS} small --data empty": "empty holds no STS data: expected STS.input",
+    f"{STS} small --data release": "cannot load the split 'test' of release, which has train",
+    f"{STS} small --data broken-judged": "broken-judged: expected text in UTF-8, found other bytes",
     # Data files outside of their folder, which a card or a link may name.
     **{
         f"{command} outside-{kind}{more}": f"outside-{kind} names the data file"
         for kind in OUTSIDE
         for command, more in (
             ("build --data", f" --columns source=cs,reference=en {BUILD}"),
-            (f"{STS} embedded --data", ""),
+            (f"{STS} small --data", ""),
         )
     },
     # Pipes and devices are not waited for.
@@ -226,9 +226,9 @@ CASES = {
     f"build --source pipe --reference pipe {BUILD}": PIPE,
     f"{TRAIN} --data pipe --out out": PIPE,
     f"{TRAIN} --data pairs.parquet --vectors pipe --out out": PIPE,
-    "encoder vectors embedded --vocabulary pipe --out out": PIPE,
-    f"{STS} embedded --data pipe": PIPE,
-    f"{STS} embedded --data judged": PIPE,
+    "encoder vectors small --vocabulary pipe --out out": PIPE,
+    f"{STS} small --data pipe": PIPE,
+    f"{STS} small --data judged": PIPE,
     f"{STS} pipe --data judged.tsv": PIPE,
     f"{STS} encoder-pipe --data judged.tsv": PIPE,
     "publish encoder org/m --dry-run --license mit --about pipe": PIPE,
@@ -259,7 +259,7 @@ def test_a_gpu_that_is_not_there(world, capsys, monkeypatch):
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is one")
-    Path("cuda.yaml").write_text("name: embedded\ndevice: cuda\n")
+    Path("cuda.yaml").write_text("name: captions-cs-en\ndevice: cuda\n")
     build = "build --source file --reference file --translator cuda.yaml --out out --license cc-by-nc-sa-4.0"
     fails(capsys, build.split(), "torch sees 0 GPUs")
     fails(capsys, f"{TRAIN} --data pairs.parquet --out m --device cuda".split(), "no GPU that torch can use")

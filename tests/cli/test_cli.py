@@ -56,7 +56,7 @@ def test_damage_in_the_middle_of_a_dataset(folder, capsys):
     middle = len(content) // 2
     content[middle : middle + 20_000] = bytes(20_000)
     path.write_bytes(content)
-    arguments = ["--data", "corpus", "--columns", "source=cs,reference=en", "--translator", "embedded"]
+    arguments = ["--data", "corpus", "--columns", "source=cs,reference=en", "--translator", "captions-cs-en"]
     fails(capsys, ["build", *arguments, "--out", "out", "--license", "cc-by-nc-sa-4.0"], "cannot be read beyond row")
 
 
@@ -74,7 +74,7 @@ def test_out_may_be_the_current_folder_or_a_link(folder, capsys, monkeypatch):
 def test_lines_that_the_translator_has_no_piece_for(folder, capsys):
     (folder / "a").write_text("Muž hraje na kytaru.\n\u200b\n\ufffd\n")
     (folder / "b").write_text("A man plays the guitar.\nx\ny\n")
-    arguments = ["--source", "a", "--reference", "b", "--translator", "embedded", "--out", "out"]
+    arguments = ["--source", "a", "--reference", "b", "--translator", "captions-cs-en", "--out", "out"]
     for license in ("mit", "cc-by-4.0"):
         fails(capsys, ["build", *arguments, "--license", license], "--license must be cc-by-nc-sa-4.0, was")
     assert main(["build", *arguments, "--license", "cc-by-nc-sa-4.0", "--engine", "workers=1"]) == 0
@@ -87,7 +87,8 @@ def test_wrong_column_of_a_dataset_ends_in_order(folder):
     (folder / "corpus").mkdir()
     pq.write_table(pa.table({"translation": [{"cs": "a", "en": "b"}] * 50}), folder / "corpus" / "train.parquet")
     command = [sys.executable, "-m", "paranmt_hf.cli", "build", "--data", "corpus", "--out", "out"]
-    command += ["--columns", "source=cs,reference=en", "--translator", "embedded", "--license", "cc-by-nc-sa-4.0"]
+    command += ["--columns", "source=cs,reference=en", "--translator", "captions-cs-en"]
+    command += ["--license", "cc-by-nc-sa-4.0"]
     result = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert "there is no column 'cs'" in result.stderr
     assert result.returncode == 1, result.stderr

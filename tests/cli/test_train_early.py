@@ -21,10 +21,10 @@ MISTAKES = {
     "--data pairs.txt --development none": "there is no development set none",
     "--data pairs.txt --exclude none": "there is no file or folder none",
     "--text text.txt": "--text has sentences without paraphrases",
-    "--text none.txt --teacher embedded": "none.txt: there is no such file",
-    "--text models/wort --teacher embedded": "'models/word'",
-    "--teacher embedded": "there is nothing to train on",
-    "--recipe trigram --data none.parquet --teacher embedded": "none.parquet: there is no such file",
+    "--text none.txt --teacher small": "none.txt: there is no such file",
+    "--text models/wort --teacher small": "'models/word'",
+    "--teacher small": "there is nothing to train on",
+    "--recipe trigram --data none.parquet --teacher small": "none.parquet: there is no such file",
     "--data pairs.txt --out full": "full holds no training.json",
 }
 PROGRAM = """

@@ -287,7 +287,14 @@ SAMPLE = ASSETS / "sample"
 
 
 def command(out, workers):
-    arguments = ["--source", SAMPLE / "sample.cs", "--reference", SAMPLE / "sample.en", "--translator", "embedded"]
+    arguments = [
+        "--source",
+        SAMPLE / "sample.cs",
+        "--reference",
+        SAMPLE / "sample.en",
+        "--translator",
+        "captions-cs-en",
+    ]
     arguments += ["--license", "cc-by-nc-sa-4.0", "--out", out]
     arguments += ["--engine", f"workers={workers},threads=1,shard_rows=40"]
     return [sys.executable, "-m", "paranmt_hf.cli", "build", *map(str, arguments)]

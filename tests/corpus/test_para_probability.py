@@ -35,7 +35,7 @@ def column(folder):
 
 @pytest.mark.slow
 def test_values_are_those_of_the_encoder(imported):
-    encoder = load("embedded")
+    encoder = load("small")
     wanted = encoder.probability(*map(list, zip(*PAIRS, strict=True)))
     made, added = imported("made", add=["para_probability"]), imported("added")
     rescore(added, add=["para_probability"], engine=LOCAL)
@@ -81,7 +81,7 @@ def test_new_score_has_new_probabilities(imported, tmp_path):
 def test_prior_stays_with_another_encoder(imported):
     release, sides = imported("one", add=["para_probability"]), list(map(list, zip(*PAIRS, strict=True)))
     for options, name, prior in (
-        ({"prior": 0.1}, "embedded", 0.1),
+        ({"prior": 0.1}, "small", 0.1),
         ({"scorer": "base"}, "base", 0.1),
         ({"scorer": "base", "prior": 0.7}, "base", 0.7),
     ):

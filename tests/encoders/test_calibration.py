@@ -103,7 +103,7 @@ def test_damage_is_an_input_error(calibration, tmp_path, change):
 FIRST, SECOND = ["A man plays the guitar.", "It rains.", ""], ["A man is playing a guitar.", "I have a red car.", ""]
 
 
-@pytest.mark.parametrize("name", ["embedded", "base"])
+@pytest.mark.parametrize("name", ["small", "base"])
 def test_carried_encoders(name):
     static, encoder = StaticEncoder.from_pretrained(name), load(name)
     found = static.probability(FIRST, SECOND)
@@ -120,7 +120,7 @@ def test_carried_encoders(name):
 
 @pytest.mark.parametrize("row", [1, -1])
 def test_weights_changed_in_memory(row):
-    encoder = load("embedded")
+    encoder = load("small")
     assert encoder.probability("a", "b") == pickle.loads(pickle.dumps(encoder)).probability("a", "b")
     weight = encoder[0].weight.data
     weight[row] *= 2
@@ -135,7 +135,7 @@ def test_weights_changed_in_memory(row):
 
 
 def test_checksum_covers_the_vocabulary(tmp_path):
-    copy_model(locate("embedded"), tmp_path)
+    copy_model(locate("small"), tmp_path)
     units = json.loads((tmp_path / "vocabulary.json").read_text())
     units[5], units[6] = units[6], units[5]
     (tmp_path / "vocabulary.json").write_text(json.dumps(units))
@@ -147,7 +147,7 @@ def test_checksum_covers_the_vocabulary(tmp_path):
 
 @pytest.mark.slow
 def test_calibration_of_other_files_or_dimensions(tmp_path):
-    copy_model(locate("embedded"), tmp_path)
+    copy_model(locate("small"), tmp_path)
     revision = locate(tmp_path).revision
     own = Calibration.read(tmp_path)
     dataclasses.replace(own, dimension=7).write(tmp_path)

@@ -131,8 +131,8 @@ def test_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert NamedEncoder(str(folder)).identity["name"] == "a@b"
     assert NamedEncoder("a@b").found_anywhere == NamedEncoder(str(folder))
-    (tmp_path / "embedded").write_text(VECTORS)
-    assert NamedEncoder().vectors is None and NamedEncoder("./embedded").vectors
+    (tmp_path / "small").write_text(VECTORS)
+    assert NamedEncoder().vectors is None and NamedEncoder("./small").vectors
     for name in ("none.txt", "./none"):
         with pytest.raises(InputError, match=f"no encoder '{name}'"):
             NamedEncoder(name).identity  # noqa: B018
@@ -152,9 +152,9 @@ def test_a_revision_of_the_hub(tmp_path, monkeypatch):
 
 
 def test_default_scorer_is_the_encoder_of_the_package():
-    unnamed, named = NamedEncoder.of(None), NamedEncoder("embedded")
+    unnamed, named = NamedEncoder.of(None), NamedEncoder("small")
     assert unnamed.identity == named.identity
-    assert unnamed.identity["name"] == "word-small (an encoder of paranmt-hf)"
+    assert unnamed.identity["name"] == "small (an encoder of paranmt-hf)"
     near, far = (np.dot(*unnamed.load().encode(pair)) for pair in (["a dog", "the dog"], ["a dog", "my tax"]))
     assert near > far
 

@@ -242,10 +242,10 @@ np.savez(out, *found)
 @pytest.mark.slow
 def test_a_new_process_gives_vectors_without_torch(saved: Path, tmp_path: Path) -> None:
     folders = [str(saved / name) for name in ("word", "trigram-int8", "word,trigram", "sent2vec-blanks")]
-    command = [sys.executable, "-c", COLD, str(tmp_path / "out.npz"), repr(SENTENCES), *folders, "embedded"]
+    command = [sys.executable, "-c", COLD, str(tmp_path / "out.npz"), repr(SENTENCES), *folders, "small"]
     environment = {**os.environ, "PYTHONPATH": str(Path(paranmt_hf.__file__).parents[1])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     found = np.load(tmp_path / "out.npz")
-    for name, folder in zip(found.files, [*folders, "embedded"], strict=True):
+    for name, folder in zip(found.files, [*folders, "small"], strict=True):
         np.testing.assert_array_equal(found[name], load(folder).encode(SENTENCES))

@@ -83,10 +83,10 @@ def test_what_is_wrong_with_a_file(tmp_path, text, message):
 
 def test_command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["evaluate", "contrast", "embedded", "--json", "c.json"]) == 0
+    assert main(["evaluate", "contrast", "small", "--json", "c.json"]) == 0
     out = capsys.readouterr().out
     assert [line.split()[1] for line in out.splitlines()[4:9]] == ["number", "negation", "name", "direction", "all"]
     assert '"items": 180' in (tmp_path / "c.json").read_text()
     with pytest.raises(InputError, match="name a model to evaluate"):
         evaluate_contrast([])
-    fails(capsys, ["evaluate", "contrast", "embedded", "--data", "none.tsv"], "none.tsv")
+    fails(capsys, ["evaluate", "contrast", "small", "--data", "none.tsv"], "none.tsv")

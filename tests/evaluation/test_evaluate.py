@@ -36,9 +36,9 @@ def model(tmp_path_factory):
 
 
 def test_records_say_which_model_and_how_fast(model, tmp_path):
-    found = evaluate([model, "embedded"], data=SIMILARITY, bootstrap=10, speed=True)
+    found = evaluate([model, "small"], data=SIMILARITY, bootstrap=10, speed=True)
     first, second = found
-    assert (first.model, second.model) == (str(model), "embedded")
+    assert (first.model, second.model) == (str(model), "small")
     assert first.weights == weights_checksum(model) != second.weights
     assert first.speed.passes == 5 and first.speed.sentences_per_second > 0
     assert len(first.similarities["similarity"]) == first.tables["Set"][0].items == 40

@@ -76,10 +76,10 @@ class TestFigures:
     @pytest.mark.slow
     def test_are_those_of_our_own_evaluation(self, data, tmp_path):
         """Spearman's rho of all pairs is what both print."""
-        (made,) = evaluate_mteb("embedded", tasks="STS12", out=tmp_path / "out", data=data)
+        (made,) = evaluate_mteb("small", tasks="STS12", out=tmp_path / "out", data=data)
         (row,) = made.tables["Task"]
         (judged,) = read_sts(ASSETS / "sample" / "similarity.tsv")
-        ours = spearman(pair_similarities(load(), judged.left, judged.right, "embedded").values, judged.gold)
+        ours = spearman(pair_similarities(load(), judged.left, judged.right, "small").values, judged.gold)
         assert row.main == pytest.approx(ours, abs=1e-4)
         assert ours > 0.8
         assert (row.name, row.details["type"], row.details["measure"]) == ("STS12", "STS", "cosine_spearman")
@@ -204,7 +204,7 @@ class TestBadInput:
         ],
     )
     def test_is_told_before_anything_is_written(self, data, tmp_path, changes, message):
-        given = {"models": "embedded", "tasks": "STS12", "data": data, **changes}
+        given = {"models": "small", "tasks": "STS12", "data": data, **changes}
         with pytest.raises(InputError, match=message):
             evaluate_mteb(given.pop("models"), out=tmp_path / "out", **given)
         assert not list(tmp_path.iterdir())
@@ -268,4 +268,4 @@ def test_the_command(data, model, tmp_path, capsys, monkeypatch):
 def test_without_mteb(tmp_path, monkeypatch):
     monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
     with pytest.raises(InputError, match=r"pip install 'paranmt-hf\[mteb\]'"):
-        evaluate_mteb("embedded", tasks="STS12", out=tmp_path / "out")
+        evaluate_mteb("small", tasks="STS12", out=tmp_path / "out")

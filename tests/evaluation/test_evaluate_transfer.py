@@ -11,7 +11,7 @@ from paranmt_hf.cli import main
 from paranmt_hf.evaluation.evaluate import transfer
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.evaluation.transfer_heads import TransferConfig
-from paranmt_hf.hub.repository import ASSETS, CARRIED, weights_checksum
+from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.util.files import checksum
 from tests.cli.commands import fails
@@ -41,10 +41,10 @@ def test_files_of_one_name_are_told_apart(folder):
 @pytest.mark.slow
 def test_models_and_word_vectors(folder):
     records = transfer(
-        "embedded", data="senteval", vectors=["v.txt"], tasks=["CR", "MRPC"], config=TransferConfig(folds=3)
+        "small", data="senteval", vectors=["v.txt"], tasks=["CR", "MRPC"], config=TransferConfig(folds=3)
     )
-    assert [record.model for record in records] == ["embedded", "average of v.txt"]
-    assert records[0].weights == weights_checksum(ASSETS / CARRIED["encoder"]["embedded"])
+    assert [record.model for record in records] == ["small", "average of v.txt"]
+    assert records[0].weights == weights_checksum(ASSETS / "small")
     assert records[1].weights == f"sha256:{checksum(folder / 'v.txt')}"
     assert [record.settings["dimension"] for record in records] == [256, 7]
     assert [[row.name for row in record.tables["Task"]] for record in records] == [["CR", "MRPC"]] * 2

@@ -315,5 +315,5 @@ def test_fixed_vectors_as_features(tmp_path, monkeypatch):
 
 def test_features_of_no_task(tmp_path):
     with pytest.raises(InputError, match="expected one with transfer tasks"):
-        paragram_table6("embedded", tmp_path / "out", data=tmp_path / "nowhere")
+        paragram_table6("small", tmp_path / "out", data=tmp_path / "nowhere")
     assert not list(tmp_path.iterdir())

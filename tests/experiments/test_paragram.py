@@ -118,7 +118,7 @@ def test_lengths(folder, capsys):
     fails(capsys, [*command, "--picture", "l.jpg"], "l.jpg")
     fails(capsys, [*command, "--json", "no/l.json"], "no/l.json")
     (folder / "none").mkdir()
-    fails(capsys, ["experiment", "paragram-table7", "embedded", "--data", "none"], "none holds no STS data")
+    fails(capsys, ["experiment", "paragram-table7", "small", "--data", "none"], "none holds no STS data")
 
 
 def test_neighbours(models, folder, capsys):

@@ -230,13 +230,13 @@ def test_missing_extra_is_named():
 def test_the_models_of_the_package_may_be_links(tmp_path, monkeypatch):
     """Some installers make links of all its files."""
     carried = make(tmp_path / "cache", "model.safetensors")
-    (tmp_path / "assets" / "word-small").mkdir(parents=True)
-    link = tmp_path / "assets" / "word-small" / "model.safetensors"
+    (tmp_path / "assets" / "small").mkdir(parents=True)
+    link = tmp_path / "assets" / "small" / "model.safetensors"
     link.symlink_to(carried / "model.safetensors")
     with pytest.raises(InputError, match="is a link that leads out of"):
         locate(link.parent)
     monkeypatch.setattr(repository, "ASSETS", tmp_path / "assets")
-    assert locate("embedded").folder == link.parent
+    assert locate("small").folder == link.parent
 
 
 class Client:

@@ -71,7 +71,7 @@ def corpus(hub, tmp_path_factory):
     """A corpus, built and published."""
     folder = tmp_path_factory.mktemp("corpus")
     source, reference = lines(folder, 120)
-    command = ("build", "--source", source, "--reference", reference, "--translator", "embedded", "--engine")
+    command = ("build", "--source", source, "--reference", reference, "--translator", "captions-cs-en", "--engine")
     succeeds(hub.paranmt(*command, "workers=1", "--out", folder / "corpus", "--license", "cc-by-nc-sa-4.0"))
     name = hub.name("corpus")
     assert "version v1" in succeeds(hub.paranmt("publish", folder / "corpus", name))
@@ -102,7 +102,7 @@ def test_unchanged_corpus_makes_no_commit_and_another_one_a_version(hub, corpus,
     assert len(client.list_repo_commits(name, repo_type="dataset")) == len(before)
 
     source, reference = lines(tmp_path, 30)
-    command = ("build", "--source", source, "--reference", reference, "--translator", "embedded", "--out")
+    command = ("build", "--source", source, "--reference", reference, "--translator", "captions-cs-en", "--out")
     succeeds(hub.paranmt(*command, tmp_path / "other", "--license", "cc-by-nc-sa-4.0", "--engine", "workers=1"))
     assert "version v2" in succeeds(hub.paranmt("publish", tmp_path / "other", name))
     clash = hub.paranmt("publish", tmp_path / "other", name, "--tag", "v1")

@@ -19,7 +19,7 @@ RECORDS = sorted(FOLDER.glob("*.json"))
 
 
 def test_there_are_cards():
-    assert {path.stem for path in RECORDS} >= {"word-base", "word-small", "trigram", "lstm", "word-trigram"}
+    assert {path.stem for path in RECORDS} >= {"base", "small", "trigram", "lstm", "word-trigram"}
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
@@ -34,13 +34,13 @@ def test_card_is_rendered_from_its_record(path):
     for year in years:
         assert values[year["name"]] == round(100 * year["values"]["mean"], 2)
     assert f"| Mean  |       | {100 * mean['values']['mean']:.1f} |" in card
-    assert "trust_remote_code" in card or path.stem in ("word-base", "word-small", "lstm")
+    assert "trust_remote_code" in card or path.stem in ("base", "small", "lstm")
     assert "$" not in card
 
 
 @pytest.fixture
 def record():
-    return json.loads((FOLDER / "word-base.json").read_text(encoding="utf8"))
+    return json.loads((FOLDER / "base.json").read_text(encoding="utf8"))
 
 
 def test_speed_is_shown_with_machine_and_load_alone(record):

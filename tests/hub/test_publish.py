@@ -145,7 +145,7 @@ def test_the_mean_of_models_has_a_card(model, tmp_path):
 
 
 def test_results_from_python(model, results):
-    records = evaluate([model, "embedded"], data=ASSETS / "sample" / "similarity.tsv").results
+    records = evaluate([model, "small"], data=ASSETS / "sample" / "similarity.tsv").results
     plan = publish(model, MODEL, license="mit", results=records, dry_run=True)
     written = publish(model, MODEL, license="mit", results=results, dry_run=True)
     assert header(plan.card)["model-index"] == header(written.card)["model-index"]

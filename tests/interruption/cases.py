@@ -18,7 +18,7 @@ TRAIN = ["--dimension", "8", "--batch-size", "10", "--mega-batch", "2", "--epoch
 
 def _build(root: Path, *more: str, **settings: object) -> list[str]:
     """Greedy search by transformers, because the results of another search are interrupted alike."""
-    chosen = {"name": "embedded", "backend": "transformers", "beam": 1, **settings}
+    chosen = {"name": "captions-cs-en", "backend": "transformers", "beam": 1, **settings}
     (root / "translator.yaml").write_text("".join(f"{name}: {value}\n" for name, value in chosen.items()))
     words = ["build", "--reference", f"{root}/sample.en", "--translator", f"{root}/translator.yaml"]
     words += [] if "--pivot" in more else ["--source", f"{root}/sample.cs"]
@@ -201,7 +201,7 @@ def _phrases(root: Path) -> None:
     lines = [
         f"[X] ||| {left} ||| {right} ||| PPDB2.0Score=1 ||| 0-0\n" for left, right in zip(*synonyms(40), strict=True)
     ]
-    # The embedded development set, whose words are others, tells nothing of models that know none of them.
+    # The development set of the package, whose words are others, tells nothing of models that know none of them.
     lines += [f"[X] ||| {words} a man ||| a {words} dog ||| PPDB2.0Score=1 ||| 0-0\n" for words in ("the", "is", "on")]
     (root / "ppdb.gz").write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
 
@@ -290,7 +290,7 @@ CASES = [
     Case("import", _import, pairs),
     Case("import, preset", lambda root: _import_preset(root, "paws", "--label", "any"), _labelled),
     Case("import, preset of sets", lambda root: _import_preset(root, "tapaco"), _in_sets),
-    Case("score", lambda root: ["score", "--scorer", "embedded", f"{root}/out", *ONE], _release),
+    Case("score", lambda root: ["score", "--scorer", "small", f"{root}/out", *ONE], _release),
     Case("select", _select, _whole),
     Case("dedup", _dedup, _sentences),
     _train("word"),
@@ -315,7 +315,9 @@ CASES = [
         lambda root: _build(root, "--hypotheses", "3", *TWO_ROWS, sample="true", temperature=0.7),
         lambda root: bitext(root, 5),
     ),
-    Case("build, pivot", lambda root: _build(root, "--pivot", "embedded", *TWO_ROWS), lambda root: bitext(root, 4)),
+    Case(
+        "build, pivot", lambda root: _build(root, "--pivot", "captions-cs-en", *TWO_ROWS), lambda root: bitext(root, 4)
+    ),
     Case("supervise", _supervise, _task),
     Case(
         "convert", lambda root: ["encoder", "convert", f"{root}/model.bin", "--out", f"{root}/out", *SETTLED], _model
@@ -326,13 +328,13 @@ CASES = [
     _export("onnx", "word,trigram"),
     Case(
         "encoder vectors",
-        lambda root: ["encoder", "vectors", "embedded", "--text", f"{root}/text.txt", "--out", f"{root}/out.txt"],
+        lambda root: ["encoder", "vectors", "small", "--text", f"{root}/text.txt", "--out", f"{root}/out.txt"],
         _sentences,
     ),
     Case(
         "distill",
         lambda root: [
-            *("distill", "embedded", "--text", f"{root}/pairs.parquet", "--out", f"{root}/out", "--epochs", "1"),
+            *("distill", "small", "--text", f"{root}/pairs.parquet", "--out", f"{root}/out", "--epochs", "1"),
             *("--data", f"{root}/pairs.parquet", "--dimension", "4"),
         ],
         pairs,

@@ -45,7 +45,8 @@ ALL = [
     "train --data corpus --model word-trigram --dimension 8 --batch-size 10 --mega-batch 2 --epochs 1 --out encoder",
     "train-sent2vec text.txt --dimension 8 --epochs 1 --min-count 1 --out sent2vec",
     "evaluate sts encoder --data judged.tsv --json results.json",
-    "build --source cs --reference en --translator embedded --license cc-by-nc-sa-4.0 --engine workers=1 --out built",
+    "build --source cs --reference en --translator captions-cs-en --license cc-by-nc-sa-4.0 --engine workers=1 "
+    "--out built",
     "import pairs.tsv --out twice --made-by people --license mit --engine workers=2,shard_rows=30",
     "publish encoder you/encoder --license cc-by-4.0 --dry-run",
 ]

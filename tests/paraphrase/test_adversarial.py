@@ -139,8 +139,8 @@ def test_other_models_are_no_classifiers(file, model, tmp_path):
     (shutil.copytree(model, tmp_path / "trained") / "paraphraser.json").write_text("{}")
     with pytest.raises(InputError, match=r"trained is a paraphraser, not a classifier; expected a model of `paranmt"):
         run(file, tmp_path / "out.tsv", model, tmp_path / "trained")
-    with pytest.raises(InputError, match="word-small is an encoder, not a classifier"):
-        run(file, tmp_path / "out.tsv", model, ASSETS / "word-small")
+    with pytest.raises(InputError, match="small is an encoder, not a classifier"):
+        run(file, tmp_path / "out.tsv", model, ASSETS / "small")
     with pytest.raises(InputError, match="no model 'nothing/at/all'"):
         run(file, tmp_path / "out.tsv", model, "nothing/at/all")
     with pytest.raises(InputError, match="gave 1 labels for 12 sentences|gave 1 labels for 13 sentences"):

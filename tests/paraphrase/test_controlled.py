@@ -244,7 +244,7 @@ def network(trained):
 def paraphrased(model, trees, lines, out, **settings):
     text = out.with_name("text.txt")
     text.write_bytes("\n".join(lines).encode() + b"\n\xff\xfe\n")
-    config = ParaphraseConfig(max_length=40, device="cpu")
+    config = ParaphraseConfig(max_length=40, device="cpu", min_score=-1.0)
     return paraphrase_file(text, out, model=model, config=config, engine=LOCAL, parser=trees, **settings)
 
 

@@ -104,7 +104,7 @@ def test_a_file_is_measured_as_its_model(model, pairs, tmp_path):
     (whole,) = measured(model, pairs, items=0)
     lines, sources = tmp_path / "lines.txt", sorted(set(pq.read_table(pairs)["translation"].to_pylist()))
     lines.write_text("\n".join(sources) + "\n")
-    config = ParaphraseConfig(n=2, beams=3, max_length=20)
+    config = ParaphraseConfig(n=2, beams=3, max_length=20, min_score=-1.0)
     for suffix in ("parquet", "jsonl", "tsv"):
         out = tmp_path / f"out.{suffix}"
         paraphrase_file(lines, out, model=model, config=config, engine=LOCAL)

@@ -172,8 +172,17 @@ def text(tmp_path):
 
 
 def run(text, out, model, **settings):
-    config = ParaphraseConfig(**{"max_length": 40, "device": "cpu", **settings})
+    config = ParaphraseConfig(**{"max_length": 40, "device": "cpu", "min_score": -1.0, **settings})
     return paraphrase_file(text, out, model=model, config=config, engine=LOCAL)
+
+
+@pytest.mark.slow
+def test_files_have_a_minimum_score_unless_another_is_given(trained, text, tmp_path):
+    found = paraphrase_file(text, tmp_path / "out.tsv", model=trained.folder, engine=LOCAL).record
+    everything = run(text, tmp_path / "all.parquet", trained.folder).record
+    least = [record.settings["generation"]["min_score"] for record in (found, everything)]
+    assert least == [0.5, -1.0]
+    assert found.paraphrases <= everything.paraphrases
 
 
 @pytest.mark.slow
@@ -335,7 +344,7 @@ def test_models_are_checked_before_data_are_read(line, tmp_path, monkeypatch):
     (tmp_path / "damaged.txt.gz").write_bytes(b"\x1f\x8bdamaged")
     for file in ("damaged.jsonl", "damaged.tsv"):
         (tmp_path / file).write_text("{")
-    shutil.copytree(ASSETS / "word-small", "encoder")
+    shutil.copytree(ASSETS / "small", "encoder")
     with pytest.raises(InputError) as refused:
         run_command(*find_command(line.split()))
     assert refused.value.path == Path("encoder")
@@ -347,7 +356,7 @@ def test_models_of_another_kind_are_refused(trained, text, tmp_path):
         with pytest.raises(InputError, match=match):
             run(text, tmp_path / "out.tsv", model)
 
-    refused(ASSETS / "word-small", "holds an encoder of sentences; expected a model of")
+    refused(ASSETS / "small", "holds an encoder of sentences; expected a model of")
     refused("nothing/at/all", "no model 'nothing/at/all'")
     broken = shutil.copytree(trained.folder, tmp_path / "broken")
     values = json.loads((broken / "config.json").read_text())

@@ -82,8 +82,8 @@ def test_folds_share_no_sentence():
 
 @pytest.mark.slow
 def test_carried_calibrations_are_those_of_the_pairs(tmp_path):
-    for name, folder in (("embedded", "word-small"), ("base", "word-base")):
-        found, carried = calibrate(name, out=tmp_path / name).record, Calibration.read(ASSETS / folder)
+    for name in ("small", "base"):
+        found, carried = calibrate(name, out=tmp_path / name).record, Calibration.read(ASSETS / name)
         assert found.settings == carried.settings and (found.pairs, found.positives) == (558, 279)
         grid = np.linspace(-1, 1, 50)
         np.testing.assert_allclose(found.probability(grid), carried.probability(grid), atol=0.02)
@@ -91,16 +91,16 @@ def test_carried_calibrations_are_those_of_the_pairs(tmp_path):
 
 @pytest.mark.slow
 def test_folder_loads_and_is_found_again(tmp_path):
-    made = calibrate("embedded", out=tmp_path / "one", ratings=["sample"])
+    made = calibrate("small", out=tmp_path / "one", ratings=["sample"])
     before = bytes_of(tmp_path / "one")
-    assert made.fresh and not calibrate("embedded", out=tmp_path / "one", ratings=["sample"]).fresh
+    assert made.fresh and not calibrate("small", out=tmp_path / "one", ratings=["sample"]).fresh
     assert bytes_of(tmp_path / "one") == before
-    loaded, source = made.load(), load("embedded")
+    loaded, source = made.load(), load("small")
     np.testing.assert_array_equal(loaded.encode("a dog"), source.encode("a dog"))
     assert loaded.calibration == made.record != source.calibration
     assert made.record.settings.data[0].positives == made.record.positives == 12
     with pytest.raises(InputError) as error:
-        calibrate("embedded", out=tmp_path / "one", ratings=["sample"], positive=3.0)
+        calibrate("small", out=tmp_path / "one", ratings=["sample"], positive=3.0)
     assert error.value.option == "out"
     # Calibrated again, it is as if the first calibration had never been.
     again = calibrate(tmp_path / "one", out=tmp_path / "two")
@@ -112,7 +112,7 @@ def test_folder_loads_and_is_found_again(tmp_path):
 
 @pytest.mark.slow
 def test_published_files_are_those_of_the_calibration(tmp_path):
-    copy_model(locate("embedded"), tmp_path / "own")
+    copy_model(locate("small"), tmp_path / "own")
     (tmp_path / "own" / "notes.txt").write_text("not published, so the published encoder has other files")
     made = calibrate(tmp_path / "own", out=tmp_path / "one")
     with pytest.raises(InputError) as error:
@@ -159,7 +159,7 @@ def test_bad_input(tmp_path):
     (tmp_path / "names.tsv").write_text("label\tfirst\tsecond\n1\ta\tb\n")
     for name in ("empty.tsv", "columns.csv", "labels.tsv", "one.tsv", "names.tsv", "missing.tsv"):
         with pytest.raises(InputError):
-            calibrate("embedded", out=tmp_path / "out", ratings=[tmp_path / name])
+            calibrate("small", out=tmp_path / "out", ratings=[tmp_path / name])
     assert not (tmp_path / "out").exists() and not (tmp_path / "out.work").exists()
-    assert main(["calibrate", "embedded", "--out", str(tmp_path / "out"), "--ratings", "sample"]) == 0
+    assert main(["calibrate", "small", "--out", str(tmp_path / "out"), "--ratings", "sample"]) == 0
     assert json.loads((tmp_path / "out" / "calibration.json").read_text())["pairs"] == 40

@@ -93,7 +93,7 @@ def test_it_runs(tmp_path, monkeypatch, capsys):
     small = ["--dimension", "2", "--architecture", "trigram_dimension=4,min_count=1", "--batch-size", "20"]
     command = ["train", "--recipe", "word-trigram", "--data", "pairs.parquet", "--vectors", "vectors.txt"]
     (tmp_path / "text.txt").write_text("one more sentence\nand another\n")
-    command += ["--text", "text.txt", "--teacher", "embedded", *small, "--out", "out"]
+    command += ["--text", "text.txt", "--teacher", "small", *small, "--out", "out"]
     assert main(command) == 0
     told = capsys.readouterr().out
     assert "out: 6 dimensions" in told
@@ -114,7 +114,7 @@ def test_it_runs(tmp_path, monkeypatch, capsys):
 
 def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    command = ["train", "--recipe", "trigram", "--data", "none", "--teacher", "embedded", "--out"]
+    command = ["train", "--recipe", "trigram", "--data", "none", "--teacher", "small", "--out"]
     fails(capsys, [*command, "/"], "is the root of the file system")
     (tmp_path / "other").mkdir()
     record = TRAINING.to_json()
@@ -151,8 +151,8 @@ def test_text_alone(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "vectors.txt").write_text("one 1 0\nmore 0 1\n")
     (tmp_path / "text.txt").write_text("\n".join(f"sentence {number} has more" for number in range(60)))
-    command = ["train", "--recipe", "word-small", "--text", "text.txt", "--vectors", "vectors.txt"]
-    command += ["--teacher", "embedded", "--dimension", "2", "--batch-size", "20", "--out", "out"]
+    command = ["train", "--recipe", "small", "--text", "text.txt", "--vectors", "vectors.txt"]
+    command += ["--teacher", "small", "--dimension", "2", "--batch-size", "20", "--out", "out"]
     assert main(command) == 0
     assert "out: 2 dimensions" in capsys.readouterr().out
     record = json.loads((tmp_path / "out" / "training.json").read_text())

@@ -99,7 +99,7 @@ def model(tmp_path, monkeypatch):
     "command",
     [
         ["encoder", "rotate", "word", "--out", "link/deeper/new"],
-        ["encoder", "average", "embedded", "word", "--out", "word/new"],
+        ["encoder", "average", "small", "word", "--out", "word/new"],
         ["encoder", "export", "word", "--format", "static", "--out", "word/new"],
         ["supervise", "none", "--task", "SICK-R", "--init-from", "word", "--out", "word/new"],
         ["train", "--text", "text.txt", "--teacher", "word", "--out", "word/new"],

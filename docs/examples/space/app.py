@@ -137,7 +137,7 @@ def build_app(encoder_name: str, paraphraser_name: str | None) -> gr.Blocks:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--encoder", default=os.environ.get("PARANMT_ENCODER") or "embedded")
+    parser.add_argument("--encoder", default=os.environ.get("PARANMT_ENCODER") or "small")
     parser.add_argument("--paraphraser", default=os.environ.get("PARANMT_PARAPHRASER") or None)
     parser.add_argument("--port", type=int, default=None, help="7860, or the next one that is free, if left out")
     chosen = parser.parse_args()

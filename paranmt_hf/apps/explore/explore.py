@@ -20,7 +20,6 @@ from paranmt_hf.corpus.release_card import described_columns
 from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import EMBEDDED
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.files import replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
@@ -193,7 +192,7 @@ def write_report(
     folder: str | Path,
     out: Annotated[str | Path, Writes],
     *,
-    encoder: str | Encoder | None = EMBEDDED,
+    encoder: str | Path | Encoder | None = None,
 ) -> WrittenReport:
     """Write what `paranmt explore page` shows as one HTML file, with the rows of the config `sample`.
 
@@ -202,10 +201,11 @@ def write_report(
     Args:
         folder: A release.
         out: The HTML file.
-        encoder: Finds the nearest references of a sentence: folder or Hub id; none for no neighbours.
+        encoder: Finds the nearest references of a sentence: folder or Hub id; by default `small`, that of the package;
+            `none` for no neighbours.
     """
     out = result_file(out, [".html", ".htm"])
-    if isinstance(encoder, str):
+    if encoder is None or isinstance(encoder, str | Path):
         encoder = None if encoder == "none" else load(encoder)
     folder = Path(folder)
     with Explorer(folder) as explorer:

@@ -40,7 +40,7 @@ def serve_encoder(
     it.
 
     Args:
-        encoder: Folder or Hub id; `embedded` is the small encoder of the package, `base` the larger one.
+        encoder: Folder or Hub id; `small` is the small encoder of the package, `base` the larger one.
         host: Address to listen on; the default is reached from this computer only, 0.0.0.0 from others too.
         port: Port; 0 for any that is free.
         name: Name of the model for clients; by default that of its folder, or its Hub id.

@@ -55,7 +55,7 @@ function appendMarked(parent, text, start, end, marks) {
   if (at < end) parent.append(text.slice(at, end));
 }
 
-// A pair with its numbers; onNear is called with its reference, or null where neighbours cannot be asked for.
+// A pair with its numbers, and the foreign sentence if the release has it; onNear is called with its reference, or null where neighbours cannot be asked for.
 function pair(row, columns, searched, onNear) {
   const facts = make("p", { class: "facts" });
   for (const name of columns) {
@@ -67,7 +67,8 @@ function pair(row, columns, searched, onNear) {
   if (onNear) facts.append(make("button", { type: "button", onclick: () => onNear(row.reference) }, "neighbours"));
   const sides = make("div", { class: "pair" },
     sentence(row.reference, row.translation, searched), sentence(row.translation, row.reference, searched));
-  return make("li", {}, sides, facts);
+  const source = row.source ? [make("p", { class: "source" }, row.source)] : [];
+  return make("li", {}, sides, ...source, facts);
 }
 
 function table(head, rows) {

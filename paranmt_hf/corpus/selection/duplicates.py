@@ -251,6 +251,8 @@ SIDES: dict[Compared, tuple[str, ...]] = {
 class FirstIsKept(TwoPassFilter):
     """Drops rows that repeat an earlier row; a subclass finds them."""
 
+    task = "drop repeated rows"
+
     @abstractmethod
     def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
         """Places of the rows that repeat another, ascending [repeat], and ids of the repeated rows [repeat]."""

@@ -42,10 +42,10 @@ class Filter(ABC):
     It drops rows for a `reason`, in words that follow a count: `1,204 with identical sides`. It reads `columns`, next
     to `id` and `rank`; `number` is what the number of a verdict is, such as `para_score`, or empty. Its `identity`
     determines its verdicts, as JSON values: settings, and checksums of every file that it reads. One that `explains`
-    names the evaluation item that a dropped row resembles.
+    names the evaluation item that a dropped row resembles. While it works, progress is shown as that of its `task`.
     """
 
-    explains = False
+    explains, task = False, "select"
 
     def __init__(self, kind: str, reason: str, columns: Sequence[str] = (), number: str = "", **settings: Any) -> None:  # noqa: ANN401 - JSON values
         self.reason, self.columns, self.number = reason, tuple(columns), number

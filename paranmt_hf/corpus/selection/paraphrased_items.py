@@ -93,7 +93,7 @@ def taken_off(texts: pa.Array, items: pa.Array, reader: MismatchReader | None) -
 class NotParaphrased(Filter):
     """Drops rows with a side that is a paraphrase of an item of an evaluation set."""
 
-    explains = True
+    explains, task = True, "decontaminate"
 
     def __init__(
         self,

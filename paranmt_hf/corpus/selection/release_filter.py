@@ -61,7 +61,7 @@ class ReleaseFilter(Settings):
         drop_near_duplicates: Keep only the first of rows whose pair, reference or translation is nearly the same.
         similarity: Smallest similarity of near-duplicates: Jaccard similarity of the sets of word bigrams
             (default: 0.7), or with `encoder` cosine (default: 0.95).
-        encoder: Encoder whose cosine decides instead: a folder, a Hub id, or `embedded`.
+        encoder: Encoder whose cosine decides instead: a folder, a Hub id, or `small`.
         exhaustive: Compare all rows by `encoder`; the time grows with the square of the rows.
         language: Drop rows with a side that is not in this language, such as en.
         detector: Package that detects languages: langid (py3langid), or lingua, which is much slower.
@@ -160,7 +160,7 @@ class ReleaseFilter(Settings):
             for file, reason in found.unread.items():
                 logger.warning(f"evaluation set not read: {file} ({reason})")
             if "ngrams" in self.decontaminate_by:
-                filters.append(NotInEvaluation(EvaluationText(found.texts, language=language), found.checksum))
+                filters.append(NotInEvaluation(found, EvaluationText(found.texts, language=language)))
             if "meaning" in self.decontaminate_by:
                 encoder = NamedEncoder(self.item_encoder)
                 filters.append(NotParaphrased(found, encoder, self.item_similarity, language))

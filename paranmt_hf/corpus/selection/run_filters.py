@@ -174,16 +174,15 @@ class Judging:
     def _judge(self, verdicts: Verdicts, group: Sequence[int], rows: int) -> None:
         """Apply filters in one pass, starting at a row."""
         filters = [self.filters[index] for index in group]
-        label = f"rows {filters[0].reason}" + (f" and {len(filters) - 1} other reasons" if len(filters) > 1 else "")
+        # Filters that compare columns with numbers are fast next to all others.
+        label = next((one.task for one in filters if one.task != Filter.task), Filter.task)
         spill = self.work / "spill"
         try:
             if isinstance(filters[0], TwoPassFilter):
                 shutil.rmtree(spill, ignore_errors=True)
                 with writing(spill):
                     spill.mkdir()
-                filters[0].prepare(
-                    lambda: self._seen(verdicts, filters[0].columns, f"look: {filters[0].reason}"), spill
-                )
+                filters[0].prepare(lambda: self._seen(verdicts, filters[0].columns, f"{label}, first pass"), spill)
             kept_at = time.monotonic()
             with Progress(label, self.source.rows, done=rows, unit="pairs", least=QUIET_SECONDS) as progress:
                 for place, table in self.source.tables({name for one in filters for name in one.columns}, skip=rows):

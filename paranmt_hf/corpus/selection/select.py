@@ -38,7 +38,7 @@ from paranmt_hf.util.files import replacing, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run
-from paranmt_hf.util.settings import RunOnly
+from paranmt_hf.util.settings import AlsoWrites, RunOnly
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import working
 
@@ -75,7 +75,7 @@ def select(
     out: str | Path,
     config: ReleaseFilter | None = None,
     *,
-    keep_dropped: Annotated[str | Path | None, RunOnly] = None,
+    keep_dropped: Annotated[str | Path | None, RunOnly, AlsoWrites] = None,
 ) -> Selected:
     """Select rows of a release by score, length, language and more; they become a release with the same ids.
 

@@ -34,7 +34,7 @@ class TranslatorConfig(Settings):
     """Which model translates, and how it searches.
 
     Attributes:
-        name: Translation model: a folder, an id on the Hugging Face Hub, or `embedded`, the small one for captions.
+        name: Translation model: folder, Hub id, or `captions-cs-en`, the small one of the package, for captions.
         revision: Branch, tag or commit of a model on the Hub.
         backend: Engine; auto is ctranslate2 on a CPU if it is installed and fits the model.
         beam: Number of beams (section 3: 12).

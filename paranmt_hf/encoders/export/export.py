@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.export.formats import Encode, Format
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
-# What every export is checked on, in addition to the embedded sample.
+# What every export is checked on, in addition to the sample of the package.
 CHECKS = (
     "",
     "A man isn't playing 3.5 guitars; he's listening.",
@@ -74,7 +74,7 @@ class Exported(Result[ExportRecord]):
         else:
             measure = "1 - cosine" if record.settings.format == "model2vec" else "difference"
             lines.append(
-                f"largest {measure} from the encoder's vectors, on the embedded sample: {record.difference:.0e}"
+                f"largest {measure} from the encoder's vectors, on the sample of the package: {record.difference:.0e}"
             )
         return "\n  ".join([*lines, f"how to load it: {folder}/README.md"])
 
@@ -93,7 +93,8 @@ def export_encoder(
     """Write an encoder for another library, and check that it gives the same vectors there.
 
     Args:
-        model: Folder or Hub id of the encoder (ID@REVISION for a revision); `embedded` is the one in the package.
+        model: Folder or Hub id of the encoder (ID@REVISION for a revision); `small` and `base` are those of the
+            package.
         out: Folder to write: new, empty, or with this export.
         format: static: WORD or TRIGRAM for plain sentence-transformers; model2vec: the same; onnx: each encoder;
             transformers.js: each, for JavaScript.
@@ -175,7 +176,7 @@ def _fits(composition: Composition, format: Format) -> bool:
 
 
 def _measure(encoder: SentenceEncoder, folder: Path, format: Format) -> float | None:
-    """Encode the embedded sample with the export and with the encoder; returns the largest difference."""
+    """Encode the sample of the package with the export and with the encoder; returns the largest difference."""
     sample = (ASSETS / "sample" / "sample.en").read_text(encoding="utf8").splitlines()
     theirs = format.read(folder)
     if theirs is None:

@@ -62,7 +62,7 @@ class TrainedSent2Vec(Result[Sent2VecRecord]):
         if record.known < FEW_WORDS:
             lines.append(
                 f"  warning: {counted(record.known, 'word')} of text are few, the paper has 1.7 billion; from little "
-                "text an encoder learns more with a teacher, `paranmt train --text FILE --teacher embedded`"
+                "text an encoder learns more with a teacher, `paranmt train --text FILE --teacher small`"
             )
         return "\n".join([*lines, f"load it: paranmt_hf.load({folder!r})"])
 

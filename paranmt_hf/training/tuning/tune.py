@@ -29,7 +29,7 @@ from paranmt_hf.training.tuning.trials import Trials, TuneTrial, holds_trials
 from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import PythonOnly, is_given
+from paranmt_hf.util.settings import AlsoWrites, PythonOnly, is_given
 from paranmt_hf.util.tables import percent, text_table
 from paranmt_hf.util.wording import counted
 
@@ -165,7 +165,7 @@ def tune(
     tuning: TuneConfig | None = None,
     selection: Annotated[PairSelection | None, PythonOnly] = None,
     exclude: str | Path | None = None,
-    final: str | Path | None = None,
+    final: Annotated[str | Path | None, AlsoWrites] = None,
 ) -> TuneResult:
     """Search for the settings of an encoder: train each on a sample, keep the best (arXiv:1511.08198, section 4.2).
 

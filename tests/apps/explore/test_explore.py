@@ -93,7 +93,7 @@ def test_a_report_is_one_file_with_the_sample(release, tmp_path):
     assert len(report["sample"]) == 60
     assert sum(report["all"]["para_score"]) == 60
     assert len(report["neighbours"]) == 60
-    assert write_report(release, out, encoder=None).rows == 60
+    assert write_report(release, out, encoder="none").rows == 60
     assert json.loads(re.search(r'id="report">(.*?)</script>', out.read_text())[1])["neighbours"] == {}
 
 

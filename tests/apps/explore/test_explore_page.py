@@ -108,6 +108,18 @@ def test_tabs_and_a_narrow_screen(browser, address):
     assert not browser.find_element("id", "form").is_displayed()
 
 
+def test_a_kept_source_is_shown(browser, tmp_path):
+    from paranmt_hf.apps.explore.explore import write_report
+    from tests.toys import scored_release
+
+    columns = {"reference": ["a dog", "a cat"], "translation": ["the dog", "the cat"], "source": ["pes", "kočka"]}
+    made = scored_release(tmp_path / "with-source", {**columns, "para_score": [0.5, 0.9]})
+    write_report(made, tmp_path / "report.html", encoder="none")
+    browser.get((tmp_path / "report.html").as_uri())
+    wait_for(browser, r"^2 of 2")
+    assert [each.text for each in browser.find_elements("css selector", "#rows .source")] == ["pes", "kočka"]
+
+
 def test_without_the_token_nothing_is_shown(browser, address):
     browser.get(address.partition("?")[0])
     assert (

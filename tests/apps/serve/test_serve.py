@@ -45,13 +45,13 @@ def unit(average):
 
 @pytest.fixture
 def client(average):
-    return TestClient(ServeApp(SentenceVectors(average, "r1"), "embedded"))
+    return TestClient(ServeApp(SentenceVectors(average, "r1"), "small"))
 
 
 @pytest.fixture
 def small(average):
     limits = ServeLimits(body=200, sentences=3, characters=10)
-    return TestClient(ServeApp(SentenceVectors(average), "embedded", limits=limits))
+    return TestClient(ServeApp(SentenceVectors(average), "small", limits=limits))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def address(average):
 
     from paranmt_hf.util.local_page import listen
 
-    app = ServeApp(SentenceVectors(average), "embedded", token=TOKEN)
+    app = ServeApp(SentenceVectors(average), "small", token=TOKEN)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
     with listen(0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
@@ -78,12 +78,12 @@ def posted(client, path, **values):
 
 
 def test_embeddings_of_openai(client, unit):
-    found = posted(client, "/v1/embeddings", input=TEXTS, model="embedded", user="someone")
+    found = posted(client, "/v1/embeddings", input=TEXTS, model="small", user="someone")
     assert [each["index"] for each in found["data"]] == [0, 1, 2, 3]
     assert {each["object"] for each in found["data"]} == {"embedding"}
     vectors = np.array([each["embedding"] for each in found["data"]], np.float32)
     assert np.array_equal(vectors, unit) and vectors[0].any() and not vectors[1].any()
-    assert (found["object"], found["model"]) == ("list", "embedded")
+    assert (found["object"], found["model"]) == ("list", "small")
     assert found["usage"] == {"prompt_tokens": 16, "total_tokens": 16}
     coded = posted(client, "/v1/embeddings", input=TEXTS, encoding_format="base64")
     assert np.array_equal([np.frombuffer(base64.b64decode(e["embedding"]), "<f4") for e in coded["data"]], unit)
@@ -100,7 +100,7 @@ def test_fewer_dimensions_are_of_length_1(client, average, form):
 
 def test_models_of_openai(client):
     (model,) = client.get("/v1/models").json()["data"]
-    assert model["id"] == "embedded" and model["object"] == "model" and abs(model["created"] - time.time()) < 600
+    assert model["id"] == "small" and model["object"] == "model" and abs(model["created"] - time.time()) < 600
 
 
 def test_embed(client, average, unit):
@@ -126,7 +126,7 @@ def test_similarity(client, average):
 
 def test_info_and_health(client, average):
     info = client.get("/info").json()
-    assert (info["model_id"], info["model_sha"], info["dimension"]) == ("embedded", "r1", average.dimension)
+    assert (info["model_id"], info["model_sha"], info["dimension"]) == ("small", "r1", average.dimension)
     assert (info["max_client_batch_size"], info["max_body"]) == (2048, 16 * 2**20)
     assert client.get("/health").status_code == 200
 
@@ -199,7 +199,7 @@ def test_limits(small, average):
 
 
 def test_only_the_token_opens_it(average):
-    client = TestClient(ServeApp(SentenceVectors(average), "embedded", token=TOKEN))
+    client = TestClient(ServeApp(SentenceVectors(average), "small", token=TOKEN))
     assert client.get("/health").status_code == 200
     for given in (None, "Bearer ", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN):
         headers = {"Authorization": given} if given is not None else {}
@@ -247,16 +247,16 @@ def test_the_openai_client(address, average, unit):
     openai = pytest.importorskip("openai")
     client = openai.OpenAI(base_url=f"{address}/v1", api_key=TOKEN, max_retries=0)
     for options in ({}, {"encoding_format": "float"}):
-        found = client.embeddings.create(model="embedded", input=TEXTS, **options)
+        found = client.embeddings.create(model="small", input=TEXTS, **options)
         assert np.array_equal(np.array([each.embedding for each in found.data], np.float32), unit)
-    found = client.embeddings.create(model="embedded", input=TEXTS[0], dimensions=9)
+    found = client.embeddings.create(model="small", input=TEXTS[0], dimensions=9)
     assert len(found.data[0].embedding) == 9 and found.usage.prompt_tokens == 5
-    assert [model.id for model in client.models.list()] == ["embedded"]
+    assert [model.id for model in client.models.list()] == ["small"]
     with pytest.raises(openai.NotFoundError) as missing:
         client.embeddings.create(model="other", input="a")
     assert missing.value.code == "model_not_found"
     with pytest.raises(openai.BadRequestError) as wrong:
-        client.embeddings.create(model="embedded", input="a", dimensions=1000)
+        client.embeddings.create(model="small", input="a", dimensions=1000)
     assert wrong.value.param == "dimensions"
     with pytest.raises(openai.AuthenticationError):
         openai.OpenAI(base_url=f"{address}/v1", api_key="wrong", max_retries=0).models.list()
@@ -267,7 +267,7 @@ def test_langchain(address, unit):
         "langchain_openai", reason="needs langchain-openai, which is no part of this package"
     )
     embeddings = langchain.OpenAIEmbeddings(
-        model="embedded", base_url=f"{address}/v1", api_key=TOKEN, check_embedding_ctx_length=False
+        model="small", base_url=f"{address}/v1", api_key=TOKEN, check_embedding_ctx_length=False
     )
     assert np.array_equal(np.array(embeddings.embed_documents(TEXTS), np.float32), unit)
     assert np.array_equal(np.array(embeddings.embed_query(TEXTS[0]), np.float32), unit[0])
@@ -280,7 +280,7 @@ def test_a_token_that_is_none(tmp_path, monkeypatch, text):
     for path in (file, None):
         monkeypatch.setenv(TOKEN_VARIABLE, text)
         with pytest.raises(InputError) as error:
-            serve_encoder("embedded", port=0, token_file=path)
+            serve_encoder("small", port=0, token_file=path)
         assert error.value.option == ("token_file" if path else None)
         assert not text.strip() or text not in str(error.value)
 
@@ -296,19 +296,19 @@ def test_bad_places(tmp_path):
             ({"port": 0, "host": "no such host"}, "host"),
         ):
             with pytest.raises(InputError) as error:
-                serve_encoder("embedded", **options)
+                serve_encoder("small", **options)
             assert error.value.option == option
     with pytest.raises(InputError):
         serve_encoder(str(tmp_path / "none"), port=0)
     with pytest.raises(FileNotFoundError):
-        serve_encoder("embedded", token_file=tmp_path / "none")
+        serve_encoder("small", token_file=tmp_path / "none")
 
 
 @pytest.mark.parametrize("package", ["orjson", "starlette", "uvicorn"])
 def test_a_missing_extra(package, monkeypatch):
     monkeypatch.setattr(optional, "available", lambda name: name != package)
     with pytest.raises(InputError, match=r"paranmt-hf\[serve\]"):
-        serve_encoder("embedded", port=0)
+        serve_encoder("small", port=0)
 
 
 @pytest.mark.slow
@@ -317,8 +317,8 @@ def test_torch_is_not_needed():
 import asyncio, sys
 from paranmt_hf.apps.serve.routes import ServeApp
 from paranmt_hf.apps.serve.vectors import SentenceVectors
-vectors = SentenceVectors.load("embedded")
-ServeApp(vectors, "embedded")
+vectors = SentenceVectors.load("small")
+ServeApp(vectors, "small")
 assert asyncio.run(vectors.encode(["a cat"])).any()
 assert not {"torch", "transformers", "sentence_transformers", "numba"} & sys.modules.keys()
 """
@@ -328,7 +328,7 @@ assert not {"torch", "transformers", "sentence_transformers", "numba"} & sys.mod
 @pytest.mark.slow
 def test_a_process(tmp_path, average):
     (tmp_path / "token").write_text(f"{TOKEN}\n")
-    command = [sys.executable, "-m", "paranmt_hf.cli", "serve", "embedded", "--port", "0", "--limits", "body=2000"]
+    command = [sys.executable, "-m", "paranmt_hf.cli", "serve", "small", "--port", "0", "--limits", "body=2000"]
     command += ["--token-file", str(tmp_path / "token")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     line = process.stderr.readline()

@@ -222,7 +222,7 @@ def read(monkeypatch):
 
 @pytest.mark.slow
 def test_the_model_is_hashed_once_for_the_identity_and_once_to_load(read):
-    stage = TranslateStage(TranslatorConfig("embedded", backend="transformers"), threads=1)
+    stage = TranslateStage(TranslatorConfig("captions-cs-en", backend="transformers"), threads=1)
     for _ in range(3):
         assert stage.identity["translator"]["model"] == "captions-cs-en"
     assert len(read) == 1
@@ -245,13 +245,13 @@ def test_threads_reach_the_engine(monkeypatch):
 
     monkeypatch.setattr(engines, "load_translator", load)
     with pytest.raises(InputError, match="enough"):
-        TranslateStage(TranslatorConfig("embedded"), threads=5).load()
+        TranslateStage(TranslatorConfig("captions-cs-en"), threads=5).load()
     assert given == [5]
 
 
 @pytest.mark.slow
 def test_a_worker_that_would_translate_otherwise_is_refused(monkeypatch):
-    stage = TranslateStage(TranslatorConfig("embedded", backend="transformers"))
+    stage = TranslateStage(TranslatorConfig("captions-cs-en", backend="transformers"))
     monkeypatch.setattr(engines, "translator_identity", lambda config: {"model": "captions-cs-en", "dtype": "float16"})
     with pytest.raises(
         InputError, match="this worker would not translate like the manifest says .*dtype: was 'float16'"

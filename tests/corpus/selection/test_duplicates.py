@@ -18,6 +18,7 @@ from paranmt_hf.corpus.selection.duplicates import (
 from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Shingler, jaccard
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
+from paranmt_hf.text.evaluation_sets import EvaluationSentences
 from paranmt_hf.util.progress import Progress
 
 pytest.importorskip("duckdb")
@@ -289,11 +290,22 @@ def test_what_does_not_count():
 
 def test_filter():
     table = pa.table({"reference": ["The cat sat down.", "x"], "translation": ["A cat sat.", "the cat sat down"]})
-    one = NotInEvaluation(EvaluationText(["the cat sat down"]), "abc")
+    found = EvaluationSentences(["the cat sat down"], ["sets/cats.txt"], {"sets/cats.txt": 1}, {})
+    one = NotInEvaluation(found, EvaluationText(found.texts))
     assert one.judge(table).kept.tolist() == [False, False]
     assert one.judge(table.slice(0, 0)).kept.tolist() == []
-    assert one.identity["sentences"] == "abc"
-    assert one.reason == "that share a sentence or 8 words in a row with an evaluation set"
+    assert one.identity["sentences"] == found.checksum
+    assert one.explain(table) == [("the cat sat down", "sets/cats.txt")] * 2
+
+
+def test_each_dropped_row_names_the_sentence_that_it_shares():
+    """A whole sentence before one that shares eight words; the reference's before the translation's."""
+    run = "one two three four five six seven eight"
+    evaluation = ["nobody saw the dog", f"zero {run} nine", f"before {run}", run]
+    text = EvaluationText(evaluation)
+    sides = pa.array([f"so {run} ten", f"{run}!", f"it was zero {run}", "the dog saw nobody", "Nobody saw the dog"])
+    named = [text.sentences[item] if item >= 0 else None for item in text.items_of(sides).tolist()]
+    assert named[1:] == [run, named[2], None, "nobody saw the dog"] and run in named[0] and run in named[2]
 
 
 def test_nothing_to_find():

@@ -152,6 +152,6 @@ def test_each_row_has_one_reason(sentences, tmp_path, caplog):
 
 
 def test_an_encoder_decides(sentences, tmp_path):
-    config = ReleaseFilter(drop_near_duplicates="translation", encoder="embedded")
+    config = ReleaseFilter(drop_near_duplicates="translation", encoder="small")
     select(sentences, tmp_path / "out", config)
     assert 2 not in ids(tmp_path / "out") and 0 in ids(tmp_path / "out")

@@ -227,8 +227,8 @@ def test_card_of_words_is_not_about_trigrams(tmp_path, format):
 
 @pytest.mark.slow
 @needs_onnx
-def test_licence_of_the_embedded_encoder(tmp_path):
-    made = paranmt_hf.export_encoder("embedded", tmp_path / "out", format="onnx")
+def test_licence_of_the_carried_encoder(tmp_path):
+    made = paranmt_hf.export_encoder("small", tmp_path / "out", format="onnx")
     assert (made.record.encoder, made.record.dimension) == ("WORD", 256)
     assert "license: mit" in (tmp_path / "out" / "README.md").read_text()
 

@@ -79,7 +79,7 @@ def test_tokenizers_give_the_same_rows(real_sentences):
 @pytest.mark.slow
 def test_weights_beyond_the_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(graph, "LARGEST_GRAPH", 100)
-    export_encoder("embedded", tmp_path / "out", format="transformers.js")
+    export_encoder("small", tmp_path / "out", format="transformers.js")
     config = json.loads((tmp_path / "out" / "config.json").read_text())
     assert config["transformers.js_config"] == {"dtype": "fp32", "use_external_data_format": True}
     assert (tmp_path / "out" / "onnx" / "model.onnx_data").stat().st_size > 3_000_000
