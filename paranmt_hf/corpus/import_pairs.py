@@ -11,7 +11,8 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage, column_stages
 from paranmt_hf.corpus.reading.inputs import check_names, open_table
-from paranmt_hf.corpus.reading.phrases import PhraseFiles, Wanted, first_line, is_rule
+from paranmt_hf.corpus.reading.labels import Wanted
+from paranmt_hf.corpus.reading.phrases import PhraseFiles, first_line, is_rule
 from paranmt_hf.corpus.reading.preset_files import open_preset
 from paranmt_hf.corpus.reading.presets import Preset, read_preset
 from paranmt_hf.corpus.reading.readers import Reader, TextOptions, count_tab_fields

@@ -173,7 +173,10 @@ class TrainingRecord(Record):
     settings: TrainingSettings  # What determines the model
     # Names of the models and files that the run started from, of which the settings hold checksums
     inputs: dict[str, str] = field(default_factory=dict)
-    pairs: int  # Number of pairs of the training data
+    pairs: int  # Number of pairs of the training data; of text, every two sentences are one
+    sentences: int | None = None  # Number of sentences of the training data, if there is text
+    # Numbers of pairs and sentences that were left out of the training data, by reason
+    left_out: dict[str, int] = field(default_factory=dict)
     history: History  # The course of the run
     development: float | None  # Pearson's r on the development set, in [-1, 1], if there was one
     dimension: int  # Dimension of a sentence vector

@@ -26,7 +26,7 @@ from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.card import trained_values, write_card
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import Names, TrainingRun, holds_training, listed, resolve_inputs
+from paranmt_hf.training.inputs import Names, PairsAndText, TrainingRun, holds_training, listed, resolve_inputs
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import (
     TRAINING_FILE,
@@ -98,6 +98,7 @@ def train(
     out: str | Path,
     *,
     text: Names | None = None,
+    columns: Mapping[str, str] | None = None,
     recipe: Annotated[str | None, Expands(first_step)] = None,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
@@ -113,10 +114,12 @@ def train(
 
     Args:
         data: Releases, Parquet files with the columns reference and translation, files of PPDB (plain or .gz), lists
-            of words and their paraphrases, or datasets on the Hub.
+            of words and their paraphrases, or datasets on the Hub. Pairs with a column label are paraphrases where it
+            is 1; the others are left out.
         out: Folder of the encoder; work in progress is next to it in `<out>.work`.
         text: Sentences without paraphrases, for a `teacher` alone: text files with one on a line, Parquet, releases.
             Of Parquet with the columns sentence and translation the teacher reads the translation.
+        columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
         recipe: The settings of an encoder of model_cards/, trained in one or two steps: lstm, trigram,
             word-base, word-small or word-trigram; other options change the first step.
         encoder: Which encoder.
@@ -128,7 +131,7 @@ def train(
             with one.
     """
     if recipe is not None:
-        others = {"development": development, "exclude": exclude, "text": text}
+        others = {"columns": columns, "development": development, "exclude": exclude, "text": text}
         return _train_recipe(recipe, data, result_folder(out), encoder, config, selection, others)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
     started = [encoder.init_from, config.teacher, config.second_teacher]
@@ -141,7 +144,15 @@ def train(
         reporting_callbacks(config.report_to, out)
     count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     inputs = resolve_inputs(
-        data, encoder, config, selection, development=development, exclude=exclude, text=text, processes=count
+        data,
+        encoder,
+        config,
+        selection,
+        columns=columns,
+        development=development,
+        exclude=exclude,
+        text=text,
+        processes=count,
     )
     if count > 1 and inputs.in_engine:
         from paranmt_hf.training.distributed import check_processes
@@ -250,6 +261,8 @@ def _train(inputs: TrainingRun, work: Path, folder: Path, name: str) -> Training
         settings=inputs.settings,
         inputs=inputs.inputs,
         pairs=store.pairs,
+        sentences=store.sentences if isinstance(inputs.pairs, PairsAndText) else None,
+        left_out=store.left_out,
         history=history,
         development=development_score(model, inputs.development) if inputs.development and first else None,
         dimension=model.get_embedding_dimension() or 0,

@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.columns import decode, file_identity, read_blocks, split_lines
+from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED, Wanted, unwanted_labels
 from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.reading.tables import Piece
 from paranmt_hf.corpus.schema import SIDES
@@ -60,10 +60,6 @@ PHRASE, PARAPHRASE, FEATURES, ENTAILMENT = 1, 2, 3, 5
 # The label of each relation of PPDB 2.0 (Pavlick et al. 2015): 1 of paraphrases, 0 of no paraphrases;
 # `OtherRelated` is neither.
 ENTAILMENTS = {"Equivalence": 1, "ForwardEntailment": 1, "ReverseEntailment": 1, "Exclusion": 0, "Independent": 0}
-LABEL = "label"
-# Which pairs are read: paraphrases, other pairs, or all.
-Wanted = Literal["1", "0", "any"]
-UNLABELLED = "without a label"
 LEAST, MOST = 4, 6
 # A gap of a syntactic rule, a place for any phrase of a kind: `[NN,1]`.
 NON_TERMINAL = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
@@ -99,15 +95,6 @@ def _feature(lines: Lines, features: pa.Array, name: str) -> pa.Array:
     lines.refuse(found.is_null(), f"a feature {name}=... in the fourth field", features)
     values = pc.struct_field(found, "value")
     return pc.if_else(pc.equal(values, "NA"), pa.scalar(None, pa.string()), values)
-
-
-def unwanted_labels(labels: pa.Array, wanted: Wanted) -> dict[str, np.ndarray]:
-    """Mark the pairs [pair] that do not have the `wanted` label, by reason."""
-    if wanted == "any":
-        return {}
-    reason = "labelled as paraphrases" if wanted == "0" else "labelled as no paraphrases"
-    other = pc.fill_null(pc.equal(labels, 1 - int(wanted)), False)
-    return {reason: np.asarray(other), UNLABELLED: np.asarray(labels.is_null())}
 
 
 def has_gaps(phrases: pa.Array) -> np.ndarray:

@@ -11,16 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.columns import decode, file_identity
-from paranmt_hf.corpus.reading.phrases import (
-    BAR,
-    LABEL,
-    PhraseFiles,
-    Wanted,
-    features_of,
-    first_line,
-    is_rule,
-    unwanted_labels,
-)
+from paranmt_hf.corpus.reading.labels import LABEL, Wanted, unwanted_labels
+from paranmt_hf.corpus.reading.phrases import BAR, PhraseFiles, features_of, first_line, is_rule
 from paranmt_hf.corpus.reading.presets import Layout, Preset, find_layout, read_fields, spoken_in
 from paranmt_hf.corpus.reading.readers import Reader
 from paranmt_hf.corpus.reading.tables import Piece
