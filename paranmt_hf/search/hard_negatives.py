@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -80,6 +80,7 @@ def hard_negatives(
     out: str | Path,
     *,
     encoder: str | Path | None = None,
+    columns: Mapping[str, str] | None = None,
     config: HardNegativesConfig | None = None,
     selection: Annotated[PairSelection | None, Group(), Prefixed] = None,
     exclude: str | Path | None = None,
@@ -91,10 +92,12 @@ def hard_negatives(
     of the reference, what these are paired with, and what those are paired with, as in training.
 
     Args:
-        data: Releases, Parquet files with the columns reference and translation, or datasets on the Hub.
+        data: Releases, Parquet files with the columns reference and translation, or datasets on the Hub. Pairs
+            with a column label are paraphrases where it is 1; the others are left out.
         out: Folder of the dataset: Parquet files, a card, and the record `negatives.json`.
         encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
             package if left out.
+        columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
         config: Which sentences become negatives.
         selection: Which pairs.
         exclude: Folder of STS sets; pairs with one of their sentences are left out.
@@ -103,7 +106,7 @@ def hard_negatives(
     out = result_folder(out, NegativesRecord, sources=sources)
     config, named = config or HardNegativesConfig(), NamedEncoder.of(encoder)
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    pairs = Pairs(sources, selection or PairSelection(), unwanted, seed=config.seed)
+    pairs = Pairs(sources, selection or PairSelection(), unwanted, columns=columns, seed=config.seed)
     identity = as_json({"data": pairs.identity, "encoder": named.identity, "negatives": asdict(config)})
 
     def make(work: Path, folder: Path) -> NegativesRecord:

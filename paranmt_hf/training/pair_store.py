@@ -161,7 +161,7 @@ class PairStore:
 
     @property
     def sentences(self) -> int:
-        """Number of sentences of text, every two of which are a pair; the last of an odd number is both sides of one."""
+        """Number of sentences of text, every two of which are a pair; the last of an odd number is a pair alone."""
         first, second = self.keys()[-1]
         return 2 * self.pairs - int(first == second)
 

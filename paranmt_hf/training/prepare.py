@@ -163,21 +163,21 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
         tokens = write_tokens(batches, work / ERROR_TOKENS)
         if not tokens.pairs:
             raise InputError(
-                f"no pair differs in a number or a negation according to {' and '.join(ERRORS)}; leave "
-                "`error_negatives` out",
+                f"no pair differs in a number or a negation according to {' and '.join(ERRORS)}, or has the label 0; "
+                "leave `error_negatives` out",
                 option="error_negatives",
             )
         errors = write_pairs(tokens.tables(), work / ERROR_PAIRS, _readers(model))
         shutil.rmtree(work / ERROR_TOKENS)
     store = PairsWithErrors(work / PAIRS, errors, run.config.error_negatives, run.config.seed)
-    differing = counted(errors.pairs, "pair differs", "pairs differ")
+    differing = counted(errors.pairs, "pair is no paraphrase", "pairs are no paraphrases")
     if not (count := store.count()):
         raise InputError(
-            f"{differing} in a number or a negation, but none of the other {store.pairs:,} has the reference of "
+            f"{differing}, by label, number or negation, but none of the other {store.pairs:,} has the reference of "
             "one of them; `error_negatives` is for corpora with several translations of a reference, so leave it out",
             option="error_negatives",
         )
-    logger.info(f"{differing} in a number or a negation; others with their references: {count:,}")
+    logger.info(f"{differing}, by label, number or negation; others with their references: {count:,}")
     return store
 
 
