@@ -28,13 +28,14 @@ from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Group, Prefixed
 from paranmt_hf.util.wording import counted
+from paranmt_hf.util.work import continue_with
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each anchor is compared with all
 WRITE_ROWS = 20_000
-PAIRS = "pairs.npy"
+SENTENCES, PAIRS = "sentences", "pairs.npy"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +111,9 @@ def hard_negatives(
     identity = as_json({"data": pairs.identity, "encoder": named.identity, "negatives": asdict(config)})
 
     def make(work: Path, folder: Path) -> NegativesRecord:
-        store = work / "sentences"
+        # Vectors serve other margins and ranks too.
+        continue_with(work, identity, keep={SENTENCES}, holds=lambda work: False)
+        store = work / SENTENCES
         _store_sentences(pairs, store)
         stored = index_sentences(store, named, config, max_exact=MAX_EXACT_SENTENCES)
         found = find_negatives(stored, np.load(store / PAIRS), config, work)
@@ -136,7 +139,17 @@ def hard_negatives(
         write_bytes(folder / "README.md", _card(record).encode())
         return record
 
-    return run(out, identity, NegativesRecord, make, result=HardNegatives, command="negatives", holds=holds_vectors)
+    stored = {"lists": config.lists, "precision": config.precision}
+    return run(
+        out,
+        identity,
+        NegativesRecord,
+        make,
+        result=HardNegatives,
+        command="negatives",
+        holds=holds_vectors,
+        work_identity={**identity, "negatives": stored},
+    )
 
 
 def _store_sentences(pairs: Pairs, folder: Path) -> None:

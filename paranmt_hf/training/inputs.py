@@ -223,7 +223,12 @@ def sentences_of(folder: str | Path) -> set[str]:
 
 def holds_training(work: Path) -> bool:
     """Whether a work folder holds expensive work: a checkpoint, or vectors of a teacher."""
-    return any(work.glob("**/checkpoint*")) or any(work.glob("teacher/**/part-*"))
+    return holds_checkpoint(work) or any(work.glob("teacher/**/part-*"))
+
+
+def holds_checkpoint(work: Path) -> bool:
+    """Whether a work folder holds a checkpoint."""
+    return any(work.glob("**/checkpoint*"))
 
 
 class PairsAndText:

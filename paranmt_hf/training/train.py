@@ -26,7 +26,15 @@ from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.card import trained_values, write_card
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import Names, PairsAndText, TrainingRun, holds_training, listed, resolve_inputs
+from paranmt_hf.training.inputs import (
+    Names,
+    PairsAndText,
+    TrainingRun,
+    holds_checkpoint,
+    holds_training,
+    listed,
+    resolve_inputs,
+)
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import (
     TRAINING_FILE,
@@ -43,7 +51,7 @@ from paranmt_hf.util.records import as_json, from_json, made_with
 from paranmt_hf.util.run import is_free, result_folder, run
 from paranmt_hf.util.settings import Expands, Group, values_for
 from paranmt_hf.util.wording import counted, perhaps
-from paranmt_hf.util.work import clear
+from paranmt_hf.util.work import clear, continue_with
 from paranmt_hf.util.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
 
 
 RECIPES = ASSETS / "recipes"
+TEACHER = "teacher"  # In the work folder: the vectors of teachers
 SHARED = ("seed", "device", "report_to")  # Settings of the first step that hold for the second too
 # With fewer steps in an epoch, WORD trained on 475 and on 3,000 pairs agreed less with people: 1 to 3 points at 3 to 5
 # steps, 3 to 7 at one; from 10 steps on, by at most 1.5 points less than with 100.
@@ -166,6 +175,8 @@ def train(
         result=Trained,
         command="train",
         holds=holds_training,
+        # The vectors of teachers serve any settings.
+        work_identity={"teachers": [each.revision for each in inputs.teachers]} if inputs.teachers else None,
         rank=rank if count > 1 else 0,
         barrier=partial(_barrier, inputs),
     )
@@ -238,7 +249,9 @@ def _train(inputs: TrainingRun, work: Path, folder: Path, name: str) -> Training
         processes.check_same("settings and data", zlib.crc32(identity.encode()))
         if not first:
             processes.broadcast()
-    model, store, teacher = prepare_training(inputs, work, work / "teacher")
+    if first and inputs.teachers:
+        continue_with(work, inputs.settings, keep={TEACHER}, holds=holds_checkpoint)
+    model, store, teacher = prepare_training(inputs, work, work / TEACHER)
     if processes is not None and first:
         processes.broadcast()
     if first:
