@@ -244,7 +244,7 @@ def sources(training: TrainingRecord) -> list[str]:
     for source in training.settings.data["sources"]:
         if isinstance(source, Mapping) and "release" in source:
             names.append(str(source["release"]))
-        elif isinstance(source, Mapping) and source.get("kind") == "phrases":
+        elif isinstance(source, Mapping) and source.get("kind") in ("phrases", "tables"):
             names += [str(file["name"]) for file in source["files"]]
         elif isinstance(source, Mapping):
             names.append(f"{source['dataset']}@{source['revision']}" if "revision" in source else source["dataset"])

@@ -119,8 +119,8 @@ class Rotation:
 class ShownData:
     """The data of a model as cards show them, under `data` in its settings."""
 
-    # Parquet files by their names, files of phrases, releases, or datasets on the Hub
-    sources: list[list[str] | _Phrases | _Release | _Dataset]
+    # Parquet files by their names, files of phrases or of other formats, releases, or datasets on the Hub
+    sources: list[list[str] | _Files | _Release | _Dataset]
     unwanted_sentences: int  # Number of sentences whose pairs were left out
     # Smallest and largest value of columns
     ranges: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
@@ -138,14 +138,14 @@ class _Dataset:
 
 
 @dataclass(frozen=True)
-class _PhraseFile:
+class _File:
     name: str
 
 
 @dataclass(frozen=True)
-class _Phrases:
-    kind: Literal["phrases"]
-    files: list[_PhraseFile]
+class _Files:
+    kind: Literal["phrases", "tables"]
+    files: list[_File]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.reading.formats import find_format, open_table
 from paranmt_hf.corpus.reading.inputs import HubDataset
 from paranmt_hf.corpus.reading.labels import LABEL, paraphrase_labels
+from paranmt_hf.corpus.reading.pair_columns import pair_columns, unknown_columns, warn_of_labels
+from paranmt_hf.corpus.reading.parquet_table import ParquetTable
 from paranmt_hf.corpus.reading.phrases import (
     SCORE,
     PhraseFiles,
@@ -23,33 +25,24 @@ from paranmt_hf.corpus.reading.phrases import (
     holds_sentences,
     is_rule,
 )
-from paranmt_hf.corpus.reading.readers import Reader, Report
+from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.readers import Reader, Report, TableFiles
+from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS, check_text, check_types, fetch_release, read_record, release_files
 from paranmt_hf.corpus.schema import ADDED, SIDES, describe_missing
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.files import check_regular, checksum, existing
+from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types
 
 logger = logging.getLogger(__name__)
-PARQUET = b"PAR1"
-NO_PHRASES = {".csv", ".json", ".jsonl"}  # Forms of pairs of sentences that could be taken for a list of words
 # Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
 ERRORS = ("number_mismatch", "negation_mismatch")
 BATCH_ROWS = 20_000
-# Names that well-known files of pairs use, for the advice on which columns to name.
-USUAL_SIDES = (
-    ("sentence1", "sentence2"),
-    ("sentence_A", "sentence_B"),
-    ("question1", "question2"),
-    ("text1", "text2"),
-    ("#1 String", "#2 String"),
-    ("anchor", "positive"),
-    ("source", "target"),
-)
-USUAL_LABELS = ("Quality", "is_duplicate", "is_paraphrase", "gold_label")
+# Names that end so are files, not ids on the Hub.
+SUFFIXES = {".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".gz", ".bz2", ".xz", ".zst"}
 
 
 @dataclass(frozen=True)
@@ -164,24 +157,44 @@ def open_pairs(source: str, wanted: WantedColumns, *, subset: str, score: str | 
     """
     path = Path(source).expanduser()
     check_regular(path)
+    if is_saved_dataset(path):
+        return _open_table(path, wanted)
     if is_release(source):
         if subset not in FOLDERS:
             raise InputError(f"`subset` must be one of {', '.join(FOLDERS)}, not {subset!r}", option="subset")
         files = release_files(path, subset)
         known: dict[str, Any] = {"release": path.resolve().name, **language_of(path)}
         return ParquetPairs(files, wanted, known | {"files": checksums(path, files, subset)})
-    if path.is_dir() or path.suffix == ".parquet" or is_parquet(path):
-        files = sorted(path.glob("*.parquet")) if path.is_dir() else existing([path])
-        return ParquetPairs(files, wanted)
-    if path.is_file():
-        return ReadPairs(_open_phrases(path, wanted, score))
+    if path.is_dir():
+        return ParquetPairs(sorted(path.glob("*.parquet")), wanted)
+    if path.is_file() or path.suffix.lower() in SUFFIXES:
+        kind = find_format(path)
+        if kind is PlainText:
+            return ReadPairs(_open_phrases(path, wanted, score))
+        nested = any("." in name for name in wanted.given.values())
+        return ParquetPairs([path], wanted) if kind is ParquetTable and not nested else _open_table(path, wanted)
     if is_id(split_revision(source)[0]):
         return _open_hub(*split_revision(source), wanted, subset)
     raise InputError(
-        f"no pairs {source!r}: expected a release folder, a .parquet file, a file of PPDB, or a dataset "
-        "on the Hub like 'organisation/name' or 'organisation/name@v1'",
+        f"no pairs {source!r}: expected a release folder, a file with columns such as TSV, CSV or Parquet, a "
+        "file of PPDB, or a dataset on the Hub like 'organisation/name' or 'organisation/name@v1'",
         path=path,
     )
+
+
+def _open_table(path: Path, wanted: WantedColumns) -> ReadPairs:
+    """Open a file of any format with columns."""
+    table = open_table(path, wanted.given.values())
+    columns = pair_columns(table, wanted.given)
+    columns |= {name: wanted.given.get(name, name) for name in wanted.numbers}
+    if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(table.names)):
+        columns |= {name: name for name in ERRORS}
+    # A para_score that nothing selects by is not read.
+    numbers = {name for name in columns if name in (*wanted.numbers, *(ERRORS if wanted.errors else ()))}
+    read = {name: column for name, column in columns.items() if name in {*SIDES, LABEL, *numbers}}
+    if missing := [name for name in numbers if read[name] not in table.names and not read[name].isdecimal()]:
+        raise missing_columns(path, missing)
+    return ReadPairs(TableFiles([table], read, numbers=numbers, optional=numbers))
 
 
 def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> PhraseFiles:
@@ -218,10 +231,18 @@ def _open_hub(name: str, revision: str | None, wanted: WantedColumns, subset: st
         # A config is a folder of the release.
         language = language_of(files[0].parent.parent) if files else {}
         return ParquetPairs(files, wanted, {"dataset": name, "revision": commit, **language})
-    names = [*SIDES, *wanted.numbers, *(ERRORS if wanted.errors else ())]
-    columns = {column: wanted.given.get(column, column) for column in names}
     config = None if subset == "default" else subset
-    return ReadPairs(HubDataset(name, columns, config=config, revision=revision, numbers=set(names) - set(SIDES)))
+    known = HubDataset(name, {}, config=config, revision=revision).column_names()
+    columns = {column: wanted.given.get(column, column) for column in (*SIDES, *wanted.numbers)}
+    label = wanted.given.get(LABEL, LABEL)
+    if label in known or LABEL in wanted.given:
+        columns[LABEL] = label
+    if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(known)):
+        columns |= {name: name for name in ERRORS}
+    if missing := [column for column in columns.values() if column.split(".")[0] not in known]:
+        raise unknown_columns(name, known, missing)
+    numbers = columns.keys() - {*SIDES, LABEL}
+    return ReadPairs(HubDataset(name, columns, config=config, revision=revision, numbers=numbers))
 
 
 def _columns_of(schema: pa.Schema, given: Mapping[str, str], wanted: WantedColumns, file: Path) -> dict[str, str]:
@@ -237,50 +258,13 @@ def _columns_of(schema: pa.Schema, given: Mapping[str, str], wanted: WantedColum
     if set(missing) & {*given.values(), *SIDES}:
         raise unknown_columns(file, names, missing)
     if missing:
-        advice = "" if set(missing) & set(ADDED) else "; score it first (`paranmt import`), or leave out the option"
-        raise InputError(f"{describe_missing(file, missing)}{advice}", path=file)
+        raise missing_columns(file, missing)
     check_unique(schema, names if wanted.everything else columns.values(), file)
     renamed = [schema.field(theirs).with_name(name) for name, theirs in columns.items() if name != LABEL]
     check_types(pa.schema(renamed), list(columns), file)
     if LABEL not in columns:
         warn_of_labels(file, names)
     return columns
-
-
-def unknown_columns(file: Path, names: Sequence[str], missing: Sequence[str]) -> InputError:
-    """Make the error of a file without the columns of pairs; it names those of the file, and which to give."""
-    sides = next((usual for usual in USUAL_SIDES if set(usual) <= set(names)), ("NAME", "NAME"))
-    columns = dict(zip(SIDES, sides, strict=True))
-    labels = [name for name in USUAL_LABELS if name in names]
-    columns |= {LABEL: labels[0]} if labels else {}
-    advice = ",".join(f"{name}={theirs}" for name, theirs in columns.items())
-    return InputError(
-        f"{file} has no column {', '.join(missing)}; its columns are {', '.join(names)}. Name those of the pairs: "
-        f"`columns` {shlex.quote(advice)}",
-        option="columns",
-        path=file,
-    )
-
-
-def warn_of_labels(file: Path, names: Sequence[str]) -> None:
-    """Warn of a column that is usually one of labels, and is not read."""
-    for name in names:
-        if name in USUAL_LABELS:
-            logger.warning(
-                f"warning: every pair of {file} is taken as a paraphrase; if its column {name} says which ones are, "
-                f"give `columns` {LABEL}={name}"
-            )
-
-
-def check_given(columns: Mapping[str, str] | None) -> dict[str, str]:
-    """Check the names of columns that a person gave."""
-    known = (*SIDES, LABEL, "para_score")
-    if unknown := [name for name in columns or {} if name not in known]:
-        raise InputError(f"`columns` can name {', '.join(known)}, not {', '.join(unknown)}", option="columns")
-    named = list((columns or {}).values())
-    if twice := [name for name in named if named.count(name) > 1]:
-        raise InputError(f"`columns` names {twice[0]!r} twice; name each column once", option="columns")
-    return dict(columns or {})
 
 
 def checksums(release: Path, files: Sequence[Path], subset: str) -> dict[str, str]:
@@ -299,14 +283,15 @@ def language_of(release: Path) -> dict[str, str]:
     return {} if language == ENGLISH else {"language": language}
 
 
+def missing_columns(file: Path, missing: Sequence[str]) -> InputError:
+    """Make the error of a file without columns that an option needs."""
+    advice = "" if set(missing) & set(ADDED) else "; score it first (`paranmt import`), or leave out the option"
+    return InputError(f"{describe_missing(file, missing)}{advice}", path=file)
+
+
 def check_phrases(path: Path) -> None:
     """Reject a file that does not hold phrases or words."""
     first = first_line(path)
-    if NO_PHRASES.intersection(map(str.lower, path.suffixes)) or first.startswith(("{", "[{")):
-        raise InputError(
-            f"{path} is CSV or JSON; expected a file of PPDB, or a list of words and their paraphrases. Write "
-            "pairs as TSV or Parquet, and make a release of them first (`paranmt import`)"
-        )
     if holds_sentences(path):
         raise InputError(
             f"{path} seems to hold single sentences; expected pairs, such as a release, a file of PPDB, or a list "
@@ -321,14 +306,6 @@ def describe(file: Path) -> str:
     """Identify a Parquet file by its name and content; copies are equal, whatever their dates."""
     size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
     return f"{file.name} {size} bytes, {rows} rows, sha256:{checksum(file)}"
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether a file begins with the Parquet signature."""
-    if path.is_file():
-        with path.open("rb") as file:
-            return file.read(len(PARQUET)) == PARQUET
-    return False
 
 
 def is_release(source: str) -> bool | None:

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.draws import Interval, draw_bound, in_ranges, lottery
 from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED
-from paranmt_hf.corpus.reading.pair_files import ERRORS, WantedColumns, check_given, is_release, open_pairs
+from paranmt_hf.corpus.reading.pair_columns import check_given
+from paranmt_hf.corpus.reading.pair_files import ERRORS, WantedColumns, is_release, open_pairs
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.schema import COSINES, SIDES
 from paranmt_hf.errors import InputError
@@ -81,10 +82,10 @@ class PairSelection(Settings):
 class Pairs:
     """Pairs of one or more sources; can be read repeatedly.
 
-    Sources are release folders, Parquet files with the columns `reference` and `translation`, files of PPDB, lists of
-    words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow. No side may be one
-    of the `unwanted` sentences, case and punctuation aside: those of the test sets. The seed decides which pairs are
-    drawn where there are more than `max_pairs`.
+    Sources are release folders, files with the columns `reference` and `translation` (docs/formats.md), files of PPDB,
+    lists of words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow. No
+    side may be one of the `unwanted` sentences, case and punctuation aside: those of the test sets. The seed decides
+    which pairs are drawn where there are more than `max_pairs`.
 
     Pairs whose label is 0, and those without one in a file that has labels, are left out. With `errors_apart`, so are
     pairs that differ in a number or a negation, as the columns `ERRORS` say, and `errors` reads these and those whose

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.columns import decode, file_identity, read_blocks, split_lines
-from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED, Wanted, unwanted_labels
+from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED, Wanted
 from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.reading.tables import Piece
 from paranmt_hf.corpus.schema import SIDES
@@ -161,15 +161,17 @@ class PhraseFiles(Reader):
     """
 
     def __init__(self, files: Sequence[Path], *, score: str | None = None, label: Wanted | None = None) -> None:
-        self.files, self.score, self.wanted = existing(files), score, label
+        self.files, self.score = existing(files), score
         self.labelled = has_entailment(self.files[0])
         if label is not None and not self.labelled:
             raise InputError(
                 f"`label` {label}: {self.files[0]} has no entailment, the sixth field of PPDB 2.0; leave it out",
                 option="label",
             )
-        numbers = (*([SCORE] if score else []), *([LABEL] if self.labelled else []))
-        super().__init__((*SIDES, *numbers), numbers=numbers, optional=numbers)
+        numbers = [SCORE] if score else []
+        columns = (*SIDES, *numbers, *([LABEL] if self.labelled else []))
+        super().__init__(columns, numbers=numbers, optional=numbers, wanted=label or "1")
+        self._keeps_unlabelled = label is None
         self.label = ", ".join(map(str, self.files))
         for path in self.files:
             first = first_line(path)
@@ -181,7 +183,7 @@ class PhraseFiles(Reader):
             self._parse(Lines(pa.array([first]), path, 1), rules=is_rule(first))
 
     def source(self) -> dict[str, object]:
-        labels = {"wanted": self.wanted, "labels": ENTAILMENTS} if self.labelled else {}
+        labels = {"labels": ENTAILMENTS, "keeps_unlabelled": self._keeps_unlabelled} if self.labelled else {}
         files = [file_identity(path) for path in self.files]
         return {"kind": "phrases", "files": files, "score": self.score, **labels}
 
@@ -197,14 +199,9 @@ class PhraseFiles(Reader):
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         columns, wrong = super()._checked(piece)
         gaps = has_gaps(columns[0]) | has_gaps(columns[1])
-        wrong = {"syntactic rules": gaps, **wrong}
-        if self.labelled:
-            columns[-1] = columns[-1].cast(pa.int32())
-            unwanted = unwanted_labels(columns[-1], self.wanted or "1")
-            if self.wanted is None:
-                del unwanted[UNLABELLED]
-            wrong |= unwanted
-        return columns, wrong
+        if self._keeps_unlabelled:
+            wrong.pop(UNLABELLED, None)
+        return columns, {"syntactic rules": gaps, **wrong}
 
     def _parse(self, lines: Lines, *, rules: bool) -> list[pa.Array]:
         if rules:
