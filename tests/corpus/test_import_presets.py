@@ -69,7 +69,7 @@ def test_what_is_refused(words, tmp_path, capsys):
     )
     assert "--preset must be one of opusparcus, paws" in error("--preset", "pAws")
     assert "give either --preset" in error("--preset", "paws", "--columns", "reference=2,translation=3")
-    assert "--label" in error("--label", "1")
+    assert "--columns" in error("--label", "1")
     assert "give either --preset" in error("--preset", "paws", "--format", "phrases")
     (tmp_path / "train.tsv").write_text("de-D1\tGeh !\tLos !\t4.0\n")
     assert "train.tsv is in the language de, and the corpus in en: give --language de" in error(
