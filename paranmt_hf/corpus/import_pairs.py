@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, NoReturn, get_args
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage, column_stages
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.inputs import check_names
-from paranmt_hf.corpus.reading.phrases import PhraseFiles, Wanted, first_line, is_rule
+from paranmt_hf.corpus.reading.labels import LABEL, Wanted
+from paranmt_hf.corpus.reading.pair_columns import pair_columns
+from paranmt_hf.corpus.reading.phrases import PhraseFiles, first_line, is_rule
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.preset_files import open_preset
 from paranmt_hf.corpus.reading.presets import Preset, read_preset
@@ -46,10 +48,10 @@ def import_pairs(
         data: TSV, CSV, JSON lines, JSON or Parquet files (docs/formats.md), or files of PPDB.
         out: Folder of the release; its name is the name of the corpus.
         columns: Columns of the files by their names or numbers from 1, such as
-            reference=sentence1,translation=sentence2,para_score=4,origin=5. A para_score is kept unless a `scorer` is
-            given.
+            reference=sentence1,translation=sentence2,label=is_duplicate,para_score=4,origin=5. A para_score is kept
+            unless a `scorer` is given; a column label is read in any case.
         preset: Known dataset, which has columns, labels and licence: see docs/datasets.md.
-        label: With a preset that has labels: keep paraphrases (1, the default), other pairs (0), or any.
+        label: Of pairs with labels: keep paraphrases (1, the default), other pairs (0), or any.
         format: Format of the files: pairs, or phrases, which are files of PPDB and lists of words and paraphrases.
         ppdb_score: Files of PPDB: feature that is kept as the column ppdb_score, such as PPDB2.0Score.
         made_by: Who wrote the second sentences: a machine that translated, or people (default: that of the preset,
@@ -72,8 +74,6 @@ def import_pairs(
             if columns or format != "pairs":
                 raise InputError("give either `preset`, which has columns and format, or `columns` and `format`")
             data = open_preset(known, files, label=label, score=ppdb_score, language=release.language)
-        elif label and format != "phrases":
-            raise InputError("`label` is for datasets whose labels are known; give their `preset`", option="label")
         elif format == "phrases":
             if columns:
                 raise InputError("`columns` is for files with columns, not for phrases", option="columns")
@@ -81,7 +81,7 @@ def import_pairs(
         elif ppdb_score:
             raise InputError("`ppdb_score` is for files of PPDB; give `format` phrases", option="ppdb_score")
         else:
-            data = _open_pairs(files, dict(columns or {}), scored=scorer is None)
+            data = _open_pairs(files, dict(columns or {}), label, scored=scorer is None)
     release.check_license()
     keep = "para_score" in data.columns and scorer is None
     encoder = None if keep else NamedEncoder.of(scorer)
@@ -94,41 +94,39 @@ def import_pairs(
     return make_release(data.batches, out, identity, stages, release, engine, command="import")
 
 
-def _open_pairs(files: Sequence[Path], columns: dict[str, str], *, scored: bool) -> Reader:
+def _open_pairs(files: Sequence[Path], columns: dict[str, str], label: Wanted | None, *, scored: bool) -> Reader:
     """Open files of pairs; `scored` is whether an imported paraphrase score is used."""
-    columns = columns or _columns_of(files[0])
-    if missing := {"reference", "translation"} - columns.keys():
-        raise InputError(f"`columns` must name reference and translation; {', '.join(sorted(missing))} is missing")
-    check_names(columns, ["reference", "translation", "para_score", "origin"])
+    check_names(columns, [*SIDES, LABEL, "para_score", "origin"])
+    tables = [open_table(file, columns.values()) for file in files]
+    for table in tables:
+        if isinstance(table, PlainText):
+            _refuse_text(table.path)
+    found = pair_columns(tables[0], columns)
+    if not columns and not tables[0].names and tables[0].width >= 3:
+        found["para_score"] = "3"
+    if label is not None and LABEL not in found:
+        raise InputError(
+            f"{files[0]} has no labels; name their column, such as `columns` label=NAME, or leave `label` out",
+            option="label",
+            path=files[0],
+        )
     if not scored:
-        columns.pop("para_score", None)
+        found.pop("para_score", None)
     options: TextOptions = {
-        "numbers": {"para_score"} & columns.keys(),
-        "optional": columns.keys() & {"origin"},
+        "numbers": {"para_score"} & found.keys(),
+        "optional": found.keys() & {"origin"},
+        "wanted": label or "1",
     }
-    return TableFiles(files, columns, **options)
+    return TableFiles(tables, found, **options)
 
 
-def _columns_of(path: Path) -> dict[str, str]:
-    """Columns of pairs by their names in the schema; in a file without names, by their order."""
-    table = open_table(path)
-    if isinstance(table, PlainText):
-        if is_rule(first_line(path)):
-            raise InputError(f"{path} has lines of PPDB and no tabs; give `format` phrases", option="format")
-        raise InputError(
-            f"{path} has one text on each line; expected pairs, such as TSV with a tab between the two", path=path
-        )
-    if not table.names:
-        return {"reference": "1", "translation": "2", **({"para_score": "3"} if table.width >= 3 else {})}
-    if not set(SIDES) <= set(table.names):
-        first, second = (*table.texts, "NAME", "NAME")[:2]
-        raise InputError(
-            f"{path} has the columns {', '.join(table.names)}; say which ones are the two sides of a pair, such as "
-            f"`columns` reference={first},translation={second}",
-            path=path,
-            option="columns",
-        )
-    return {side: side for side in SIDES}
+def _refuse_text(path: Path) -> NoReturn:
+    """Reject a file without columns."""
+    if is_rule(first_line(path)):
+        raise InputError(f"{path} has lines of PPDB and no tabs; give `format` phrases", option="format", path=path)
+    raise InputError(
+        f"{path} has one text on each line; expected pairs, such as TSV with a tab between the two", path=path
+    )
 
 
 def with_terms(release: ReleaseConfig, preset: Preset) -> ReleaseConfig:

@@ -22,7 +22,7 @@ from paranmt_hf.corpus.statistics import Statistics
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, fetching
 from paranmt_hf.util.files import check_regular, checksum
-from paranmt_hf.util.parquet import check_unique, open_parquet, read_schema
+from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types, read_schema
 
 TEXT = frozenset(column.name for column in COLUMNS if pa.types.is_string(column.type))
 NUMBERS = frozenset(column.name for column in COLUMNS) - TEXT
@@ -36,7 +36,7 @@ def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None
             continue
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         if (field.name in TEXT and not is_text) or (field.name in NUMBERS and not is_number):
             expected = "text" if field.name in TEXT else "numbers"
             raise InputError(
@@ -304,6 +304,7 @@ def read_tables(
                     skip -= rows
                 else:
                     table = file.read_row_group(group, columns=columns)
+                    table = plain_types(table)
                     check_text(table, path, first)
                     yield table
                 first += rows

@@ -29,6 +29,7 @@ class CalibrationData:
     sha256: str  # Checksum of the sentences and ratings
     pairs: int  # Number of pairs
     positives: int  # Number of those that are paraphrases
+    left_out: dict[str, int] = field(default_factory=dict)  # Rows that were left out, by reason
 
 
 @dataclass(frozen=True)

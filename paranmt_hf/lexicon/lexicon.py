@@ -5,6 +5,7 @@ ParaNMT-50M (arXiv:1711.05732), appendix A.1.
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import clear
 
 GIGABYTE = 10**9
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -235,6 +238,8 @@ def _counted(pairs: Pairs, config: LexiconConfig) -> Iterator[pa.Table]:
             yield table
             kept += table.num_rows
             progress.advance_to(pairs.read)
+    if pairs.left_out_by:
+        logger.info(pairs.left_out)
     if not kept:
         raise InputError(
             f"none of {pairs.read:,} pairs of sentences counts: expected a paraphrase score of at least "

@@ -135,10 +135,11 @@ def _data(record: ParaphraserRecord) -> str:
             "template and "
         )
         parser = f" The trees are those of {escape(record.inputs['parser'])}." if "parser" in record.inputs else ""
+    others = "".join(f"{count:,} {reason}, " for reason, count in record.left_out.items())
     return (
         f"Trained on {record.pairs:,} {'parsed ' if trees else ''}pairs of {escape(record.inputs['data'])}; "
-        f"{record.held_out:,} more pairs, whose references are in none of these, were held out. Left out were {trees}"
-        f"{record.too_long:,} {'' if trees else 'pairs '}with a long sentence.{parser}"
+        f"{record.held_out:,} more pairs, whose references are in none of these, were held out. "
+        f"Left out were {others}{trees}{record.too_long:,} {'' if trees else 'pairs '}with a long sentence.{parser}"
     )
 
 

@@ -223,8 +223,6 @@ def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) 
                 option="max_pieces",
             )
     summaries = {task.name: _cut(setup, task, work / f"pieces-of-{task.name}") for task in tasks}
-    if setup.text.pairs.left_out_by:
-        logger.info(setup.text.pairs.left_out)
     courses = {task.name: _trained(setup, task, work) for task in tasks}
     main, first = tasks[-1], tasks[0]
     models.save(folder)
@@ -234,6 +232,7 @@ def make_paraphraser(setup: TrainingSetup, work: Path, folder: Path, name: str) 
         pairs=summaries[main.name].pairs["train"],
         held_out=summaries[main.name].pairs["held-out"],
         too_long=summaries[main.name].too_long,
+        left_out=summaries[main.name].left_out,
         course=courses[main.name],
         model_type=main.own.model.config.model_type,
         parameters=models.parameters,
@@ -283,7 +282,17 @@ def _cut(setup: TrainingSetup, task: TrainingTask, folder: Path) -> PieceSummary
         for table in setup.text.tables(f"cut {task.name}"):
             yield tuple(table[name] for name in task.columns)
 
-    summary = write_pieces(columns(), folder, cuts, longest=task.longest, held_out=setup.training.held_out)
+    pairs = setup.text.pairs
+    summary = write_pieces(
+        columns(),
+        folder,
+        cuts,
+        longest=task.longest,
+        held_out=setup.training.held_out,
+        left_out=lambda: pairs.left_out_by,
+    )
+    if summary.left_out:
+        logger.info(pairs.left_out)
     logger.info(
         f"{counted(summary.pairs['train'], 'pair')}, {summary.pairs['held-out']:,} held out, {summary.too_long:,} too "
         "long"

@@ -31,11 +31,12 @@ Cut = Callable[[list[str]], Sequence[Sequence[int]]]  # Cuts a column of text in
 
 @dataclass(frozen=True)
 class PieceSummary:
-    """The content of `pieces.json`: pairs of each part, checksums of the files, and pairs that were too long."""
+    """The content of `pieces.json`: pairs of each part, checksums of the files, and pairs that were left out."""
 
     pairs: dict[str, int]
     files: dict[str, str]
     too_long: int
+    left_out: dict[str, int]  # Before, by reason
 
 
 class PieceStore:
@@ -74,12 +75,13 @@ def write_pieces(
     *,
     longest: int,
     held_out: float,
+    left_out: Callable[[], dict[str, int]] = dict,
 ) -> PieceSummary:
     """Encode pairs to pieces and write them, each part separately.
 
     Whether a pair is held out is decided by its key alone, so all pairs of one key are in the same part. `tables` are
     columns of text, one for each of `cuts`, and keys, such as the references. Pairs with a source or target of more
-    than `longest` pieces are left out.
+    than `longest` pieces are left out; `left_out` counts those that were left out before, by reason.
     """
     names = [f"{part}-{side}.{kind}" for part in PARTS for side in cuts for kind in ("ids", "ends")]
     files = {name: ChecksummedFile(folder / name) for name in names}
@@ -113,7 +115,7 @@ def write_pieces(
             f"nothing will be measured: of {pairs['train']:,} pairs none is held out at a share of {held_out:g}; "
             "raise `held_out`, or give more pairs"
         )
-    summary = PieceSummary(pairs, checksums, too_long)
+    summary = PieceSummary(pairs, checksums, too_long, left_out())
     write_bytes(folder / SUMMARY_FILE, json.dumps(asdict(summary)).encode())
     return summary
 

@@ -129,6 +129,7 @@ class ParaphraserRecord(Record):
     pairs: int  # Pairs of the training part
     held_out: int  # Pairs of the held-out part
     too_long: int  # Pairs that were left out because of a long sentence
+    left_out: dict[str, int] = field(default_factory=dict)  # Pairs that were left out before, by reason
     course: TrainingCourse  # Loss and figures over the steps; a controlled network had the targets' own trees
     model_type: str  # Kind of the model, as transformers names it
     parameters: int  # Number of weights, of a controlled network those of both models

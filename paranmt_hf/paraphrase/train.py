@@ -7,7 +7,7 @@ An encoder-decoder (ParaNMT-50M, Wieting & Gimpel 2018, section 6), or a syntact
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -85,6 +85,7 @@ def train_paraphraser(
     data: str | Path | Sequence[str | Path],
     out: str | Path,
     *,
+    columns: Mapping[str, str] | None = None,
     config: ParaphraserConfig | None = None,
     training: ParaphraserTraining | None = None,
     selection: Annotated[PairSelection | None, Group()] = None,
@@ -99,8 +100,10 @@ def train_paraphraser(
 
     Args:
         data: Releases, Parquet files with `reference` and `translation`, or datasets on the Hub. A controlled network
-            needs the results of `paranmt parse`.
+            needs the results of `paranmt parse`. Pairs with a column label are paraphrases where it is 1; the others
+            are left out.
         out: Folder of the model; work in progress is in `OUT.work`.
+        columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
         config: Which model.
         training: How it is trained.
         selection: Which pairs are used.
@@ -108,7 +111,8 @@ def train_paraphraser(
             are left out.
     """
     out = result_folder(out, ParaphraserRecord)
-    setup = _resolve(data, config or ParaphraserConfig(), training or ParaphraserTraining(), selection, exclude)
+    config, training = config or ParaphraserConfig(), training or ParaphraserTraining()
+    setup = _resolve(data, columns, config, training, selection, exclude)
 
     def make(work: Path, folder: Path) -> ParaphraserRecord:
         from paranmt_hf.paraphrase.models import make_paraphraser
@@ -128,6 +132,7 @@ def train_paraphraser(
 
 def _resolve(
     data: str | Path | Sequence[str | Path],
+    columns: Mapping[str, str] | None,
     config: ParaphraserConfig,
     training: ParaphraserTraining,
     selection: PairSelection | None,
@@ -149,7 +154,14 @@ def _resolve(
         logger.warning(f"not read for `exclude`: {file} ({reason})")
     if training.learning_rate is None:
         training = replace(training, learning_rate=1e-3 if base is None else 1e-4)
-    pairs = Pairs(sources, selection or PairSelection(), excluded.texts, seed=training.seed, all_columns=controlled)
+    pairs = Pairs(
+        sources,
+        selection or PairSelection(),
+        excluded.texts,
+        columns=columns,
+        seed=training.seed,
+        all_columns=controlled,
+    )
     names = ", ".join(map(source_name, sources))
     inputs = {"data": names, "base": plain_name(config.base) if config.base else None, "parser": parsers}
     return TrainingSetup(

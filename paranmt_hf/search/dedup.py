@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -177,9 +177,13 @@ def dedup(
             **made_with("numpy", "pyarrow"),
         )
 
-    made = run(out, search.identity, kind, make, result=Deduplicated, command="dedup", holds=_holds)
+    # What each method found serves others of its settings too.
+    input = {"input": search.identity["input"]}
+    made = run(
+        out, search.identity, kind, make, result=Deduplicated, command="dedup", holds=_holds, work_identity=input
+    )
     if dropped is not None and not dropped.exists():
-        with working(out, "dedup", search.identity, _holds) as work:
+        with working(out, "dedup", input, _holds) as work:
             search.run(work, dropped)
     return made
 
@@ -196,6 +200,7 @@ class _Deduplication:
         self.table, self.column, self.config, self.encoder = table, column, config, encoder
         self.undecodable = 0  # Texts that are not UTF-8
         self._input = table.identity
+        self._loaded: Any = None
         by_meaning = "meaning" in config.by
         if by_meaning:
             encoder.check_language(config.language)
@@ -221,8 +226,13 @@ class _Deduplication:
             "meaning": self._meaning,
         }
         compared, found = _worded(texts), {}
+        names = {method: f"{method}-{self._key(method)}" for method in self.config.by}
+        if "meaning" in names and not (work / f"{names['meaning']}.npy").exists():
+            # An encoder that cannot be loaded is refused before texts are compared.
+            self._loaded = self.encoder.load()
         for method in self.config.by:
-            path, folder = work / f"{method}.npy", work / method
+            # Vectors serve every cosine.
+            path, folder = work / f"{names[method]}.npy", work / f"{method}-{self._key(method, own=False)}"
             if not path.exists():
                 folder.mkdir(exist_ok=True)
                 repeats = methods[method](texts, np.flatnonzero(compared), folder)
@@ -238,6 +248,18 @@ class _Deduplication:
         for rows in found.values():
             kept[rows["row"]] = False
         return {method: len(rows) for method, rows in found.items()}, kept
+
+    def _key(self, method: Method, *, own: bool = True) -> str:
+        """Identifies the work of a method by the settings of those before it, its encoder, and its own settings."""
+        config = self.config
+        settings: dict[Method, dict[str, Any]] = {
+            "exact": {},
+            "near": {"similarity": config.similarity, "language": config.language},
+            "meaning": {"cosine": config.cosine, "lists": config.lists, "probes": config.probes},
+        }
+        used = [{name: settings[name]} for name in config.by[: config.by.index(method) + own]]
+        named = [self.encoder.identity] if method == "meaning" else []
+        return hashlib.sha256(json.dumps([used, named], sort_keys=True).encode()).hexdigest()[:16]
 
     def _stored(self, folder: Path) -> StoredSentences:
         """Store all texts, so that any of them can be read."""
@@ -283,12 +305,8 @@ class _Deduplication:
             return _dropped(rows[later], rows[repeats[later]], search.similarities(repeats[later], later))
 
     def _meaning(self, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
-        loaded = None
-
         def encode(start: int, stop: int) -> np.ndarray:
-            nonlocal loaded
-            loaded = loaded or self.encoder.load()
-            return encoded(loaded, texts.take(rows[start:stop]).to_pylist())
+            return encoded(self._loaded, texts.take(rows[start:stop]).to_pylist())
 
         if not len(rows):
             return np.empty(0, DROPPED)

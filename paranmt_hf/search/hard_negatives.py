@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -28,13 +28,14 @@ from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import Group, Prefixed
 from paranmt_hf.util.wording import counted
+from paranmt_hf.util.work import continue_with
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 MAX_EXACT_SENTENCES = 250_000  # Up to this many sentences, each anchor is compared with all
 WRITE_ROWS = 20_000
-PAIRS = "pairs.npy"
+SENTENCES, PAIRS = "sentences", "pairs.npy"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +81,7 @@ def hard_negatives(
     out: str | Path,
     *,
     encoder: str | Path | None = None,
+    columns: Mapping[str, str] | None = None,
     config: HardNegativesConfig | None = None,
     selection: Annotated[PairSelection | None, Group(), Prefixed] = None,
     exclude: str | Path | None = None,
@@ -91,10 +93,12 @@ def hard_negatives(
     of the reference, what these are paired with, and what those are paired with, as in training.
 
     Args:
-        data: Releases, Parquet files with the columns reference and translation, or datasets on the Hub.
+        data: Releases, Parquet files with the columns reference and translation, or datasets on the Hub. Pairs
+            with a column label are paraphrases where it is 1; the others are left out.
         out: Folder of the dataset: Parquet files, a card, and the record `negatives.json`.
         encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
             package if left out.
+        columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
         config: Which sentences become negatives.
         selection: Which pairs.
         exclude: Folder of STS sets; pairs with one of their sentences are left out.
@@ -103,11 +107,13 @@ def hard_negatives(
     out = result_folder(out, NegativesRecord, sources=sources)
     config, named = config or HardNegativesConfig(), NamedEncoder.of(encoder)
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    pairs = Pairs(sources, selection or PairSelection(), unwanted, seed=config.seed)
+    pairs = Pairs(sources, selection or PairSelection(), unwanted, columns=columns, seed=config.seed)
     identity = as_json({"data": pairs.identity, "encoder": named.identity, "negatives": asdict(config)})
 
     def make(work: Path, folder: Path) -> NegativesRecord:
-        store = work / "sentences"
+        # Vectors serve other margins and ranks too.
+        continue_with(work, identity, keep={SENTENCES}, holds=lambda work: False)
+        store = work / SENTENCES
         _store_sentences(pairs, store)
         stored = index_sentences(store, named, config, max_exact=MAX_EXACT_SENTENCES)
         found = find_negatives(stored, np.load(store / PAIRS), config, work)
@@ -133,7 +139,17 @@ def hard_negatives(
         write_bytes(folder / "README.md", _card(record).encode())
         return record
 
-    return run(out, identity, NegativesRecord, make, result=HardNegatives, command="negatives", holds=holds_vectors)
+    stored = {"lists": config.lists, "precision": config.precision}
+    return run(
+        out,
+        identity,
+        NegativesRecord,
+        make,
+        result=HardNegatives,
+        command="negatives",
+        holds=holds_vectors,
+        work_identity={**identity, "negatives": stored},
+    )
 
 
 def _store_sentences(pairs: Pairs, folder: Path) -> None:

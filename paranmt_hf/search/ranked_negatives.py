@@ -47,7 +47,7 @@ class HardNegativesConfig(IndexConfig):
         margin: A negative's cosine is at least this much below the positive's.
         relative_margin: A negative's cosine is at least this share of the positive's below it.
         sampling: Negatives of a pair: the first ones, or random ones of those inside ranks and margins.
-        scores: Add the column `scores`, the cosines of the anchor with the positive and with each negative.
+        scores: Write the cosines of the anchor with the positive and with each negative too, as a column of that name.
         seed: Decides random negatives, and the sample of `max_pairs`.
         precision: Number format of the stored vectors; float16 takes half the space.
         probes: Number of lists that are searched for each anchor, if there are lists.

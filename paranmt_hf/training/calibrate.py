@@ -6,8 +6,9 @@ that of pool adjacent violators.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,34 +17,39 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from paranmt_hf.corpus.reading.pair_files import RELEASE_RECORD
-from paranmt_hf.corpus.reading.pairs import SIDES
-from paranmt_hf.corpus.release import read_tables, release_files
+from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED
+from paranmt_hf.corpus.reading.pair_columns import check_given
+from paranmt_hf.corpus.reading.pair_files import WantedColumns, open_pairs
+from paranmt_hf.corpus.reading.readers import Report
+from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
+from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.encoders.calibration import Calibration, CalibrationData, CalibrationSettings, encoded_cosines
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.model_folder import copy_model
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_set import StsSet, parse_number, read_lines, tab_separated
+from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
 from paranmt_hf.hub.repository import ASSETS, files_checksum, locate
 from paranmt_hf.training.publish import rewrite_card
 from paranmt_hf.training.record import CALIBRATION_PICTURE
 from paranmt_hf.util.files import shown_path, source_name
 from paranmt_hf.util.optional import available
-from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run
 
 if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
+logger = logging.getLogger(__name__)
 FOLDS, SEED, BINS = 10, 1, 15
 FEWEST = 10  # Pairs of each kind
 MOST_COUNTS = 100  # Cosines at which pairs are counted
 DIGITS = 6
 # Pairs that the package carries.
 PAIRS = ASSETS / "calibration" / "pairs.tsv"
-LABEL, STRENGTH = "label", "strength"
+STRENGTH = "strength"
 TARGET = 0.9  # The precision whose threshold the summary shows
 
 
@@ -62,9 +68,15 @@ class Calibrated(Result[Calibration]):
             cosine = f"cosine {record.threshold(TARGET):.3f} and above: a precision of at least {TARGET:.0%}"
         except InputError as error:
             cosine = str(error)
+        left_out = [
+            f"  {data.name}: {count:,} more pairs {reason}"
+            for data in record.settings.data
+            for reason, count in data.left_out.items()
+        ]
         return "\n".join(
             [
                 f"{shown_path(self.folder)}: {share}",
+                *left_out,
                 f"  calibration error {record.error:.1%} by cross-validation; {cosine}",
                 f"load it: paranmt_hf.load({shown_path(self.folder)!r})",
             ]
@@ -72,7 +84,12 @@ class Calibrated(Result[Calibration]):
 
 
 def calibrate(
-    model: str | Path, *, out: str | Path, ratings: Sequence[str | Path] = (), positive: float = 4.0
+    model: str | Path,
+    *,
+    out: str | Path,
+    ratings: Sequence[str | Path] = (),
+    columns: Mapping[str, str] | None = None,
+    positive: float = 4.0,
 ) -> Calibrated:
     """Calibrate an encoder: learn from rated pairs how likely two sentences of each cosine are paraphrases.
 
@@ -82,15 +99,22 @@ def calibrate(
     Args:
         model: Folder or Hub id of an encoder; `small` and `base` are those of the package.
         out: Folder of the calibrated encoder.
-        ratings: Rated pairs: releases, and TSV and Parquet files with the columns label, reference and translation;
-            CSV files of `paranmt annotate export`; TSV and Parquet files with a score and two sentences. 558 pairs of
-            the package if left out.
+        ratings: Rated pairs: releases, and files of any format (docs/formats.md) with the columns label, reference and
+            translation; CSV files of `paranmt annotate export`; TSV and Parquet files with a score and two sentences.
+            558 pairs of the package if left out.
+        columns: Columns of files with labels: reference=sentence1,translation=sentence2,label=is_duplicate.
         positive: Where pairs have scores and no labels, the smallest score of a paraphrase.
     """
     located = locate(model)
     out = result_folder(out, Calibration, sources=[located.folder])
-    sets = [read_rated_pairs(source, positive) for source in ratings or [PAIRS]]
-    data = [CalibrationData(each.name, each.sha256, len(each.left), int(each.positive.sum())) for each in sets]
+    sets = [read_rated_pairs(source, positive, columns) for source in ratings or [PAIRS]]
+    data = [
+        CalibrationData(each.name, each.sha256, len(each.left), int(each.positive.sum()), each.left_out)
+        for each in sets
+    ]
+    for each in data:
+        for reason, count in each.left_out.items():
+            logger.info(f"{each.name}: left out, {reason}: {count:,}")
     pairs, positives = (sum(getattr(each, name) for each in data) for name in ("pairs", "positives"))
     if min(positives, pairs - positives) < FEWEST:
         raise InputError(
@@ -117,41 +141,57 @@ def calibrate(
 
 @dataclass(frozen=True)
 class RatedPairs:
-    """Pairs of sentences, and whether each is a paraphrase [pair], bool."""
+    """Pairs of sentences, whether each is a paraphrase [pair], bool, and rows that were left out, by reason."""
 
     name: str
     sha256: str
     left: list[str]
     right: list[str]
     positive: np.ndarray
+    left_out: dict[str, int] = field(default_factory=dict)
 
 
-def read_rated_pairs(source: str | Path, positive: float) -> RatedPairs:
+def read_rated_pairs(source: str | Path, positive: float, columns: Mapping[str, str] | None = None) -> RatedPairs:
     """Read rated pairs as `calibrate` takes them; scores of `positive` or more are those of paraphrases."""
     path = Path(source).expanduser()
     name = "the pairs of paranmt-hf" if source == PAIRS else source_name(source)
-    if (path / RELEASE_RECORD).is_file() or (path.suffix == ".parquet" and LABEL in read_schema(path).names):
-        files = release_files(path) if path.is_dir() else [path]
-        table = pa.concat_tables(read_tables(files, [*SIDES, LABEL]))
-    elif path.suffix == ".csv":
-        table = _annotated(path)
-    elif path.suffix == ".tsv" and LABEL in (header := read_lines(path)[0].split("\t")):
-        _, *lines = tab_separated(path, len(header), ", ".join(header), exactly=True)
-        table = pa.table(dict(zip(header, map(pa.array, zip(*lines, strict=True)), strict=True)))
-    else:
-        pairs = read_scored_pairs(source)
-        return RatedPairs(name, pairs.checksum, pairs.left, pairs.right, pairs.gold >= positive)
-    if missing := [name for name in SIDES if name not in table.column_names]:
-        raise InputError(f"{path} has no column {missing[0]}; it has {', '.join(table.column_names)}", path=path)
-    table = table.select([*SIDES, table.column_names[-1] if path.suffix == ".csv" else LABEL]).drop_null()
-    left, right, given = (column.to_pylist() for column in table.columns)
-    gold = np.array([parse_number(str(value), str(path), "a label") for value in given])
-    found = gold >= (positive if path.suffix == ".csv" else 1)
-    return RatedPairs(name, StsSet("", left, right, gold).checksum, left, right, found)
+    names = () if path.is_dir() or not path.exists() else open_table(path, (columns or {}).values()).names
+    if STRENGTH in names:
+        found = _annotated(path)
+        return _rated(name, found, np.asarray(found[STRENGTH]) >= positive)
+    released = (path / RELEASE_RECORD).is_file() or is_saved_dataset(path)
+    if released or columns or LABEL in names:
+        return _labelled(name, path, check_given(columns))
+    pairs = read_scored_pairs(source)
+    return RatedPairs(name, pairs.checksum, pairs.left, pairs.right, pairs.gold >= positive)
+
+
+def _labelled(name: str, path: Path, columns: Mapping[str, str]) -> RatedPairs:
+    """Read pairs with labels; those without one, or without text on a side, are counted."""
+    report = Report()
+    opened = open_pairs(str(path), WantedColumns(columns), subset="default", score=None)
+    table = pa.concat_tables(opened.tables(report))
+    if LABEL not in table.column_names:
+        raise InputError(
+            f"{path} has no column {LABEL}; name the one that says which pairs are paraphrases: `columns` label=NAME",
+            path=path,
+            option="columns",
+        )
+    labelled = table.select([*SIDES, LABEL]).filter(table[LABEL].is_valid())
+    whole = labelled.drop_null()
+    counts = {UNLABELLED: len(table) - len(labelled), "without text on a side": len(labelled) - len(whole)}
+    left_out = {reason: count for reason, count in {**report.dropped, **counts}.items() if count}
+    return _rated(name, whole, np.asarray(whole[LABEL]) == 1, left_out)
+
+
+def _rated(name: str, table: pa.Table, positive: np.ndarray, left_out: dict[str, int] | None = None) -> RatedPairs:
+    left, right = (table[side].to_pylist() for side in SIDES)
+    checksum = StsSet("", left, right, positive.astype(float)).checksum
+    return RatedPairs(name, checksum, left, right, positive, left_out or {})
 
 
 def _annotated(path: Path) -> pa.Table:
-    """Read pairs that `paranmt annotate export` wrote, with the mean strength over annotators as the last column."""
+    """Read pairs that `paranmt annotate export` wrote, with the mean strength over annotators."""
     try:
         table = csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True))
         table = table.filter(table[STRENGTH].is_valid())
@@ -160,7 +200,8 @@ def _annotated(path: Path) -> pa.Table:
             text = pc.replace_substring_regex(table[side].cast(pa.string()), "^'", "")
             table = table.set_column(table.column_names.index(side), side, text)
         mean = table.group_by(["sample", "item", *SIDES]).aggregate([(STRENGTH, "mean")])
-        return mean.sort_by([("sample", "ascending"), ("item", "ascending")])
+        ordered = mean.sort_by([("sample", "ascending"), ("item", "ascending")])
+        return ordered.rename_columns({f"{STRENGTH}_mean": STRENGTH})
     except (OSError, KeyError, pa.ArrowException) as error:
         raise InputError(f"cannot read {path}: {error}; expected what `paranmt annotate export` writes") from None
 

@@ -244,7 +244,7 @@ def sources(training: TrainingRecord) -> list[str]:
     for source in training.settings.data["sources"]:
         if isinstance(source, Mapping) and "release" in source:
             names.append(str(source["release"]))
-        elif isinstance(source, Mapping) and source.get("kind") == "phrases":
+        elif isinstance(source, Mapping) and source.get("kind") in ("phrases", "tables"):
             names += [str(file["name"]) for file in source["files"]]
         elif isinstance(source, Mapping):
             names.append(f"{source['dataset']}@{source['revision']}" if "revision" in source else source["dataset"])
@@ -301,6 +301,8 @@ def data_options(data: Mapping[str, Any]) -> tuple[list[str], list[str]]:
             chosen[name] = data[name]
     given = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in chosen.items()]
     words = ["--selection", shell_word(",".join(given))] if given else []
+    if columns := data.get("columns"):
+        words += ["--columns", shell_word(",".join(f"{name}={theirs}" for name, theirs in columns.items()))]
     return words, ["--exclude", "STS"] if data.get("unwanted_sentences") else []
 
 

@@ -105,6 +105,7 @@ def resolve_inputs(
     config: TrainConfig,
     selection: PairSelection,
     *,
+    columns: Mapping[str, str] | None = None,
     development: str | Path | None = None,
     exclude: str | Path | None = None,
     text: Names | None = None,
@@ -112,7 +113,7 @@ def resolve_inputs(
 ) -> TrainingRun:
     """Find the inputs of a run; arguments as in `train`, and the number of processes."""
     names = [name for name in (getattr(config, teacher) for teacher in TEACHERS) if name]
-    _check_given(data, text, config, selection)
+    _check_given(data, text, columns, config, selection)
     # Quick checks come before the data is read, and that before torch is imported.
     for name in [*names, *([encoder.init_from] if encoder.init_from else [])]:
         check_name(name)
@@ -122,7 +123,14 @@ def resolve_inputs(
     unwanted = sentences_of(exclude) if exclude is not None else set()
     own = None
     if data is not None:
-        own = Pairs(listed(data), selection, unwanted, seed=config.seed, errors_apart=config.error_negatives > 0)
+        own = Pairs(
+            listed(data),
+            selection,
+            unwanted,
+            columns=columns,
+            seed=config.seed,
+            errors_apart=config.error_negatives > 0,
+        )
     pairs = own if text is None else PairsAndText(own, SentenceSources(listed(text)), unwanted)
     assert pairs is not None
     teachers = [locate(name) for name in names]
@@ -132,7 +140,7 @@ def resolve_inputs(
     return run
 
 
-def _check_given(data: object, text: object, config: TrainConfig, selection: PairSelection) -> None:
+def _check_given(data: object, text: object, columns: object, config: TrainConfig, selection: PairSelection) -> None:
     """Reject data that do not fit the settings; arguments as in `train`."""
     if text is not None and config.margin_weight:
         raise InputError(
@@ -142,6 +150,8 @@ def _check_given(data: object, text: object, config: TrainConfig, selection: Pai
         )
     if data is None and text is None:
         raise InputError("there is nothing to train on: give pairs as `data`, or sentences as `text` with a `teacher`")
+    if data is None and columns:
+        raise InputError("`columns` are those of pairs; give some as `data`", option="columns")
     if data is None and selection != PairSelection():
         raise InputError("options that choose pairs need pairs; give some as `data`", option="data")
 
@@ -213,7 +223,12 @@ def sentences_of(folder: str | Path) -> set[str]:
 
 def holds_training(work: Path) -> bool:
     """Whether a work folder holds expensive work: a checkpoint, or vectors of a teacher."""
-    return any(work.glob("**/checkpoint*")) or any(work.glob("teacher/**/part-*"))
+    return holds_checkpoint(work) or any(work.glob("teacher/**/part-*"))
+
+
+def holds_checkpoint(work: Path) -> bool:
+    """Whether a work folder holds a checkpoint."""
+    return any(work.glob("**/checkpoint*"))
 
 
 class PairsAndText:

@@ -59,10 +59,14 @@ def write_pairs(
     tables: Iterable[tuple[TokenTable, TokenTable]],
     folder: Path,
     readers: Mapping[str, Lookup],
+    *,
+    left_out: Mapping[str, int] | None = None,
+    unit: str = "pairs",
 ) -> PairStore:
     """Look up the rows of all pairs, given as tokens batch by batch, and write them into a folder.
 
-    Pairs with a side of which no reader knows a unit are left out.
+    Pairs with a side of which no reader knows a unit are left out, and counted next to those that were `left_out`
+    before, by reason; `unit` is the name of pairs there.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +91,10 @@ def write_pairs(
     if not kept:
         reason = f"none of the {read:,} pairs has a known word on both sides" if read else "there are no pairs"
         raise InputError(f"nothing to train on: {reason}; check the filters, the vocabulary and the data")
-    about = {"pairs": kept, "left_out": read - kept, "readers": rows, "sha256": checksums}
+    reasons = dict(left_out or {})
+    if read > kept:
+        reasons[f"{unit} without a known word on a side"] = read - kept
+    about = {"pairs": kept, "left_out": reasons, "readers": rows, "sha256": checksums}
     write_bytes(folder / ABOUT, json.dumps(about).encode())
     return PairStore(folder)
 
@@ -130,7 +137,8 @@ def join_bags(parts: Sequence[Bags]) -> Bags:
 class PairStore:
     """Reads what `write_pairs` wrote in a seeded order: blocks at random, and pairs at random in a buffer of blocks.
 
-    `left_out` is the number of pairs with a side of which no unit is known, `unit` the name of a pair in messages.
+    `left_out` are the numbers of pairs and sentences that were left out, by reason, `unit` is the name of a pair in
+    messages.
     """
 
     unit = "pairs"
@@ -140,7 +148,7 @@ class PairStore:
         try:
             about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
             self.pairs: int = about["pairs"]
-            self.left_out: int = about["left_out"]
+            self.left_out: dict[str, int] = dict(about["left_out"])
             self._rows: dict[str, int] = about["readers"]
             self._checksums: dict[str, str] = about["sha256"]
         except (OSError, ValueError, KeyError, TypeError):
@@ -150,6 +158,12 @@ class PairStore:
         """Whether every file is intact; reads all of them."""
         files = ((self._folder / name, wanted) for name, wanted in self._checksums.items())
         return all(path.is_file() and checksum(path) == wanted for path, wanted in files)
+
+    @property
+    def sentences(self) -> int:
+        """Number of sentences of text, every two of which are a pair; the last of an odd number is a pair alone."""
+        first, second = self.keys()[-1]
+        return 2 * self.pairs - int(first == second)
 
     def keys(self) -> np.ndarray:
         """Key of each sentence [pair, side], uint64, equal for equal sentences; read from disk when used."""

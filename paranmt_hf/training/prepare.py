@@ -25,7 +25,7 @@ from paranmt_hf.encoders.vocabulary import most_frequent
 from paranmt_hf.errors import InputError, UnfitError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.word_vectors import UNKNOWN_WORDS, WordVectors, read_vectors
-from paranmt_hf.training.inputs import TrainingRun, log_left_out
+from paranmt_hf.training.inputs import PairsAndText, TrainingRun, log_left_out
 from paranmt_hf.training.pair_store import ABOUT, PairStore, TokenStore, keys_are_whole, write_pairs, write_tokens
 from paranmt_hf.training.pair_views import PairsWithErrors
 from paranmt_hf.training.teacher import TeacherVectors, teach_all
@@ -163,21 +163,21 @@ def _with_errors(run: TrainingRun, work: Path, model: SentenceEncoder) -> PairSt
         tokens = write_tokens(batches, work / ERROR_TOKENS)
         if not tokens.pairs:
             raise InputError(
-                f"no pair differs in a number or a negation according to {' and '.join(ERRORS)}; leave "
-                "`error_negatives` out",
+                f"no pair differs in a number or a negation according to {' and '.join(ERRORS)}, or has the label 0; "
+                "leave `error_negatives` out",
                 option="error_negatives",
             )
         errors = write_pairs(tokens.tables(), work / ERROR_PAIRS, _readers(model))
         shutil.rmtree(work / ERROR_TOKENS)
     store = PairsWithErrors(work / PAIRS, errors, run.config.error_negatives, run.config.seed)
-    differing = counted(errors.pairs, "pair differs", "pairs differ")
+    differing = counted(errors.pairs, "pair is no paraphrase", "pairs are no paraphrases")
     if not (count := store.count()):
         raise InputError(
-            f"{differing} in a number or a negation, but none of the other {store.pairs:,} has the reference of "
+            f"{differing}, by label, number or negation, but none of the other {store.pairs:,} has the reference of "
             "one of them; `error_negatives` is for corpora with several translations of a reference, so leave it out",
             option="error_negatives",
         )
-    logger.info(f"{differing} in a number or a negation; others with their references: {count:,}")
+    logger.info(f"{differing}, by label, number or negation; others with their references: {count:,}")
     return store
 
 
@@ -189,8 +189,10 @@ def _readers(model: SentenceEncoder) -> dict[str, Lookup]:
 
 def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, run: TrainingRun) -> PairStore:
     """Pairs as rows of the encoder's tables."""
-    store = write_pairs(tokens.tables(), folder, _readers(model))
-    unknown = {f"{run.pairs.unit} without a known word on a side": store.left_out} if store.left_out else {}
-    log_left_out(run.pairs.left_out_by | unknown)
-    logger.info(f"training on {counted(store.pairs, run.pairs.unit.removesuffix('s'))}")
+    reasons, unit = run.pairs.left_out_by, run.pairs.unit
+    store = write_pairs(tokens.tables(), folder, _readers(model), left_out=reasons, unit=unit)
+    log_left_out(store.left_out)
+    of_text = isinstance(run.pairs, PairsAndText)
+    found = counted(store.sentences, "sentence") if of_text else counted(store.pairs, "pair")
+    logger.info(f"training on {found}")
     return store

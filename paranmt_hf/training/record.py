@@ -119,8 +119,8 @@ class Rotation:
 class ShownData:
     """The data of a model as cards show them, under `data` in its settings."""
 
-    # Parquet files by their names, files of phrases, releases, or datasets on the Hub
-    sources: list[list[str] | _Phrases | _Release | _Dataset]
+    # Parquet files by their names, files of phrases or of other formats, releases, or datasets on the Hub
+    sources: list[list[str] | _Files | _Release | _Dataset]
     unwanted_sentences: int  # Number of sentences whose pairs were left out
     # Smallest and largest value of columns
     ranges: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
@@ -138,14 +138,14 @@ class _Dataset:
 
 
 @dataclass(frozen=True)
-class _PhraseFile:
+class _File:
     name: str
 
 
 @dataclass(frozen=True)
-class _Phrases:
-    kind: Literal["phrases"]
-    files: list[_PhraseFile]
+class _Files:
+    kind: Literal["phrases", "tables"]
+    files: list[_File]
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,10 @@ class TrainingRecord(Record):
     settings: TrainingSettings  # What determines the model
     # Names of the models and files that the run started from, of which the settings hold checksums
     inputs: dict[str, str] = field(default_factory=dict)
-    pairs: int  # Number of pairs of the training data
+    pairs: int  # Number of pairs of the training data; of text, every two sentences are one
+    sentences: int | None = None  # Number of sentences of the training data, if there is text
+    # Numbers of pairs and sentences that were left out of the training data, by reason
+    left_out: dict[str, int] = field(default_factory=dict)
     history: History  # The course of the run
     development: float | None  # Pearson's r on the development set, in [-1, 1], if there was one
     dimension: int  # Dimension of a sentence vector

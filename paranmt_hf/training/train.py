@@ -26,7 +26,15 @@ from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.card import trained_values, write_card
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import Names, TrainingRun, holds_training, listed, resolve_inputs
+from paranmt_hf.training.inputs import (
+    Names,
+    PairsAndText,
+    TrainingRun,
+    holds_checkpoint,
+    holds_training,
+    listed,
+    resolve_inputs,
+)
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import (
     TRAINING_FILE,
@@ -43,7 +51,7 @@ from paranmt_hf.util.records import as_json, from_json, made_with
 from paranmt_hf.util.run import is_free, result_folder, run
 from paranmt_hf.util.settings import Expands, Group, values_for
 from paranmt_hf.util.wording import counted, perhaps
-from paranmt_hf.util.work import clear
+from paranmt_hf.util.work import clear, continue_with
 from paranmt_hf.util.yaml_files import read_yaml
 
 if TYPE_CHECKING:
@@ -53,6 +61,7 @@ if TYPE_CHECKING:
 
 
 RECIPES = ASSETS / "recipes"
+TEACHER = "teacher"  # In the work folder: the vectors of teachers
 SHARED = ("seed", "device", "report_to")  # Settings of the first step that hold for the second too
 # With fewer steps in an epoch, WORD trained on 475 and on 3,000 pairs agreed less with people: 1 to 3 points at 3 to 5
 # steps, 3 to 7 at one; from 10 steps on, by at most 1.5 points less than with 100.
@@ -98,6 +107,7 @@ def train(
     out: str | Path,
     *,
     text: Names | None = None,
+    columns: Mapping[str, str] | None = None,
     recipe: Annotated[str | None, Expands(first_step)] = None,
     encoder: EncoderConfig | None = None,
     config: TrainConfig | None = None,
@@ -113,10 +123,12 @@ def train(
 
     Args:
         data: Releases, Parquet files with the columns reference and translation, files of PPDB (plain or .gz), lists
-            of words and their paraphrases, or datasets on the Hub.
+            of words and their paraphrases, or datasets on the Hub. Pairs with a column label are paraphrases where it
+            is 1; the others are left out.
         out: Folder of the encoder; work in progress is next to it in `<out>.work`.
         text: Sentences without paraphrases, for a `teacher` alone: text files with one on a line, Parquet, releases.
             Of Parquet with the columns sentence and translation the teacher reads the translation.
+        columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
         recipe: The settings of an encoder of model_cards/, trained in one or two steps: lstm, trigram,
             base, small or word-trigram; other options change the first step.
         encoder: Which encoder.
@@ -128,7 +140,7 @@ def train(
             with one.
     """
     if recipe is not None:
-        others = {"development": development, "exclude": exclude, "text": text}
+        others = {"columns": columns, "development": development, "exclude": exclude, "text": text}
         return _train_recipe(recipe, data, result_folder(out), encoder, config, selection, others)
     encoder, config, selection = encoder or EncoderConfig(), config or TrainConfig(), selection or PairSelection()
     started = [encoder.init_from, config.teacher, config.second_teacher]
@@ -141,7 +153,15 @@ def train(
         reporting_callbacks(config.report_to, out)
     count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     inputs = resolve_inputs(
-        data, encoder, config, selection, development=development, exclude=exclude, text=text, processes=count
+        data,
+        encoder,
+        config,
+        selection,
+        columns=columns,
+        development=development,
+        exclude=exclude,
+        text=text,
+        processes=count,
     )
     if count > 1 and inputs.in_engine:
         from paranmt_hf.training.distributed import check_processes
@@ -155,6 +175,8 @@ def train(
         result=Trained,
         command="train",
         holds=holds_training,
+        # The vectors of teachers serve any settings.
+        work_identity={"teachers": [each.revision for each in inputs.teachers]} if inputs.teachers else None,
         rank=rank if count > 1 else 0,
         barrier=partial(_barrier, inputs),
     )
@@ -227,7 +249,9 @@ def _train(inputs: TrainingRun, work: Path, folder: Path, name: str) -> Training
         processes.check_same("settings and data", zlib.crc32(identity.encode()))
         if not first:
             processes.broadcast()
-    model, store, teacher = prepare_training(inputs, work, work / "teacher")
+    if first and inputs.teachers:
+        continue_with(work, inputs.settings, keep={TEACHER}, holds=holds_checkpoint)
+    model, store, teacher = prepare_training(inputs, work, work / TEACHER)
     if processes is not None and first:
         processes.broadcast()
     if first:
@@ -250,6 +274,8 @@ def _train(inputs: TrainingRun, work: Path, folder: Path, name: str) -> Training
         settings=inputs.settings,
         inputs=inputs.inputs,
         pairs=store.pairs,
+        sentences=store.sentences if isinstance(inputs.pairs, PairsAndText) else None,
+        left_out=store.left_out,
         history=history,
         development=development_score(model, inputs.development) if inputs.development and first else None,
         dimension=model.get_embedding_dimension() or 0,

@@ -75,3 +75,17 @@ def as_table(files: Iterable[Path]) -> str:
     # Else `*` and `[` would name other files too, and a folder `origin=news` would take the place of a column.
     names = ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in files)
     return f"read_parquet([{names}], hive_partitioning = false)"
+
+
+def plain_types(table: pa.Table) -> pa.Table:
+    """Convert columns whose types few functions of Arrow take, as polars and DuckDB write them.
+
+    Text in views becomes string, decimal numbers become float64, or int64 if they have no decimals.
+    """
+    for index, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
+        elif pa.types.is_decimal(field.type):
+            number = pa.float64() if field.type.scale else pa.int64()
+            table = table.set_column(index, field.name, table.column(index).cast(number))
+    return table

@@ -26,9 +26,9 @@ from paranmt_hf.util.files import (
     writing,
 )
 from paranmt_hf.util.records import FileRecord, Identity, Record, as_json, describe_differences
-from paranmt_hf.util.work import Holds, lock, locked, remove, remove_leftover, state_of, work_folder
+from paranmt_hf.util.work import RESULT, Holds, lock, locked, remove, remove_leftover, state_of, work_folder
 
-RESULT, OLD = "result", "old"
+OLD = "old"
 ANOTHER = "choose another path"
 
 R = TypeVar("R", bound=Record)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -22,7 +22,8 @@ from paranmt_hf.util.records import Identity, as_json, describe_differences, rea
 
 # Says whether a work folder holds what took long to make.
 Holds = Callable[[Path], bool]
-LOCK, STATE = "lock", "run.json"
+LOCK, STATE, RESULT = "lock", "run.json", "result"
+SETTINGS = "settings.json"  # Of a work folder in which other settings may continue
 CLEARED = {"identity": {"cleared": True}}  # Of a work folder that is being emptied
 # Windows renames no folder with an open file in it, such as the lock.
 RENAMES_OPEN = os.name == "posix"
@@ -122,12 +123,15 @@ def _refuse_others(work: Path, known: dict[str, Any] | None, state: dict[str, An
             path=work,
         )
     if holds is not None and holds(work):
-        raise OtherSettingsError(
-            f"{work} holds unfinished work with other settings: "
-            f"{describe_differences(known['identity'], state['identity'])}; give the same settings to continue, or "
-            "delete that folder",
-            path=work,
-        )
+        raise _other_settings(work, known["identity"], state["identity"])
+
+
+def _other_settings(work: Path, found: Identity, wanted: Identity) -> OtherSettingsError:
+    return OtherSettingsError(
+        f"{work} holds unfinished work with other settings: {describe_differences(found, wanted)}; give the same "
+        "settings to continue, or delete that folder",
+        path=work,
+    )
 
 
 def _begin(work: Path, known: dict[str, Any] | None, state: dict[str, Any]) -> None:
@@ -153,13 +157,30 @@ def state_of(work: Path) -> dict[str, Any] | None:
     return state
 
 
-def clear(work: Path) -> None:
-    """Empty a locked work folder; only its lock and its state stay."""
+def clear(work: Path, keep: Collection[str] = ()) -> None:
+    """Empty a locked work folder; its lock, its state and the names in `keep` stay."""
     for path in work.iterdir():
+        if path.name in {LOCK, STATE, *keep}:
+            continue
         if path.is_dir():
             shutil.rmtree(path)
-        elif path.name not in (LOCK, STATE):
+        else:
             path.unlink()
+
+
+def continue_with(work: Path, identity: object, *, keep: Collection[str], holds: Holds) -> None:
+    """Continue in a locked work folder whose entries `keep` serve other settings too.
+
+    If the settings changed since the last call, the other entries are removed; if these hold what took long, that is
+    refused.
+    """
+    path, wanted = work / SETTINGS, as_json(identity)
+    found = read_json(path, f"settings of a run; delete {work} to start again") if path.exists() else wanted
+    if found != wanted:
+        if holds(work):
+            raise _other_settings(work, found, wanted)
+        clear(work, {RESULT, *keep})
+    write_bytes(path, json.dumps(wanted).encode())
 
 
 def remove(work: Path) -> None:

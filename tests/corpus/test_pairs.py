@@ -10,7 +10,7 @@ import pytest
 
 from paranmt_hf.corpus import draws
 from paranmt_hf.corpus.draws import draw_bound, lottery
-from paranmt_hf.corpus.reading import pairs as reading
+from paranmt_hf.corpus.reading import pair_files as reading
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.release import write_release
 from paranmt_hf.errors import InputError
@@ -187,20 +187,19 @@ def test_columns_that_are_no_text(tmp_path):
 
 def test_missing_columns_and_files(tmp_path, file):
     pq.write_table(pa.table({"en": ["a"], "mt": ["b"]}), tmp_path / "q.parquet")
-    with pytest.raises(InputError, match=r"q.parquet has no column reference, translation; it has en, mt"):
+    with pytest.raises(InputError) as refused:
         read(tmp_path / "q.parquet")
+    assert (refused.value.option, refused.value.path) == ("columns", tmp_path / "q.parquet")
     pq.write_table(pa.table({"reference": ["a"], "translation": ["b"]}), tmp_path / "r.parquet")
-    with pytest.raises(InputError, match=r"r.parquet has no column para_score; it has reference, translation"):
+    with pytest.raises(InputError) as refused:
         read(tmp_path / "r.parquet", min_score=0.5)
+    assert refused.value.path == tmp_path / "r.parquet"
     with pytest.raises(InputError, match="none.parquet: there is no such file"):
         read(tmp_path / "none.parquet")
-    with pytest.raises(InputError, match="no pairs './none': expected a release folder, a .parquet file"):
+    with pytest.raises(InputError):
         read("./none")
     with pytest.raises(InputError, match="there is nothing to train on"):
         read()
-    (tmp_path / "text.tsv").write_text("a\tb\n")
-    with pytest.raises(InputError, match="text.tsv, line 1: expected a word and its .* .`paranmt import` reads TSV"):
-        read(tmp_path / "text.tsv")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="empty"):
         read(tmp_path / "empty")
@@ -298,16 +297,3 @@ def test_errors_of_meaning_need_their_columns(file, tmp_path):
     (tmp_path / "list.txt").write_text("big large\n")
     with pytest.raises(InputError, match="has phrases and no columns number_mismatch, negation_mismatch; leave out"):
         Pairs([tmp_path / "list.txt"], PairSelection(), errors_apart=True)
-
-
-def test_a_column_called_label_is_that_of_its_author(tmp_path):
-    """Only in releases it says what is no paraphrase; elsewhere 0 may mean the opposite, or it may be text."""
-    rows = {"reference": ["a b", "c d"], "translation": ["a e", "c f"]}
-    for name, label in {"numbers": [0, 2], "texts": ["x", "y"], "floats": [0.0, 5.0]}.items():
-        path = tmp_path / f"{name}.parquet"
-        pq.write_table(pa.table({**rows, "label": label, "rank": ["1", "2"]}), path)
-        for whole in (False, True):
-            pairs = Pairs([path], PairSelection(), all_columns=whole)
-            (table,) = pairs.batches()
-            assert table.num_rows == 2 and pairs.left_out_by == {}
-            assert not whole or table["label"].to_pylist() == label

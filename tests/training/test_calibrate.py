@@ -146,6 +146,27 @@ def test_rated_pairs_of_every_kind(tmp_path, name):
     assert (found.left, found.right, found.positive.astype(int).tolist()) == (left, right, labels)
 
 
+def test_pairs_without_a_label_are_counted(tmp_path):
+    rows = [("a", "b", "1"), ("c", "d", ""), ("e", "f", "0"), ("g", "", "0")]
+    text = "".join(f"{first},{second},{label}\n" for first, second, label in rows)
+    (tmp_path / "p.csv").write_text(f"one,two,same\n{text}")
+    columns = {"reference": "one", "translation": "two", "label": "same"}
+    found = read_rated_pairs(tmp_path / "p.csv", 4.0, columns)
+    assert (found.left, found.positive.tolist()) == (["a", "e"], [True, False])
+    assert found.left_out == {"without a label": 1, "empty": 1}
+    with pytest.raises(InputError) as error:
+        read_rated_pairs(tmp_path / "p.csv", 4.0, {"reference": "one", "translation": "two"})
+    assert error.value.option == "columns"
+
+
+def test_two_columns_of_labels_are_refused(tmp_path):
+    names, column = ["reference", "translation", "label", "label"], pa.array(["1", "0"])
+    pq.write_table(pa.Table.from_arrays([column] * 4, names=names), tmp_path / "p.parquet")
+    with pytest.raises(InputError) as error:
+        read_rated_pairs(tmp_path / "p.parquet", 4.0)
+    assert error.value.path == tmp_path / "p.parquet"
+
+
 def test_release_with_labels(tmp_path, release):
     with pytest.raises(InputError):
         read_rated_pairs(release, 4.0)

@@ -38,6 +38,8 @@ VALUES = {
     "paranmt_hf": "0.1.0",
     "inputs": {"vectors": "glove.txt"},
     "pairs": 60,
+    "sentences": None,
+    "left_out": {},
     "history": {
         "losses": [[1, 0.5], [2, 0.25]],
         "scores": [[2, 0.75]],

@@ -117,6 +117,14 @@ class HubDataset(TableReader):
             return {"kind": "folder", "files": [file_identity(path) for path in self._local_files()], **chosen}
         return {"kind": "hub", "dataset": self.id, "revision": self._commit, **chosen}
 
+    def column_names(self) -> list[str]:
+        """Names of the columns; of a dataset that does not say them, those of its first row."""
+        from datasets import load_dataset
+
+        options: dict[str, Any] = {} if self._local else {"revision": self._commit}
+        stream = self._load(load_dataset, split=self.split, streaming=True, **options)
+        return list(stream.features or next(iter(stream), {}))
+
     def pieces(self) -> Iterator[Piece]:
         from datasets import load_dataset
 

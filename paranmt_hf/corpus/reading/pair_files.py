@@ -1,37 +1,270 @@
-"""Files of pairs: their kind, and checksums that identify them."""
+"""Sources of pairs: what a file, a folder or a dataset holds, which columns are read, and what identifies it."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.phrases import first_line, holds_sentences, is_rule
+from paranmt_hf.corpus.reading.formats import find_format, open_table
+from paranmt_hf.corpus.reading.inputs import HubDataset
+from paranmt_hf.corpus.reading.labels import LABEL, paraphrase_labels
+from paranmt_hf.corpus.reading.pair_columns import pair_columns, unknown_columns, warn_of_labels
+from paranmt_hf.corpus.reading.parquet_table import ParquetTable
+from paranmt_hf.corpus.reading.phrases import (
+    SCORE,
+    PhraseFiles,
+    features_of,
+    first_line,
+    has_entailment,
+    holds_sentences,
+    is_rule,
+)
+from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.readers import Reader, Report, TableFiles
+from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
-from paranmt_hf.corpus.release import read_record
+from paranmt_hf.corpus.release import FOLDERS, check_text, check_types, fetch_release, read_record, release_files
+from paranmt_hf.corpus.schema import ADDED, SIDES, describe_missing
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.files import checksum
+from paranmt_hf.util.files import check_regular, checksum
+from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types
 
 logger = logging.getLogger(__name__)
-PARQUET = b"PAR1"
-NO_PHRASES = {".csv", ".json", ".jsonl"}  # Forms of pairs of sentences that could be taken for a list of words
+# Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
+ERRORS = ("number_mismatch", "negation_mismatch")
+BATCH_ROWS = 20_000
+# Names that end so are files, not ids on the Hub.
+SUFFIXES = {".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".gz", ".bz2", ".xz", ".zst"}
 
 
 @dataclass(frozen=True)
-class PairFiles:
-    """Parquet files, and their identity as JSON values.
+class WantedColumns:
+    """Which columns of pairs are read.
 
-    `released` tells whether they belong to a release, so that their columns are those of `schema`.
+    Attributes:
+        given: Names of columns in files that are not releases: `reference`, `translation`, `label`, `para_score`.
+        numbers: Columns whose ranges select pairs.
+        errors: Whether `ERRORS` or labels are needed, which tell pairs that are no paraphrases.
+        everything: Whether the other columns of releases and Parquet files are read too.
     """
 
-    files: list[Path]
-    identity: Any
-    released: bool
+    given: Mapping[str, str] = field(default_factory=dict)
+    numbers: Sequence[str] = ()
+    errors: bool = False
+    everything: bool = False
+
+
+class ParquetPairs:
+    """Parquet files of pairs: those of a release, of which its identity is `known`, or others.
+
+    Attributes:
+        identity: What determines the rows, as JSON values.
+        has_free_columns: Whether the names of its columns may be any.
+        has_phrases: Whether it holds phrases.
+    """
+
+    has_phrases = False
+
+    def __init__(self, files: Sequence[Path], wanted: WantedColumns, known: Mapping[str, Any] | None = None) -> None:
+        released = known is not None
+        self.has_free_columns = not released
+        self._everything = wanted.everything
+        self._columns: dict[Path, dict[str, str]] = {}
+        rows = 0
+        for file in files:
+            with open_parquet(file) as opened:
+                given = {} if released else wanted.given
+                self._columns[file] = _columns_of(opened.schema_arrow, given, wanted, file)
+                rows += opened.metadata.num_rows
+        if not rows:
+            raise InputError(
+                f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data again",
+                path=files[0] if files else None,
+            )
+        # Hashed when all are known to be readable.
+        self.identity = known if released else [describe(file) for file in files]
+
+    def tables(self, report: Report) -> Iterator[pa.Table]:
+        """Read tables of at most `BATCH_ROWS` rows, with labels as int32; `report` is not used."""
+        for file, columns in self._columns.items():
+            first = 0
+            with open_parquet(file) as opened:
+                names = _names_to_read(opened.schema_arrow.names, columns, everything=self._everything)
+                for batch in opened.iter_batches(BATCH_ROWS, columns=list(names)):
+                    table = pa.Table.from_batches([batch])
+                    table = plain_types(table.rename_columns([names[name] for name in table.column_names]))
+                    check_text(table, file, first)
+                    if LABEL in columns:
+                        labels = paraphrase_labels(table[LABEL].chunk(0), f"{file}, row (from 0) ", first, file)
+                        table = table.set_column(table.column_names.index(LABEL), LABEL, labels)
+                    first += table.num_rows
+                    yield table
+
+
+def _names_to_read(names: Sequence[str], columns: Mapping[str, str], *, everything: bool) -> dict[str, str]:
+    """Our name of each column of a file that is read; a column whose name another one gets is not read."""
+    ours = {theirs: name for name, theirs in columns.items()}
+    if not everything:
+        return ours
+    return {name: ours.get(name, name) for name in names if name in ours or name not in columns}
+
+
+class ReadPairs:
+    """Pairs of a reader: phrases, or a dataset on the Hub that is not a release; attributes as of `ParquetPairs`."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.has_phrases = isinstance(reader, PhraseFiles)
+        self.has_free_columns = not self.has_phrases
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What determines the rows, as JSON values."""
+        return self._reader.identity
+
+    def tables(self, report: Report) -> Iterator[pa.Table]:
+        """Read tables of at most `BATCH_ROWS` rows; `report` counts the rows that are left out."""
+        for batch in self._reader.batches(report, rows=BATCH_ROWS):
+            table = pa.Table.from_batches([batch])
+            yield _phrases_as_pairs(table) if self.has_phrases else table
+
+
+def _phrases_as_pairs(table: pa.Table) -> pa.Table:
+    """Name the score of PPDB as that of pairs; phrases without a relation, or merely related, are paraphrases."""
+    if LABEL in table.column_names:
+        labels = table[LABEL].fill_null(1)
+        table = table.set_column(table.column_names.index(LABEL), LABEL, labels)
+    return table.rename_columns(["para_score" if name == SCORE else name for name in table.column_names])
+
+
+def open_pairs(source: str, wanted: WantedColumns, *, subset: str, score: str | None) -> ParquetPairs | ReadPairs:
+    """Find out what a source of pairs is, and open it.
+
+    Args:
+        source: A release, a folder of Parquet files or one such file, a file of phrases, or the id of a dataset on the
+            Hub, which `@` and a revision may follow.
+        wanted: Which columns are read.
+        subset: Config of a release or dataset.
+        score: Feature of PPDB that is the score of phrases.
+    """
+    path = Path(source).expanduser()
+    check_regular(path)
+    if is_saved_dataset(path):
+        return _open_table(path, wanted)
+    if is_release(source):
+        if subset not in FOLDERS:
+            raise InputError(f"`subset` must be one of {', '.join(FOLDERS)}, not {subset!r}", option="subset")
+        files = release_files(path, subset)
+        known: dict[str, Any] = {"release": path.resolve().name, **language_of(path)}
+        return ParquetPairs(files, wanted, known | {"files": checksums(path, files, subset)})
+    if path.is_dir():
+        return ParquetPairs(sorted(path.glob("*.parquet")), wanted)
+    if path.is_file() or path.suffix.lower() in SUFFIXES:
+        kind = find_format(path)
+        if kind is PlainText:
+            return ReadPairs(_open_phrases(path, wanted, score))
+        nested = any("." in name for name in wanted.given.values())
+        return ParquetPairs([path], wanted) if kind is ParquetTable and not nested else _open_table(path, wanted)
+    if is_id(split_revision(source)[0]):
+        return _open_hub(*split_revision(source), wanted, subset)
+    raise InputError(
+        f"no pairs {source!r}: expected a release folder, a file with columns such as TSV, CSV or Parquet, a "
+        "file of PPDB, or a dataset on the Hub like 'organisation/name' or 'organisation/name@v1'",
+        path=path,
+    )
+
+
+def _open_table(path: Path, wanted: WantedColumns) -> ReadPairs:
+    """Open a file of any format with columns."""
+    table = open_table(path, wanted.given.values())
+    columns = pair_columns(table, wanted.given)
+    columns |= {name: wanted.given.get(name, name) for name in wanted.numbers}
+    if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(table.names)):
+        columns |= {name: name for name in ERRORS}
+    # A para_score that nothing selects by is not read.
+    numbers = {name for name in columns if name in (*wanted.numbers, *(ERRORS if wanted.errors else ()))}
+    read = {name: column for name, column in columns.items() if name in {*SIDES, LABEL, *numbers}}
+    if missing := [name for name in numbers if read[name] not in table.names and not read[name].isdecimal()]:
+        raise missing_columns(path, missing)
+    return ReadPairs(TableFiles([table], read, numbers=numbers, optional=numbers))
+
+
+def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> PhraseFiles:
+    """Open a PPDB file or a word list, whose only column is a score."""
+    check_phrases(path)
+    if columns := set(wanted.numbers) - {"para_score"}:
+        raise InputError(
+            f"{path} has phrases and no column {', '.join(sorted(columns))}; leave out the option that needs it, "
+            "or make a release first (`paranmt import --format phrases`)",
+            path=path,
+        )
+    if wanted.errors:
+        raise InputError(
+            f"{path} has phrases and no columns {', '.join(ERRORS)}; leave out `error_negatives`, or train on a "
+            "release that has them",
+            option="error_negatives",
+            path=path,
+        )
+    if wanted.numbers and score is None:
+        names = ", ".join(features_of(path)[:8]) or "none, for it is a list of words"
+        raise InputError(
+            f"{path}: name the score that the smallest and largest are about with `ppdb_score`; its features are "
+            f"{names}",
+            option="ppdb_score",
+            path=path,
+        )
+    return PhraseFiles([path], score=score, label="any" if has_entailment(path) else None)
+
+
+def _open_hub(name: str, revision: str | None, wanted: WantedColumns, subset: str) -> ParquetPairs | ReadPairs:
+    """Open a dataset on the Hub: a release is downloaded and verified, any other is streamed."""
+    if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
+        files, commit = fetched
+        # A config is a folder of the release.
+        language = language_of(files[0].parent.parent) if files else {}
+        return ParquetPairs(files, wanted, {"dataset": name, "revision": commit, **language})
+    config = None if subset == "default" else subset
+    known = HubDataset(name, {}, config=config, revision=revision).column_names()
+    columns = {column: wanted.given.get(column, column) for column in (*SIDES, *wanted.numbers)}
+    label = wanted.given.get(LABEL, LABEL)
+    if label in known or LABEL in wanted.given:
+        columns[LABEL] = label
+    if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(known)):
+        columns |= {name: name for name in ERRORS}
+    if missing := [column for column in columns.values() if column.split(".")[0] not in known]:
+        raise unknown_columns(name, known, missing)
+    numbers = columns.keys() - {*SIDES, LABEL}
+    return ReadPairs(HubDataset(name, columns, config=config, revision=revision, numbers=numbers))
+
+
+def _columns_of(schema: pa.Schema, given: Mapping[str, str], wanted: WantedColumns, file: Path) -> dict[str, str]:
+    """Find the columns of a Parquet file that are read: our names, and the names in the file."""
+    names = schema.names
+    columns = {name: given.get(name, name) for name in (*SIDES, *wanted.numbers)}
+    label = given.get(LABEL, LABEL)
+    if label in names or LABEL in given:
+        columns[LABEL] = label
+    if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(names)):
+        columns |= {name: name for name in ERRORS}
+    missing = [theirs for theirs in columns.values() if theirs not in names]
+    if set(missing) & {*given.values(), *SIDES}:
+        raise unknown_columns(file, names, missing)
+    if missing:
+        raise missing_columns(file, missing)
+    check_unique(schema, names if wanted.everything else columns.values(), file)
+    renamed = [schema.field(theirs).with_name(name) for name, theirs in columns.items() if name != LABEL]
+    check_types(pa.schema(renamed), list(columns), file)
+    if LABEL not in columns:
+        warn_of_labels(file, names)
+    return columns
 
 
 def checksums(release: Path, files: Sequence[Path], subset: str) -> dict[str, str]:
@@ -50,14 +283,15 @@ def language_of(release: Path) -> dict[str, str]:
     return {} if language == ENGLISH else {"language": language}
 
 
+def missing_columns(file: Path, missing: Sequence[str]) -> InputError:
+    """Make the error of a file without columns that an option needs."""
+    advice = "" if set(missing) & set(ADDED) else "; score it first (`paranmt import`), or leave out the option"
+    return InputError(f"{describe_missing(file, missing)}{advice}", path=file)
+
+
 def check_phrases(path: Path) -> None:
     """Reject a file that does not hold phrases or words."""
     first = first_line(path)
-    if NO_PHRASES.intersection(map(str.lower, path.suffixes)) or first.startswith(("{", "[{")):
-        raise InputError(
-            f"{path} is CSV or JSON; expected a file of PPDB, or a list of words and their paraphrases. Write "
-            "pairs as TSV or Parquet, and make a release of them first (`paranmt import`)"
-        )
     if holds_sentences(path):
         raise InputError(
             f"{path} seems to hold single sentences; expected pairs, such as a release, a file of PPDB, or a list "
@@ -72,14 +306,6 @@ def describe(file: Path) -> str:
     """Identify a Parquet file by its name and content; copies are equal, whatever their dates."""
     size, rows = file.stat().st_size, pq.read_metadata(file).num_rows
     return f"{file.name} {size} bytes, {rows} rows, sha256:{checksum(file)}"
-
-
-def is_parquet(path: Path) -> bool:
-    """Whether a file begins with the Parquet signature."""
-    if path.is_file():
-        with path.open("rb") as file:
-            return file.read(len(PARQUET)) == PARQUET
-    return False
 
 
 def is_release(source: str) -> bool | None:

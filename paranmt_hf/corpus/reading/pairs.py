@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,34 +11,17 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.draws import Interval, draw_bound, in_ranges, lottery
-from paranmt_hf.corpus.reading.inputs import HubDataset
-from paranmt_hf.corpus.reading.pair_files import (
-    PairFiles,
-    check_phrases,
-    checksums,
-    describe,
-    is_parquet,
-    is_release,
-    language_of,
-)
-from paranmt_hf.corpus.reading.phrases import LABEL, SCORE, PhraseFiles, features_of, has_entailment
-from paranmt_hf.corpus.reading.readers import Reader, Report
-from paranmt_hf.corpus.release import FOLDERS, check_types, fetch_release, read_tables, release_files
-from paranmt_hf.corpus.schema import ADDED, COSINES, SIDES, describe_missing
+from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED
+from paranmt_hf.corpus.reading.pair_columns import check_given
+from paranmt_hf.corpus.reading.pair_files import ERRORS, WantedColumns, is_release, open_pairs
+from paranmt_hf.corpus.reading.readers import Report
+from paranmt_hf.corpus.schema import COSINES, SIDES
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.text.word_rules import letters
-from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.parquet import check_unique, open_parquet
 from paranmt_hf.util.settings import Count, Range, Settings, Share
 from paranmt_hf.util.wording import counted
-
-# Columns that count what of one side the other does not confirm, and which makes the two no paraphrases.
-ERRORS = ("number_mismatch", "negation_mismatch")
-BATCH_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -99,14 +82,17 @@ class PairSelection(Settings):
 class Pairs:
     """Pairs of one or more sources; can be read repeatedly.
 
-    Sources are release folders, Parquet files with the columns `reference` and `translation`, files of PPDB, lists of
-    words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow. No side may be one
-    of the `unwanted` sentences, case and punctuation aside: those of the test sets. The seed decides which pairs are
-    drawn where there are more than `max_pairs`.
+    Sources are release folders, files with the columns `reference` and `translation` (docs/formats.md), files of PPDB,
+    lists of words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow. No
+    side may be one of the `unwanted` sentences, case and punctuation aside: those of the test sets. The seed decides
+    which pairs are drawn where there are more than `max_pairs`.
 
-    With `errors_apart`, pairs that differ in a number or a negation, as the columns `ERRORS` say, are left out, and
-    `errors` reads these, and those that are labelled as no paraphrases. With `all_columns`, the other columns of
-    releases and Parquet files are read too.
+    Pairs whose label is 0, and those without one in a file that has labels, are left out. With `errors_apart`, so are
+    pairs that differ in a number or a negation, as the columns `ERRORS` say, and `errors` reads these and those whose
+    label is 0. With `all_columns`, the other columns of releases and Parquet files are read too.
+
+    The `columns` are the names that files other than releases have for `reference`, `translation`, `label` and
+    `para_score`.
     """
 
     unit = "pairs"
@@ -117,6 +103,7 @@ class Pairs:
         selection: PairSelection,
         unwanted: Collection[str] = (),
         *,
+        columns: Mapping[str, str] | None = None,
         seed: int = 1,
         errors_apart: bool = False,
         all_columns: bool = False,
@@ -125,114 +112,35 @@ class Pairs:
             raise InputError("there is nothing to train on: name a release, Parquet files or a dataset on the Hub")
         self._selection, self._seed = selection, seed
         self._total: int | None = None
-        self._sources = [str(source) for source in sources]
         self._errors_apart, self._all_columns = errors_apart, all_columns
-        self._columns = [*SIDES, *selection.ranges, *(ERRORS if errors_apart else ())]
+        self._columns = check_given(columns)
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
         self._forget_counts()
-        self._readers: list[PairFiles | Reader] = [self._reader(source) for source in self._sources]
-        subset = selection.subset
-        if subset != "default" and all(is_release(source) is False for source in self._sources):
+        names = [str(source) for source in sources]
+        wanted = WantedColumns(self._columns, list(selection.ranges), errors_apart, all_columns)
+        subset, score = selection.subset, selection.ppdb_score
+        self._sources = [open_pairs(name, wanted, subset=subset, score=score) for name in names]
+        if subset != "default" and all(is_release(name) is False for name in names):
             raise InputError(
-                f"`subset` {subset} is for releases and datasets on the Hub; {', '.join(self._sources)} has no "
-                "subsets, so leave it out"
+                f"`subset` {subset} is for releases and datasets on the Hub; {', '.join(names)} has no "
+                "subsets, so leave it out",
+                option="subset",
             )
-        if selection.ppdb_score and not any(isinstance(reader, PhraseFiles) for reader in self._readers):
+        if score and not any(source.has_phrases for source in self._sources):
             raise InputError(
-                f"`ppdb_score` {selection.ppdb_score} is for files of PPDB; {', '.join(self._sources)} has none, so "
-                "leave it out"
+                f"`ppdb_score` {score} is for files of PPDB; {', '.join(names)} has none, so leave it out",
+                option="ppdb_score",
             )
-
-    def _reader(self, source: str) -> PairFiles | Reader:
-        path = Path(source).expanduser()
-        check_regular(path)
-        if is_release(source):
-            if self._selection.subset not in FOLDERS:
-                raise InputError(f"`subset` must be one of {', '.join(FOLDERS)}, not {self._selection.subset!r}")
-            files = release_files(path, self._selection.subset)
-        elif path.is_dir():
-            files = sorted(path.glob("*.parquet"))
-        elif path.suffix == ".parquet" or is_parquet(path):
-            files = [path]
-        elif path.is_file():
-            return self._phrases(path)
-        elif is_id(split_revision(source)[0]):
-            return self._hub_reader(*split_revision(source))
-        else:
+        if self._columns and not any(source.has_free_columns for source in self._sources):
             raise InputError(
-                f"no pairs {source!r}: expected a release folder, a .parquet file, a file of PPDB, or a dataset "
-                "on the Hub like 'organisation/name' or 'organisation/name@v1'"
+                f"`columns` is for files whose columns have names of their own; {', '.join(names)} has none such, so "
+                "leave it out",
+                option="columns",
             )
-        if not sum([self._check(file) for file in files]):
-            raise InputError(
-                f"{', '.join(map(str, files))}: expected pairs, but there are no rows; make the data again"
-            )
-        if not is_release(source):
-            return PairFiles(files, [describe(file) for file in files], released=False)
-        known: dict[str, Any] = {"release": path.resolve().name, **language_of(path)}
-        known["files"] = checksums(path, files, self._selection.subset)
-        return PairFiles(files, known, released=True)
-
-    def _phrases(self, path: Path) -> PhraseFiles:
-        """Open a PPDB file or a word list, whose only column is a score."""
-        check_phrases(path)
-        chosen, score = self._selection, self._selection.ppdb_score
-        if columns := chosen.ranges.keys() - {"para_score"}:
-            raise InputError(
-                f"{path} has phrases and no column {', '.join(sorted(columns))}; leave out the option that needs it, "
-                "or make a release first (`paranmt import --format phrases`)"
-            )
-        if self._errors_apart:
-            raise InputError(
-                f"{path} has phrases and no columns {', '.join(ERRORS)}; leave out `error_negatives`, or train on a "
-                "release that has them"
-            )
-        if chosen.ranges and score is None:
-            names = ", ".join(features_of(path)[:8]) or "none, for it is a list of words"
-            raise InputError(
-                f"{path}: name the score that the smallest and largest are about with `ppdb_score`; its features are "
-                f"{names}"
-            )
-        return PhraseFiles([path], score=score, label="any" if has_entailment(path) else None)
-
-    def _hub_reader(self, name: str, revision: str | None) -> PairFiles | Reader:
-        """Open a dataset on the Hub: a release is downloaded and verified, any other is streamed."""
-        subset = self._selection.subset
-        if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
-            files, commit = fetched
-            for file in files:
-                self._check(file)
-            # A config is a folder of the release.
-            language = language_of(files[0].parent.parent) if files else {}
-            return PairFiles(files, {"dataset": name, "revision": commit, **language}, released=True)
-        columns = {column: column for column in self._columns}
-        config = None if subset == "default" else subset
-        return HubDataset(name, columns, config=config, revision=revision, numbers=set(self._columns) - set(SIDES))
-
-    def _check(self, file: Path) -> int:
-        """Reject a file that cannot be read or lacks a column; return its number of rows."""
-        with open_parquet(file) as opened:
-            schema, rows = opened.schema_arrow, opened.metadata.num_rows
-        if missing := [side for side in SIDES if side not in schema.names]:
-            raise InputError(
-                f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Rename "
-                "them, or name them once: paranmt import FILE --columns reference=...,translation=..."
-            )
-        missing = [name for name in self._columns if name not in schema.names]
-        if set(missing) & set(ADDED):
-            raise InputError(describe_missing(file, missing))
-        if missing:
-            raise InputError(
-                f"{file} has no column {', '.join(missing)}; it has {', '.join(sorted(schema.names))}. Score it first "
-                "(`paranmt import`), or leave out the option that needs the column"
-            )
-        check_types(schema, self._columns, file)
-        if self._all_columns:
-            check_unique(schema, schema.names, file)
-        return rows
 
     def _forget_counts(self) -> None:
-        self.read = self.unselected = self.without_text = self.wrong = self.labelled = self.contaminated = 0
+        self.read = self.unselected = self.without_text = self.wrong = self.contaminated = 0
+        self.labelled = self.unlabelled = 0
         self.dropped: dict[str, int] = {}
 
     @property
@@ -242,6 +150,7 @@ class Pairs:
             "without text on a side": self.without_text,
             "different in a number or a negation": self.wrong,
             "labelled as no paraphrases": self.labelled,
+            UNLABELLED: self.unlabelled,
             "with an excluded sentence": self.contaminated,
         }
 
@@ -260,7 +169,7 @@ class Pairs:
 
     @property
     def identity(self) -> dict[str, Any]:
-        sources = [reader.identity for reader in self._readers]
+        sources = [source.identity for source in self._sources]
         ranges = {name: list(bounds) for name, bounds in self._selection.ranges.items()}
         unwanted = self._unwanted.to_pylist() if self._unwanted is not None else []
         return {
@@ -275,6 +184,7 @@ class Pairs:
             if unwanted
             else None,
             **({"without": list(ERRORS)} if self._errors_apart else {}),
+            **({"columns": self._columns} if self._columns else {}),
         }
 
     def errors(self) -> Iterator[pa.Table]:
@@ -316,7 +226,7 @@ class Pairs:
     def _chosen(self, *, errors: bool = False) -> Iterator[pa.Table]:
         """Read the pairs inside all ranges and without excluded sentences, or those with errors; count the others."""
         self._forget_counts()
-        for table, labelled in self._tables():
+        for table in self._tables():
             self.read += table.num_rows
             for side in SIDES:
                 # Files hold text as several types, of which Arrow compares only equal ones.
@@ -326,7 +236,7 @@ class Pairs:
             self.unselected += table.num_rows - kept.num_rows
             whole = kept.filter(pc.and_(*[kept[side].is_valid() for side in SIDES]))
             self.without_text += kept.num_rows - whole.num_rows
-            kept = self._paraphrases(whole, errors=errors, labelled=labelled)
+            kept = self._paraphrases(whole, errors=errors)
             kept = kept if self._all_columns else kept.select(SIDES)
             if self._unwanted is not None:
                 hits = [pc.is_in(plain(kept[side]), self._unwanted) for side in SIDES]
@@ -335,46 +245,32 @@ class Pairs:
                 kept = clean
             yield kept
 
-    def _paraphrases(self, table: pa.Table, *, errors: bool, labelled: bool) -> pa.Table:
+    def _paraphrases(self, table: pa.Table, *, errors: bool) -> pa.Table:
         """Exclude pairs that are not paraphrases, by their label or their errors; with `errors`, keep only these."""
-        bad = pc.equal(pc.fill_null(table[LABEL], 1), 0) if labelled else pa.array(np.zeros(table.num_rows, bool))
-        if not self._errors_apart:
-            kept = table.filter(pc.invert(bad))
-            self.labelled += table.num_rows - kept.num_rows
-            return kept
-        wrong = pc.or_(*[pc.greater(pc.fill_null(table[name], 0), 0) for name in ERRORS])
+        none = pa.array(np.zeros(table.num_rows, bool))
+        labels = table[LABEL] if LABEL in table.column_names else pa.array(np.ones(table.num_rows, np.int32))
+        unlabelled, other = labels.is_null(), pc.equal(labels.fill_null(1), 0)
+        wrong = none
+        if self._errors_apart and ERRORS[0] in table.column_names:
+            wrong = pc.or_(*[pc.greater(table[name].fill_null(0), 0) for name in ERRORS])
         if errors:
-            return table.filter(pc.or_(wrong, bad))
-        sound = table.filter(pc.invert(pc.or_(wrong, bad)))
-        self.wrong += int(np.count_nonzero(wrong))
-        self.labelled += table.num_rows - sound.num_rows - int(np.count_nonzero(wrong))
-        return sound
+            return table.filter(pc.and_(pc.or_(wrong, other), pc.invert(unlabelled)))
+        self.unlabelled += _count(unlabelled)
+        self.labelled += _count(other)
+        self.wrong += _count(pc.and_(wrong, pc.invert(pc.or_(unlabelled, other))))
+        return table.filter(pc.invert(pc.or_(wrong, pc.or_(unlabelled, other))))
 
-    def _tables(self) -> Iterator[tuple[pa.Table, bool]]:
-        """Read tables, and whether each has the labels of a release."""
-        for reader in self._readers:
-            if isinstance(reader, Reader):
-                report = Report()
-                for batch in reader.batches(report, rows=BATCH_ROWS):
-                    table = pa.Table.from_batches([batch])
-                    labelled = LABEL in table.column_names
-                    scored = SCORE in table.column_names
-                    yield table.rename_columns({SCORE: "para_score"}) if scored else table, labelled
-                for reason, count in report.dropped.items():
-                    self.dropped[reason] = self.dropped.get(reason, 0) + count
-            else:
-                for table, labelled in self._read_files(reader):
-                    for start in range(0, table.num_rows, BATCH_ROWS):
-                        yield table.slice(start, BATCH_ROWS), labelled
+    def _tables(self) -> Iterator[pa.Table]:
+        """Read the rows of all sources, and count those that cannot be used."""
+        for source in self._sources:
+            report = Report()
+            yield from source.tables(report)
+            for reason, count in report.dropped.items():
+                self.dropped[reason] = self.dropped.get(reason, 0) + count
 
-    def _read_files(self, source: PairFiles) -> Iterator[tuple[pa.Table, bool]]:
-        """Read the columns that select pairs, and the label if a release has one; or all columns."""
-        for file in source.files:
-            names = pq.read_schema(file).names
-            labelled = source.released and LABEL in names
-            chosen = [*self._columns, LABEL] if labelled else self._columns
-            for table in read_tables([file], names if self._all_columns else chosen, checked=chosen):
-                yield table, labelled
+
+def _count(mask: pa.Array | pa.ChunkedArray) -> int:
+    return int(np.count_nonzero(mask))
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

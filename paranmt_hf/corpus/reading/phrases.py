@@ -6,13 +6,13 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.columns import decode, file_identity, read_blocks, split_lines
+from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED, Wanted
 from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.reading.tables import Piece
 from paranmt_hf.corpus.schema import SIDES
@@ -60,10 +60,6 @@ PHRASE, PARAPHRASE, FEATURES, ENTAILMENT = 1, 2, 3, 5
 # The label of each relation of PPDB 2.0 (Pavlick et al. 2015): 1 of paraphrases, 0 of no paraphrases;
 # `OtherRelated` is neither.
 ENTAILMENTS = {"Equivalence": 1, "ForwardEntailment": 1, "ReverseEntailment": 1, "Exclusion": 0, "Independent": 0}
-LABEL = "label"
-# Which pairs are read: paraphrases, other pairs, or all.
-Wanted = Literal["1", "0", "any"]
-UNLABELLED = "without a label"
 LEAST, MOST = 4, 6
 # A gap of a syntactic rule, a place for any phrase of a kind: `[NN,1]`.
 NON_TERMINAL = r"(?:^|\s)\[[^\[\]\s]+,\d+\](?:\s|$)"
@@ -99,15 +95,6 @@ def _feature(lines: Lines, features: pa.Array, name: str) -> pa.Array:
     lines.refuse(found.is_null(), f"a feature {name}=... in the fourth field", features)
     values = pc.struct_field(found, "value")
     return pc.if_else(pc.equal(values, "NA"), pa.scalar(None, pa.string()), values)
-
-
-def unwanted_labels(labels: pa.Array, wanted: Wanted) -> dict[str, np.ndarray]:
-    """Mark the pairs [pair] that do not have the `wanted` label, by reason."""
-    if wanted == "any":
-        return {}
-    reason = "labelled as paraphrases" if wanted == "0" else "labelled as no paraphrases"
-    other = pc.fill_null(pc.equal(labels, 1 - int(wanted)), False)
-    return {reason: np.asarray(other), UNLABELLED: np.asarray(labels.is_null())}
 
 
 def has_gaps(phrases: pa.Array) -> np.ndarray:
@@ -174,15 +161,17 @@ class PhraseFiles(Reader):
     """
 
     def __init__(self, files: Sequence[Path], *, score: str | None = None, label: Wanted | None = None) -> None:
-        self.files, self.score, self.wanted = existing(files), score, label
+        self.files, self.score = existing(files), score
         self.labelled = has_entailment(self.files[0])
         if label is not None and not self.labelled:
             raise InputError(
                 f"`label` {label}: {self.files[0]} has no entailment, the sixth field of PPDB 2.0; leave it out",
                 option="label",
             )
-        numbers = (*([SCORE] if score else []), *([LABEL] if self.labelled else []))
-        super().__init__((*SIDES, *numbers), numbers=numbers, optional=numbers)
+        numbers = [SCORE] if score else []
+        columns = (*SIDES, *numbers, *([LABEL] if self.labelled else []))
+        super().__init__(columns, numbers=numbers, optional=numbers, wanted=label or "1")
+        self._keeps_unlabelled = label is None
         self.label = ", ".join(map(str, self.files))
         for path in self.files:
             first = first_line(path)
@@ -194,7 +183,7 @@ class PhraseFiles(Reader):
             self._parse(Lines(pa.array([first]), path, 1), rules=is_rule(first))
 
     def source(self) -> dict[str, object]:
-        labels = {"wanted": self.wanted, "labels": ENTAILMENTS} if self.labelled else {}
+        labels = {"labels": ENTAILMENTS, "keeps_unlabelled": self._keeps_unlabelled} if self.labelled else {}
         files = [file_identity(path) for path in self.files]
         return {"kind": "phrases", "files": files, "score": self.score, **labels}
 
@@ -210,14 +199,9 @@ class PhraseFiles(Reader):
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         columns, wrong = super()._checked(piece)
         gaps = has_gaps(columns[0]) | has_gaps(columns[1])
-        wrong = {"syntactic rules": gaps, **wrong}
-        if self.labelled:
-            columns[-1] = columns[-1].cast(pa.int32())
-            unwanted = unwanted_labels(columns[-1], self.wanted or "1")
-            if self.wanted is None:
-                del unwanted[UNLABELLED]
-            wrong |= unwanted
-        return columns, wrong
+        if self._keeps_unlabelled:
+            wrong.pop(UNLABELLED, None)
+        return columns, {"syntactic rules": gaps, **wrong}
 
     def _parse(self, lines: Lines, *, rules: bool) -> list[pa.Array]:
         if rules:

@@ -11,16 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.columns import decode, file_identity
-from paranmt_hf.corpus.reading.phrases import (
-    BAR,
-    LABEL,
-    PhraseFiles,
-    Wanted,
-    features_of,
-    first_line,
-    is_rule,
-    unwanted_labels,
-)
+from paranmt_hf.corpus.reading.labels import LABEL, Wanted
+from paranmt_hf.corpus.reading.phrases import BAR, PhraseFiles, features_of, first_line, is_rule
 from paranmt_hf.corpus.reading.presets import Layout, Preset, find_layout, read_fields, spoken_in
 from paranmt_hf.corpus.reading.readers import Reader
 from paranmt_hf.corpus.reading.tables import Piece
@@ -108,10 +100,7 @@ class PresetFiles(Reader):
                 f"`label` {label}: these files of the preset {preset.name} have no labels ({self.layout.files}); "
                 "leave it out"
             )
-        self.wanted: Wanted = label or "1"
-        columns = (*SIDES, LABEL) if self.layout.labelled else SIDES
-        labels = columns[len(SIDES) :]
-        super().__init__(columns, numbers=labels, optional=labels)
+        super().__init__((*SIDES, LABEL) if self.layout.labelled else SIDES, wanted=label or "1")
         self.label = ", ".join(map(str, self.files))
 
     def source(self) -> dict[str, object]:
@@ -123,7 +112,7 @@ class PresetFiles(Reader):
         }
         if self.layout.labelled:
             labels = {str(label): meaning for label, meaning in self.preset.labels.items()}
-            found |= {"wanted": self.wanted, "labels": labels, "label_meaning": self.preset.label_meaning}
+            found |= {"labels": labels, "label_meaning": self.preset.label_meaning}
         return found
 
     def pieces(self) -> Iterator[Piece]:
@@ -157,13 +146,6 @@ class PresetFiles(Reader):
                 f"{self.layout.columns[LABEL]!r}, found {', '.join(map(repr, shown))} alone; `label` any reads the "
                 "pairs without their labels"
             )
-
-    def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
-        columns, wrong = super()._checked(piece)
-        if not self.layout.labelled:
-            return columns, wrong
-        columns[-1] = columns[-1].cast(pa.int32())
-        return columns, {**unwanted_labels(columns[-1], self.wanted), **wrong}
 
 
 def _common_layout(preset: Preset, files: Sequence[Path]) -> Layout:

@@ -26,6 +26,7 @@ from paranmt_hf.corpus.reading.columns import (
     rebatch,
 )
 from paranmt_hf.corpus.reading.formats import find_format, open_table
+from paranmt_hf.corpus.reading.labels import LABEL, Wanted, paraphrase_labels, unwanted_labels
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.tables import Piece, Table
 from paranmt_hf.errors import InputError
@@ -59,10 +60,14 @@ class TextOptions(TypedDict, total=False):
     numbers: Collection[str]  # Columns that hold numbers, as such or as text
     optional: Collection[str]  # Columns that may be empty or null; they are null then
     max_characters: int  # Rows with longer text are dropped; `MAX_CHARACTERS` by default
+    wanted: Wanted  # If there is a column `label`: which pairs are read; all by default
 
 
 class Reader(ABC):
-    """Base class of readers, which differ in the source of their pieces; `label` describes the source in errors."""
+    """Base class of readers, which differ in the source of their pieces; `label` describes the source in errors.
+
+    A column of the name `label` holds labels of paraphrases: 1, 0 or null, int32.
+    """
 
     label: str
 
@@ -73,8 +78,9 @@ class Reader(ABC):
         numbers: Collection[str] = (),
         optional: Collection[str] = (),
         max_characters: int = MAX_CHARACTERS,
+        wanted: Wanted = "any",
     ) -> None:
-        self.columns = tuple(columns)
+        self.columns, self.wanted = tuple(columns), wanted
         self.numbers, self.optional, self.max_characters = frozenset(numbers), frozenset(optional), max_characters
 
     def batches(self, report: Report, *, rows: int = 10_000) -> Iterator[pa.RecordBatch]:
@@ -93,7 +99,8 @@ class Reader(ABC):
     def identity(self) -> dict[str, object]:
         """Everything that determines the rows, without local folders; files are hashed at each call."""
         settings = {"numbers": sorted(self.numbers), "optional": sorted(self.optional)}
-        return {**self.source(), **settings, "max_characters": self.max_characters}
+        labels = {"wanted": self.wanted} if LABEL in self.columns else {}
+        return {**self.source(), **settings, **labels, "max_characters": self.max_characters}
 
     @abstractmethod
     def source(self) -> dict[str, object]:
@@ -126,7 +133,12 @@ class Reader(ABC):
         undecodable, empty, long = np.zeros((3, len(piece.columns[0])), bool)
         blank = self._blank(piece)
         columns = []
+        unwanted: dict[str, np.ndarray] = {}
         for name, raw in zip(self.columns, piece.columns, strict=True):
+            if name == LABEL:
+                columns.append(paraphrase_labels(raw, piece.where, piece.first, piece.path))
+                unwanted = unwanted_labels(columns[-1], self.wanted)
+                continue
             if name in self.numbers:
                 optional = name in self.optional
                 columns.append(read_numbers(raw, name, piece.where, piece.first, optional=optional, skipped=blank))
@@ -141,11 +153,11 @@ class Reader(ABC):
             else:
                 empty |= np.asarray(pc.equal(lengths, 0))
             columns.append(text)
-        return columns, {"undecodable": undecodable, "empty": empty, "over-long": long}
+        return columns, {**unwanted, "undecodable": undecodable, "empty": empty, "over-long": long}
 
     def _blank(self, piece: Piece) -> np.ndarray:
         """Mark the rows [row] without any value, such as a blank line, which are dropped for their missing text."""
-        if not set(self.columns) - self.numbers - self.optional:
+        if not set(self.columns) - self.numbers - self.optional - {LABEL}:
             return np.zeros(len(piece.columns[0]), bool)
         return np.logical_and.reduce([np.asarray(column.is_null()) for column in piece.columns])
 
@@ -199,7 +211,8 @@ class TableReader(Reader):
     def piece(self, batch: pa.RecordBatch, name: str, first: int) -> Piece:
         """Extract the columns of a batch; `first` is the number of its first row."""
         columns = [
-            read_column(batch, path, name, number=column in self.numbers) for column, path in self.paths.items()
+            read_column(batch, path, name, number=column in {LABEL, *self.numbers})
+            for column, path in self.paths.items()
         ]
         return Piece(columns, f"{name}, row (from 0) ", first)
 
@@ -226,6 +239,7 @@ class TableFiles(Reader):
         return {"kind": "tables", "files": [table.identity for table in self.tables], "columns": self.paths}
 
     def pieces(self) -> Iterator[Piece]:
-        numbers = [self.paths[name] for name in self.columns if name in self.numbers]
+        numbers = [self.paths[name] for name in self.columns if name in {LABEL, *self.numbers}]
         for table in self.tables:
-            yield from table.pieces(list(self.paths.values()), numbers=numbers)
+            for piece in table.pieces(list(self.paths.values()), numbers=numbers):
+                yield piece._replace(path=table.path)

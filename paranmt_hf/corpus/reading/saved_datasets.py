@@ -48,7 +48,7 @@ class SavedDataset(Table):
             files = existing([self.path / Path(file["filename"]).name for file in state["_data_files"]])
         except (KeyError, TypeError):
             raise InputError(f"{self.path / STATE} does not list the files of a dataset", path=self.path) from None
-        return {"format": self.format, "files": [file_identity(file) for file in files]}
+        return {"format": self.format, "name": self.path.name, "files": [file_identity(file) for file in files]}
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
         names = [self.names[self.position(column)] for column in columns]

@@ -24,12 +24,13 @@ BLOCK_ROWS = 10_000  # Rows that are read at once: bounds the memory, never chan
 class Piece(NamedTuple):
     """Consecutive rows as they were read, bytes or numbers.
 
-    Errors name the place of a row: `where`, followed by its number, counted from `first`.
+    Errors name the place of a row: `where`, followed by its number, counted from `first`; `path` is the file.
     """
 
     columns: list[pa.Array]
     where: str
     first: int
+    path: Path | None = None
 
 
 class Table(ABC):

@@ -22,7 +22,7 @@ from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import PairsAndText, TrainingRun, listed, resolve_inputs
+from paranmt_hf.training.inputs import PairsAndText, TrainingRun, listed, log_left_out, resolve_inputs
 from paranmt_hf.training.overfitting import MarginPairs
 from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.training.supervised.data import measure_of
@@ -57,6 +57,7 @@ class PairSearch(Search):
     def __init__(
         self,
         data: str | Path | Sequence[str | Path],
+        columns: Mapping[str, str] | None,
         fixed: Mapping[str, Any],
         training: Mapping[str, Any] | None,
         tuning: TuneConfig,
@@ -71,12 +72,14 @@ class PairSearch(Search):
         if self._config.patience is not None:
             raise InputError("patience counts evaluations on a development set, and a search makes none; leave it out")
         self._data = listed(data)
+        self._columns = columns
         self._tuning, self._selection, self._exclude = tuning, selection, exclude
         self._whole = resolve_inputs(
             self._data,
             self._encoder,
             self._config,
             _sample_of(selection, tuning),
+            columns=columns,
             development=development,
             exclude=exclude,
         )
@@ -131,6 +134,8 @@ class PairSearch(Search):
         """The same as a file for `paranmt train --config`."""
         encoder, config = self.best(chosen)
         own = {"data": [os.fspath(source) for source in self._data], **_given(self._selection)}
+        if self._columns:
+            own["columns"] = dict(self._columns)
         if self._exclude is not None:
             own["exclude"] = os.fspath(self._exclude)
         return _as_options(self.command, {**own, "model": encoder.model, **_given(encoder), **_given(config)})
@@ -140,7 +145,13 @@ class PairSearch(Search):
         encoder, config = self.best(chosen)
         logger.info(f"training on all pairs for {counted(config.epochs, 'epoch')}")
         return train(
-            self._data, final, encoder=encoder, config=config, selection=self._selection, exclude=self._exclude
+            self._data,
+            final,
+            columns=self._columns,
+            encoder=encoder,
+            config=config,
+            selection=self._selection,
+            exclude=self._exclude,
         )
 
 
@@ -263,6 +274,7 @@ def _write_sample(pairs: Pairs | PairsAndText, work: Path) -> Path:
                 rows += table.num_rows
         if not rows:
             raise InputError(f"nothing to train on: {pairs.left_out}; look at the data and the options that choose")
+        log_left_out(pairs.left_out_by)
     return path
 
 

@@ -158,6 +158,7 @@ def tune(
     data: str | Path | Sequence[str | Path],
     out: str | Path,
     *,
+    columns: Mapping[str, str] | None = None,
     development: str | Path | None = None,
     grid: Mapping[str, Sequence[Any]] | Sequence[str],
     task: TaskName | None = None,
@@ -175,6 +176,7 @@ def tune(
     Args:
         data: Pairs, as in `paranmt train`; with `task` the folder of the task, as in `paranmt supervise`.
         out: Folder of the outcome: `tune.json`, a table, and `best.yaml` for `--config` of the command that trains.
+        columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
         development: Scored pairs of phrases whose similarities decide, by Spearman's rho: a TSV or Parquet file with
             sentence1, sentence2 and score, or a folder with STSBenchmark (its STS 2017 pairs). The development items
             of a `task` decide without it.
@@ -199,10 +201,11 @@ def tune(
     fixed, searched = read_grid(grid, TRAIN if task is None else SUPERVISE)
     search: PairSearch | TaskSearch
     if task is None:
-        search = PairSearch(data, fixed, training, tuning, selection or PairSelection(), development, exclude)
+        search = PairSearch(data, columns, fixed, training, tuning, selection or PairSelection(), development, exclude)
     else:
         search = TaskSearch(data, task, searched, fixed, training)
-        _refuse_options_of_pairs(tuning, {"development": development, "selection": selection, "exclude": exclude})
+        options = {"columns": columns, "development": development, "selection": selection, "exclude": exclude}
+        _refuse_options_of_pairs(tuning, options)
     order = Order(searched, tuning)
     identity = _identity(search.identity, order)
 

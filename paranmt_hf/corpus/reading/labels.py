@@ -1,0 +1,75 @@
+"""Labels of pairs: 1 for a paraphrase, 0 for any other pair, null where a pair was not labelled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.reading.columns import decode
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.wording import brief
+
+LABEL = "label"
+# Which pairs are read: paraphrases, other pairs, or all.
+Wanted = Literal["1", "0", "any"]
+UNLABELLED = "without a label"
+# pandas writes a column of 0, 1 and missing values as floats, and True and False as words.
+_WORDS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
+
+
+def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | None = None) -> pa.Array:
+    """Read labels [pair] of a file: 0 and 1 as numbers or text, or false and true; returns int32.
+
+    A missing value, NaN and empty text are null. Any other value is refused; `where`, followed by the number of the
+    row, counted from `first`, is its place, and `path` the file.
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_null(kind):
+        return column.cast(pa.int32())
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        numbers = column.cast(pa.float64(), safe=False)
+        missing = pc.or_kleene(numbers.is_null(), pc.is_nan(numbers))
+        index = pc.index_in(numbers, pa.array([0.0, 1.0]))
+        labels = pa.array([0, 1], pa.int32()).take(index)
+    else:
+        text = pc.utf8_lower(pc.utf8_trim_whitespace(decode(_binary(column))))
+        missing = pc.or_kleene(column.is_null(), pc.equal(text, ""))
+        index = pc.index_in(text, pa.array(list(_WORDS)))
+        labels = pa.array(list(_WORDS.values()), pa.int32()).take(index)
+    wrong = pc.and_(labels.is_null(), pc.invert(pc.fill_null(missing, False)))
+    if (rows := np.flatnonzero(np.asarray(wrong))).size:
+        row = int(rows[0])
+        value = column[row].as_py()
+        shown = value.decode(errors="replace") if isinstance(value, bytes) else value
+        raise InputError(
+            f"{where}{first + row}: expected the label 1 (a paraphrase) or 0 (none), found {brief(shown)}; write 1 "
+            "and 0 there, or remove the column if every pair is a paraphrase",
+            option="columns",
+            path=path,
+        )
+    return labels
+
+
+def _binary(column: pa.Array) -> pa.Array:
+    """Text as bytes; values of other types as the text of each."""
+    kind = column.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return column.cast(pa.binary())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return column.cast(pa.string()).cast(pa.binary())
+    return pa.array([None if value is None else str(value).encode() for value in column.to_pylist()], pa.binary())
+
+
+def unwanted_labels(labels: pa.Array, wanted: Wanted) -> dict[str, np.ndarray]:
+    """Mark the pairs [pair] that do not have the `wanted` label, by reason."""
+    if wanted == "any":
+        return {}
+    reason = "labelled as paraphrases" if wanted == "0" else "labelled as no paraphrases"
+    other = pc.fill_null(pc.equal(labels, 1 - int(wanted)), False)
+    return {reason: np.asarray(other), UNLABELLED: np.asarray(labels.is_null())}

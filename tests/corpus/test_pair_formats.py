@@ -1,0 +1,134 @@
+"""Pairs of every format, with columns of any names: the same pairs are imported, trained on and searched."""
+
+import csv
+import gzip
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from datasets import Dataset
+
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.errors import InputError
+from tests.cli.commands import SMALL
+
+ROWS = [(f"{word} x runs", f'{word} y, "runs"', label) for word, label in zip("abcdefghij", "1101011110", strict=True)]
+PARAPHRASES = [row[0] for row in ROWS if row[2] == "1"]
+NAMES = ("sentence_A", "sentence_B", "gold")
+COLUMNS = {"reference": "sentence_A", "translation": "sentence_B", "label": "gold"}
+OPTION = ["--columns", "reference=sentence_A,translation=sentence_B,label=gold"]
+
+
+def write_separated(path, delimiter, dialect):
+    with path.open("w", newline="", encoding="utf8") as file:
+        writer = csv.writer(file, delimiter=delimiter, **dialect)
+        writer.writerows([NAMES, *ROWS])
+
+
+def write_rows(path):
+    """Write the pairs as the ending of the name says."""
+    records = [dict(zip(NAMES, row, strict=True)) for row in ROWS]
+    if path.name.endswith(".gz"):
+        write_rows(path.with_suffix(""))
+        path.write_bytes(gzip.compress(path.with_suffix("").read_bytes()))
+        path.with_suffix("").unlink()
+    elif path.suffix == ".csv":
+        write_separated(path, ",", {})
+    elif path.suffix == ".tsv":
+        write_separated(path, "\t", {})
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(records))
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(records), path)
+    else:
+        Dataset.from_list(records).save_to_disk(path)
+    return path
+
+
+FORMATS = ["p.csv", "p.tsv", "p.jsonl", "p.json", "p.parquet", "p.csv.gz", "p.jsonl.gz", "saved"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_gives_the_same_pairs(tmp_path, name):
+    path = write_rows(tmp_path / name)
+    pairs = Pairs([path], PairSelection(), columns=COLUMNS)
+    found = [row for table in pairs.batches() for row in table.to_pylist()]
+    assert found == [{"reference": row[0], "translation": row[1]} for row in ROWS if row[2] == "1"]
+    assert pairs.left_out_by == {"pairs labelled as no paraphrases": 3}
+    assert len(list(Pairs([path], PairSelection(first_pairs=2), columns=COLUMNS).batches())[0]) == 2
+    errors = Pairs([path], PairSelection(), columns=COLUMNS, errors_apart=True).errors()
+    assert [row for table in errors for row in table["reference"].to_pylist()] == ["c x runs", "e x runs", "j x runs"]
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.jsonl", "p.parquet"])
+def test_columns_of_other_names_are_refused_without_columns(tmp_path, name):
+    path = write_rows(tmp_path / name)
+    for columns in ({}, {"reference": "sentence_A"}, {**COLUMNS, "label": "none"}):
+        with pytest.raises(InputError) as refused:
+            Pairs([path], PairSelection(), columns=columns)
+        assert (refused.value.option, refused.value.path) == ("columns", path)
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.jsonl"])
+def test_other_labels_are_refused(tmp_path, name):
+    path = tmp_path / name
+    text = "reference,translation,label\na b,c d,4.2\n"
+    path.write_text(text if name == "p.csv" else '{"reference": "a b", "translation": "c d", "label": 4.2}\n')
+    with pytest.raises(InputError) as refused:
+        list(Pairs([path], PairSelection()).batches())
+    assert (refused.value.option, refused.value.path) == ("columns", path)
+
+
+def test_files_without_names(tmp_path):
+    (tmp_path / "two.tsv").write_text("A b c.\tD e f.\nG h i.\tJ k l.\n")
+    found = [row for table in Pairs([tmp_path / "two.tsv"], PairSelection()).batches() for row in table.to_pylist()]
+    assert [row["reference"] for row in found] == ["A b c.", "G h i."]
+    (tmp_path / "three.tsv").write_text("A b c.\tD e f.\t0\nG h i.\tJ k l.\t1\n")
+    with pytest.raises(InputError) as refused:
+        Pairs([tmp_path / "three.tsv"], PairSelection())
+    assert refused.value.option == "columns"
+    columns = {"reference": "1", "translation": "2", "label": "3"}
+    pairs = Pairs([tmp_path / "three.tsv"], PairSelection(), columns=columns)
+    assert [row for table in pairs.batches() for row in table["reference"].to_pylist()] == ["G h i."]
+
+
+@pytest.mark.parametrize(("label", "references"), [(None, PARAPHRASES), ("0", ["c x runs", "e x runs", "j x runs"])])
+def test_labels_are_imported(tmp_path, label, references):
+    path = write_rows(tmp_path / "p.csv")
+    words = ["import", str(path), *OPTION, "--license", "cc0-1.0", "--out", str(tmp_path / "out")]
+    assert main([*words, *(["--label", label] if label else [])]) == 0
+    table = pq.read_table(tmp_path / "out" / "data")
+    assert table["reference"].to_pylist() == references
+    assert set(table["label"].to_pylist()) == {int(label or "1")}
+    record = json.loads((tmp_path / "out" / "build.json").read_text())
+    assert record["dropped"] == {
+        "labelled as paraphrases" if label else "labelled as no paraphrases": 7 if label else 3
+    }
+
+
+def test_all_labels_are_imported(tmp_path):
+    path = write_rows(tmp_path / "p.jsonl")
+    words = ["import", str(path), *OPTION, "--license", "cc0-1.0", "--out", str(tmp_path / "out"), "--label", "any"]
+    assert main(words) == 0
+    assert pq.read_table(tmp_path / "out" / "data")["label"].to_pylist() == [int(row[2]) for row in ROWS]
+    pairs = Pairs([tmp_path / "out"], PairSelection())
+    assert [row for table in pairs.batches() for row in table["reference"].to_pylist()] == PARAPHRASES
+
+
+@pytest.mark.slow
+def test_commands_read_a_csv(tmp_path, capsys):
+    path = write_rows(tmp_path / "p.csv")
+    assert main(["train", "--data", str(path), *OPTION, "--out", str(tmp_path / "encoder"), *SMALL]) == 0
+    assert json.loads((tmp_path / "encoder" / "training.json").read_text())["pairs"] == 7
+    card = (tmp_path / "encoder" / "README.md").read_text()
+    assert "--columns reference=sentence_A,translation=sentence_B,label=gold" in card and "p.csv" in card
+    words = ["negatives", str(path), *OPTION, "--out", str(tmp_path / "negatives"), "--number", "1"]
+    assert main([*words, "--relative-margin", "0"]) == 0
+    assert (
+        json.loads((tmp_path / "negatives" / "negatives.json").read_text())["left_out"]["labelled as no paraphrases"]
+        == 3
+    )

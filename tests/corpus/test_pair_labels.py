@@ -1,0 +1,127 @@
+"""Labels of pairs: what is no paraphrase is not trained on, wherever the label comes from."""
+
+import decimal
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.cli import main
+from paranmt_hf.corpus.reading.labels import paraphrase_labels
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.errors import InputError
+from tests.cli.commands import SMALL
+
+LEFT = [f"{word} x" for word in "abcdefgh"]
+RIGHT = [f"{word} y" for word in "abcdefgh"]
+LABELS = [1, 0, 1, 1, 0, None, 1, 1]
+PARAPHRASES = ["a x", "c x", "d x", "g x", "h x"]
+LEFT_OUT = {"pairs labelled as no paraphrases": 2, "pairs without a label": 1}
+FORMS = {
+    "integers": pa.array(LABELS, pa.int64()),
+    # As pandas 3.1 writes a column of 0, 1 and missing values.
+    "floats": pa.array([np.nan if label is None else float(label) for label in LABELS]),
+    # As DuckDB 2.0 writes a column of 0.0 and 1.0.
+    "decimals": pa.array([None if label is None else decimal.Decimal(label) for label in LABELS], pa.decimal128(2, 1)),
+    "booleans": pa.array([None if label is None else bool(label) for label in LABELS]),
+    "digits": pa.array([None if label is None else str(label) for label in LABELS]),
+    # As pandas writes True and False into CSV files, where what is missing is empty.
+    "words": pa.array(["" if label is None else str(bool(label)) for label in LABELS]),
+    # As polars 2.1 writes text.
+    "views": pa.array([None if label is None else f"{label}.0" for label in LABELS], pa.string_view()),
+    "categories": pa.array([None if label is None else str(label) for label in LABELS]).dictionary_encode(),
+}
+
+
+def write(path, label="label", values=LABELS, sides=("reference", "translation")):
+    pq.write_table(pa.table({sides[0]: LEFT, sides[1]: RIGHT, label: values}), path)
+    return path
+
+
+def references(pairs):
+    return [row for table in pairs.batches() for row in table["reference"].to_pylist()]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_labels_of_every_form_are_read(tmp_path, form):
+    path = write(tmp_path / "p.parquet", values=FORMS[form])
+    for whole in (False, True):
+        pairs = Pairs([path], PairSelection(), all_columns=whole)
+        assert references(pairs) == PARAPHRASES
+        assert pairs.left_out_by == LEFT_OUT
+        assert not whole or next(pairs.batches())["label"].to_pylist() == [1] * 5
+    assert paraphrase_labels(FORMS[form], "", 0).to_pylist() == LABELS
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[5, *LABELS[1:]], [3.8, *LABELS[1:]], ["entailment"] * 8, [-1] * 8, [["1"]] * 8],
+    ids=["marks", "similarities", "names", "hidden", "lists"],
+)
+def test_other_values_are_refused(tmp_path, values):
+    path = write(tmp_path / "p.parquet", values=values)
+    with pytest.raises(InputError) as refused:
+        references(Pairs([path], PairSelection()))
+    assert (refused.value.option, refused.value.path) == ("columns", path)
+
+
+def test_columns_are_named(tmp_path):
+    # The columns of QQP, and a column of the name that is not asked for.
+    path = write(tmp_path / "p.parquet", "is_duplicate", sides=("question1", "question2"))
+    names = {"reference": "question1", "translation": "question2"}
+    named = Pairs([path], PairSelection(), columns={**names, "label": "is_duplicate"})
+    assert references(named) == PARAPHRASES and named.left_out_by == LEFT_OUT
+    plain = Pairs([path], PairSelection(), columns=names)
+    assert references(plain) == LEFT
+    assert plain.identity != named.identity
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [{}, {"reference": "question1"}, {"label": "none"}, {"other": "label"}, {"reference": "a", "translation": "a"}],
+)
+def test_columns_that_are_not_there(tmp_path, columns):
+    path = write(tmp_path / "p.parquet", sides=("question1", "question2"))
+    with pytest.raises(InputError) as refused:
+        Pairs([path], PairSelection(), columns=columns)
+    assert refused.value.option == "columns"
+
+
+def test_two_columns_of_labels_are_refused(tmp_path):
+    names = ["reference", "translation", "label", "label"]
+    table = pa.Table.from_arrays([pa.array(LEFT), pa.array(RIGHT), pa.array(LABELS), pa.array(LABELS)], names=names)
+    pq.write_table(table, tmp_path / "p.parquet")
+    with pytest.raises(InputError) as refused:
+        Pairs([tmp_path / "p.parquet"], PairSelection())
+    assert refused.value.path == tmp_path / "p.parquet"
+
+
+def test_pairs_labelled_0_are_the_errors_of_files_without_columns_of_errors(tmp_path):
+    path = write(tmp_path / "p.parquet")
+    pairs = Pairs([path], PairSelection(), errors_apart=True)
+    assert references(pairs) == PARAPHRASES
+    assert [row for table in pairs.errors() for row in table["reference"].to_pylist()] == ["b x", "e x"]
+
+
+@pytest.mark.slow
+def test_the_record_and_the_card_count_them(tmp_path):
+    path = write(tmp_path / "p.parquet")
+    assert main(["train", "--data", str(path), "--out", str(tmp_path / "out"), *SMALL]) == 0
+    record = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert record["pairs"] == 5 and record["left_out"] == LEFT_OUT
+    assert "2 pairs labelled as no paraphrases" in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_pairs_labelled_0_become_negatives(tmp_path):
+    """With `error_negatives`, if the same reference has a paraphrase too."""
+    table = {"reference": LEFT * 2, "translation": [*RIGHT, *[f"{word} z" for word in "bcdefgha"]]}
+    pq.write_table(pa.table({**table, "label": [1] * 8 + [0] * 8}), tmp_path / "p.parquet")
+    words = ["train", "--data", str(tmp_path / "p.parquet"), *SMALL]
+    assert main([*words, "--out", str(tmp_path / "plain")]) == 0
+    assert main([*words, "--out", str(tmp_path / "errors"), "--mining", "error_negatives=1"]) == 0
+    records = [json.loads((tmp_path / name / "training.json").read_text()) for name in ("plain", "errors")]
+    assert [record["pairs"] for record in records] == [8, 8]
+    assert records[0]["history"]["losses"] != records[1]["history"]["losses"]
