@@ -118,6 +118,13 @@ def _columns_of(path: Path) -> dict[str, str]:
         raise InputError(
             f"{path} has one text on each line; expected pairs, such as TSV with a tab between the two", path=path
         )
+    if table.languages:
+        raise InputError(
+            f"{path} is {table.format} with the columns {', '.join(table.names)}; a bitext is translated by `paranmt "
+            "build`, which reads it as `data`. Name the `columns` if two have one language",
+            path=path,
+            option="columns",
+        )
     if not table.names:
         return {"reference": "1", "translation": "2", **({"para_score": "3"} if table.width >= 3 else {})}
     if not set(SIDES) <= set(table.names):

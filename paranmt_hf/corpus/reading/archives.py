@@ -19,9 +19,9 @@ ASIDE = re.compile(r"(^|/)(readme|licen[cs]e|copying|\.|__macosx)|\.ids$|/$", re
 MOSES = re.compile(r"(.+)\.([a-z]{2,3}(?:[_-][A-Za-z]+)?)")  # corpus.cs-en.cs
 
 
-def refusal(path: Path) -> InputError:
+def archive_error(path: Path) -> InputError:
     """The error that refuses an archive."""
-    is_zip = zipfile.is_zipfile(path)
+    is_zip = zipfile.is_zipfile(path) or path.suffix.lower() == ".zip"
     members = _zip_members(path) if is_zip else _tar_members(path)
     useful = [name for name in members if not ASIDE.search(name)]
     shown = ", ".join(useful[:SHOWN]) + (", ..." if len(useful) > SHOWN else "")
@@ -32,8 +32,11 @@ def refusal(path: Path) -> InputError:
 
 
 def _zip_members(path: Path) -> list[str]:
-    with zipfile.ZipFile(path) as archive:
-        return archive.namelist()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist()
+    except zipfile.BadZipFile:
+        return []
 
 
 def _tar_members(path: Path) -> list[str]:

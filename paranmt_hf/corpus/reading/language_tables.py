@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.reading.tables import Piece, Table
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.errors import InputError
-
-BLOCK_ROWS = 10_000  # Rows of a piece
 
 # The texts of a translation unit by language: several where a unit has several translations into one language.
 Unit = Mapping[str, Sequence[str]]
@@ -39,7 +37,7 @@ class LanguageTable(Table):
     def units(self) -> Iterator[Unit]:
         """Read the translation units; languages are those of `names`."""
 
-    def position(self, column: str) -> int:
+    def position(self, column: str, option: str = "columns") -> int:
         """Find a language, in any case: `cs`, `cs-CZ` or `cs_CZ`; `cs` finds `cs-CZ` if that is the only one."""
         wanted = plain_code(column)
         codes = [plain_code(name) for name in self.names]
@@ -51,9 +49,9 @@ class LanguageTable(Table):
             raise InputError(
                 f"{self.path} has several columns of the language {column!r}: {several}; name one of them",
                 path=self.path,
-                option="columns",
+                option=option,
             )
-        return regional[0] if regional else super().position(column)
+        return regional[0] if regional else super().position(column, option)
 
     def pair_of(self, language: str) -> tuple[str, str]:
         """Choose the columns of a bitext: the foreign one, and that in `language` (ISO 639-1)."""

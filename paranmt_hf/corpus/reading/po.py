@@ -36,7 +36,11 @@ class PoTable(LanguageTable):
     def matches(cls, name: str, head: bytes) -> bool:
         return name.endswith((".po", ".pot"))
 
-    def __init__(self, path: Path, named: Collection[str] = ()) -> None:
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> PoTable:
+        return cls(path)
+
+    def __init__(self, path: Path) -> None:
         self._file = _parsed(path)
         header = self._file.metadata
         source = header.get("X-Source-Language") or ENGLISH

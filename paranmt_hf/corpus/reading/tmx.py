@@ -24,7 +24,11 @@ class TmxTable(LanguageTable):
     def matches(cls, name: str, head: bytes) -> bool:
         return root_of(head) == "tmx"
 
-    def __init__(self, path: Path, named: Collection[str] = ()) -> None:
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> TmxTable:
+        return cls(path)
+
+    def __init__(self, path: Path) -> None:
         names: dict[str, str] = {}
         sources: set[str] = set()
         header = ""

@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-import pyarrow as pa
-
-from paranmt_hf.corpus.reading.columns import file_identity
 from paranmt_hf.corpus.reading.compression import unpacked
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit
-from paranmt_hf.corpus.reading.tables import Piece, Table
 from paranmt_hf.corpus.reading.xml_stream import root_of
 from paranmt_hf.errors import InputError
 
@@ -44,7 +40,11 @@ class WmtSgmlTable(LanguageTable):
     def matches(cls, name: str, head: bytes) -> bool:
         return name.endswith((".sgm", ".sgml")) or root_of(head).lower() in ROOTS
 
-    def __init__(self, path: Path, named: Collection[str] = ()) -> None:
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> WmtSgmlTable:
+        return cls(path)
+
+    def __init__(self, path: Path) -> None:
         language = next((_language(kind, given) for kind, given, _ in _tags(path) if kind.endswith("set")), "")
         super().__init__(path, ["text" if language.lower() in NO_LANGUAGE else language])
 
@@ -70,43 +70,6 @@ class WmtSgmlTable(LanguageTable):
     def units(self) -> Iterator[Unit]:
         for segment in self.segments():
             yield {self.names[0]: [segment.text]}
-
-
-class WmtSgmlPair(Table):
-    """Two sides of a test set, aligned by document and segment; several references of a segment are rows each."""
-
-    format: ClassVar[str] = "WMT SGML"
-
-    def __init__(self, source: Path, reference: Path) -> None:
-        super().__init__(source, ["source", "reference"])
-        self.reference = reference
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        sides = {"source": file_identity(self.path), "reference": file_identity(self.reference)}
-        return {"format": self.format, "files": sides}
-
-    def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
-        sources = {(one.document, one.number): one.text for one in WmtSgmlTable(self.path).segments()}
-        rows = []
-        missing = dict.fromkeys(sources)
-        for one in WmtSgmlTable(self.reference).segments():
-            key = (one.document, one.number)
-            if key not in sources:
-                raise self._unaligned(one.document, one.number, self.reference, self.path)
-            missing.pop(key, None)
-            rows.append((sources[key], one.text))
-        if missing:
-            raise self._unaligned(*next(iter(missing)), self.path, self.reference)
-        sides = [pa.array(side, pa.string()).cast(pa.binary()) for side in zip(*rows, strict=True)]
-        yield Piece([sides[self.position(column)] for column in columns], f"{self.reference}, segment ", 1)
-
-    def _unaligned(self, document: str, number: str, there: Path, lacking: Path) -> InputError:
-        return InputError(
-            f"{lacking} has no segment {number!r} in document {document!r}, which {there} has; get both files from "
-            "the same test set",
-            path=lacking,
-        )
 
 
 def _tags(path: Path) -> Iterator[tuple[str, dict[str, str], str]]:

@@ -31,7 +31,11 @@ class WmtXmlTable(LanguageTable):
     def matches(cls, name: str, head: bytes) -> bool:
         return root_of(head) == "dataset" and b"<doc" in head
 
-    def __init__(self, path: Path, named: Collection[str] = ()) -> None:
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> WmtXmlTable:
+        return cls(path)
+
+    def __init__(self, path: Path) -> None:
         sides: list[Side] = []
 
         def found(name: str, attributes: dict[str, str]) -> None:

@@ -31,7 +31,11 @@ class XliffTable(LanguageTable):
     def matches(cls, name: str, head: bytes) -> bool:
         return root_of(head) == "xliff"
 
-    def __init__(self, path: Path, named: Collection[str] = ()) -> None:
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> XliffTable:
+        return cls(path)
+
+    def __init__(self, path: Path) -> None:
         names: dict[str, str] = {}
         sources: list[str] = []
 

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from paranmt_hf.corpus.reading.archives import refusal
+from paranmt_hf.corpus.reading.archives import archive_error
 
 # As cs-en.txt.zip of OPUS (Books, v1).
 OPUS = ["README", "LICENSE", "Books.cs-en.cs", "Books.cs-en.en", "Books.cs-en.ids"]
@@ -29,7 +29,7 @@ def tarred(path, names, mode):
 
 
 def test_a_bitext_of_opus(tmp_path):
-    error = refusal(zipped(tmp_path / "cs-en.txt.zip", OPUS))
+    error = archive_error(zipped(tmp_path / "cs-en.txt.zip", OPUS))
     assert error.path == tmp_path / "cs-en.txt.zip"
     assert "--source Books.cs-en.cs --reference Books.cs-en.en" in str(error)
     assert "unzip cs-en.txt.zip" in str(error)
@@ -38,18 +38,18 @@ def test_a_bitext_of_opus(tmp_path):
 
 
 def test_vectors(tmp_path):
-    error = refusal(zipped(tmp_path / "glove.6B.zip", [f"glove.6B.{size}d.txt" for size in (50, 100, 200, 300)]))
+    error = archive_error(zipped(tmp_path / "glove.6B.zip", [f"glove.6B.{size}d.txt" for size in (50, 100, 200, 300)]))
     assert "glove.6B.300d.txt" in str(error)
 
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".bz2", ".xz"])
 def test_tar(tmp_path, suffix):
     names = ["training/readme.txt", *[f"training/news.cs-en.{side}" for side in ("en", "cs")]]
-    error = refusal(tarred(tmp_path / f"training.tar{suffix}", names, f"w:{suffix[1:]}"))
+    error = archive_error(tarred(tmp_path / f"training.tar{suffix}", names, f"w:{suffix[1:]}"))
     assert "--source training/news.cs-en.cs --reference training/news.cs-en.en" in str(error)
     assert f"tar -xf training.tar{suffix}" in str(error)
 
 
 def test_many_members_and_none(tmp_path):
-    assert "..." in str(refusal(zipped(tmp_path / "a.zip", [f"{number}.txt" for number in range(50)])))
-    assert refusal(zipped(tmp_path / "b.zip", [])).path == tmp_path / "b.zip"
+    assert "..." in str(archive_error(zipped(tmp_path / "a.zip", [f"{number}.txt" for number in range(50)])))
+    assert archive_error(zipped(tmp_path / "b.zip", [])).path == tmp_path / "b.zip"

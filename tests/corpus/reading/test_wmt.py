@@ -2,9 +2,11 @@
 
 import pytest
 
-from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlPair, WmtSgmlTable
+from paranmt_hf.corpus.reading.inputs import TextInput
+from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
 from paranmt_hf.corpus.reading.wmt_xml import WmtXmlTable
 from paranmt_hf.errors import InputError
+from tests.corpus.reading.bitexts import read
 from tests.corpus.reading.translation_units import rows, write_text
 
 # As newstest2013-src.cs.sgm: no root above the set, "any" for a language.
@@ -34,57 +36,68 @@ REFERENCE = """<refset setid="newstest2013" srclang=any trglang="en">
 </doc>
 </refset>
 """
-PAIRS = [
+SEGMENTS = [
     ("Titulek", "Headline"),
     ('Věta s R&D & "uvozovkami".', 'A sentence with R&D & "quotes" < 5.'),
     (" Druhá\nvěta ", "Second sentence"),
 ]
 
 
+PAIRS = [(source.strip().replace("\n", " "), reference) for source, reference in SEGMENTS]
+
+
 def sides(folder, source=SOURCE, reference=REFERENCE):
     return write_text(folder / "a.cs.sgm", source), write_text(folder / "a.en.sgm", reference)
+
+
+def pairs(folder, **given):
+    source, reference = sides(folder, **given)
+    kept, _ = read(TextInput(source=source, reference=reference).open())
+    return [row[1:] for row in kept]
 
 
 def test_one_side(tmp_path):
     source, reference = map(WmtSgmlTable, sides(tmp_path))
     assert (source.names, reference.names) == (("text",), ("en",))
-    assert rows(source, "text") == rows(source, "1") == [(text,) for text, _ in PAIRS]
-    assert rows(reference, "en") == [(text,) for _, text in PAIRS]
+    assert rows(source, "text") == rows(source, "1") == [(text,) for text, _ in SEGMENTS]
+    assert rows(reference, "en") == [(text,) for _, text in SEGMENTS]
     with pytest.raises(InputError) as error:
         reference.pair_of("en")
     assert error.value.path == tmp_path / "a.en.sgm"
 
 
 def test_two_sides_are_aligned_by_document_and_segment(tmp_path):
-    assert rows(WmtSgmlPair(*sides(tmp_path)), "source", "reference") == PAIRS
+    assert pairs(tmp_path) == PAIRS
     first, second = REFERENCE.index("<DOC"), REFERENCE.index('<doc docid="b"')
     swapped = REFERENCE[:first] + REFERENCE[second:].replace("</refset>", "") + REFERENCE[first:second]
-    assert rows(WmtSgmlPair(*sides(tmp_path, reference=swapped)), "source", "reference") == [PAIRS[2], *PAIRS[:2]]
+    assert pairs(tmp_path, reference=swapped) == [PAIRS[2], *PAIRS[:2]]
 
 
 def test_two_references_are_rows_each(tmp_path):
     again = REFERENCE + REFERENCE.replace("Headline", "Title")
-    found = rows(WmtSgmlPair(*sides(tmp_path, reference=again)), "reference", "source")
+    found = pairs(tmp_path, reference=again)
     assert len(found) == 6
-    assert found[3] == ("Title", "Titulek")
+    assert found[3] == ("Titulek", "Title")
 
 
 @pytest.mark.parametrize("side", ["source", "reference"])
 def test_a_segment_that_one_side_lacks(tmp_path, side):
     given = {"source": SOURCE, "reference": REFERENCE}
     given[side] = given[side].replace('<seg id="1">Titulek</seg>', "").replace("<seg id=1>Headline</seg>", "")
-    source, reference = sides(tmp_path, **given)
     with pytest.raises(InputError) as error:
-        rows(WmtSgmlPair(source, reference), "source")
-    assert error.value.path == (source if side == "source" else reference)
+        pairs(tmp_path, **given)
+    assert error.value.path == tmp_path / ("a.cs.sgm" if side == "source" else "a.en.sgm")
     assert "'1'" in str(error.value)
     assert "a/1" in str(error.value)
 
 
 def test_the_identity_covers_both_sides(tmp_path):
-    before = WmtSgmlPair(*sides(tmp_path)).identity
-    assert WmtSgmlPair(*sides(tmp_path)).identity == before
-    assert WmtSgmlPair(*sides(tmp_path, reference=REFERENCE.replace("Headline", "Title"))).identity != before
+    source, reference = sides(tmp_path)
+    text = TextInput(source=source, reference=reference)
+    before = text.open().identity
+    assert text.open().identity == before
+    sides(tmp_path, reference=REFERENCE.replace("Headline", "Title"))
+    assert text.open().identity != before
 
 
 @pytest.mark.parametrize(
