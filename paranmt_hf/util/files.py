@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import errno
 import glob
-import gzip
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from filelock import FileLock
 from safetensors import SafetensorError
 
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.util.machine import is_running
+from paranmt_hf.util.packed import DAMAGED, open_packed
 
 # Messages of torch that replace the system's reason when it cannot write.
 TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
@@ -207,13 +206,13 @@ def read_text(path: Path) -> str:
 
 
 @contextmanager
-def open_lines(path: Path, what: str = "") -> Iterator[IO[bytes]]:
-    """Open a text file, plain or `.gz`, in a `with` block; errors say `what` it is."""
+def open_lines(path: Path, what: str = "") -> Iterator[BinaryIO]:
+    """Open a text file, plain or packed (see `PACKED`), in a `with` block; errors say `what` it is."""
     check_regular(path)
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-            yield lines  # type: ignore[misc]
-    except (OSError, EOFError, zlib.error) as error:
+        with open_packed(path) as lines:
+            yield lines
+    except DAMAGED as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"cannot read {f'{what} {path}'.strip()}: {reason}", path=path) from None
 

@@ -289,7 +289,7 @@ def test_origin_is_what_was_mapped_to_it(tmp_path):
     columns = {"reference": "1", "translation": "2", "para_score": "3", "origin": "4"}
     pairs = TableFiles([tmp_path / "t.tsv"], columns, numbers={"para_score"}, optional={"origin"})
     import_pairs(pairs, tmp_path / "tab", scorer=None, release=RELEASE, engine=LOCAL)
-    assert "what stands in the input's column number 4" in (tmp_path / "tab" / "README.md").read_text()
+    assert "what stands in the input's column '4'" in (tmp_path / "tab" / "README.md").read_text()
 
 
 def test_title_description_and_uses(tmp_path):

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.compression import unpacked
+from paranmt_hf.corpus.reading.blocks import unpacked
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
 
@@ -39,7 +39,7 @@ def file_identity(path: Path) -> dict[str, object]:
 def read_blocks(path: Path) -> Iterator[bytes]:
     r"""Read whole lines, about `BLOCK_BYTES` at a time; the last byte of each block is `\n`.
 
-    Lines end at `\n` alone. Compressed files are unpacked; a byte order mark at the start is left out.
+    Lines end at `\n` alone. Packed files are unpacked; a byte order mark at the start is left out.
     """
     lines = held = 0
     pending: list[bytes] = []

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Collection
 from pathlib import Path
 
+from paranmt_hf.corpus.reading.blocks import first_bytes
 from paranmt_hf.corpus.reading.comma_separated import CommaSeparated
-from paranmt_hf.corpus.reading.compression import first_bytes, plain_name
 from paranmt_hf.corpus.reading.json_arrays import JsonArray
 from paranmt_hf.corpus.reading.json_lines import JsonLines
 from paranmt_hf.corpus.reading.parquet_table import ParquetTable
@@ -22,6 +22,7 @@ from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
 from paranmt_hf.corpus.reading.wmt_xml import WmtXmlTable
 from paranmt_hf.corpus.reading.xliff import XliffTable
 from paranmt_hf.util.files import existing
+from paranmt_hf.util.packed import plain_name
 
 logger = logging.getLogger(__name__)
 # The first one that matches is the format of a file; any file is plain text.
@@ -43,7 +44,7 @@ FORMATS: tuple[type[Table], ...] = (
 def find_format(path: Path) -> type[Table]:
     """Find the format of a file by its name and its first bytes; what no command reads is rejected."""
     existing([path])
-    name, head = plain_name(path), first_bytes(path)
+    name, head = plain_name(path).lower(), first_bytes(path)
     for kind in FORMATS[:-1]:
         if kind.matches(name, head):
             return kind

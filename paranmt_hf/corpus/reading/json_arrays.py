@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paranmt_hf.corpus.reading.compression import compression_of, unpacked
+from paranmt_hf.corpus.reading.blocks import unpacked
 from paranmt_hf.corpus.reading.json_lines import JsonObjects, Object, Row
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.packed import find_packing
 
 _OPENING, _COMMA = re.compile(r"\ufeff?\s*\[\s*(?=\S)"), re.compile(r"\s*,\s*(?=\S)")
 _CLOSING = re.compile(r"\s*\]\s*")
@@ -43,8 +44,8 @@ class JsonArray(JsonObjects):
             yield Row(f":{element.line}", element.values)
 
     def write(self, out: Path, kept: np.ndarray) -> None:
-        compression, between = compression_of(self.path), None
-        with out.open("wb") if compression is None else compression.create(out) as file:
+        packing, between = find_packing(self.path), None
+        with out.open("wb") if packing is None else packing.create(out) as file:
             written = 0
             for index, element in enumerate(self._elements()):
                 if index == 0:

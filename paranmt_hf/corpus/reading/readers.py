@@ -153,7 +153,7 @@ class Reader(ABC):
 class LineFiles(Reader):
     r"""Files that are aligned line by line, such as the Moses format of OPUS.
 
-    Lines end at `\n` alone; the last may lack it. Files may be compressed.
+    Lines end at `\n` alone; the last may lack it. Files may be packed.
     """
 
     def __init__(self, files: Mapping[str, Path], *, max_characters: int = MAX_CHARACTERS) -> None:

@@ -34,7 +34,7 @@ class SavedDataset(Table):
             raise InputError(f"{path} has several splits; name the folder of one, such as {path / 'train'}", path=path)
         if not (path / STATE).is_file():
             raise InputError(
-                f"{path} is a folder, and not one of `Dataset.save_to_disk`, which has a {STATE}; name the files in it",
+                f"{path} is a folder, but not one of `Dataset.save_to_disk`, which has {STATE}; name the files in it",
                 path=path,
             )
         types = leaf_types(load(path).features.arrow_schema)

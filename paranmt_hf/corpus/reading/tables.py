@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.reading.columns import file_identity
-from paranmt_hf.corpus.reading.compression import compression_of
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.packed import find_packing
 
 BLOCK_ROWS = 10_000  # Rows that are read at once: bounds the memory, never changes the result
 
@@ -57,8 +57,8 @@ class Table(ABC):
         """Whether a file has this format.
 
         Args:
-            name: Name of the file in lower case, without the suffix of its compression.
-            head: The first bytes of the file, unpacked: `compression.HEAD_BYTES` or the whole file.
+            name: Name of the file in lower case, without the suffix of its packing.
+            head: The first bytes of the file, unpacked: `blocks.HEAD_BYTES` or the whole file.
         """
 
     @classmethod
@@ -123,9 +123,9 @@ class Table(ABC):
 
 
 def write_rows(source: Path, out: Path, rows: Iterable[bytes], kept: np.ndarray, *, names: bytes = b"") -> None:
-    """Write the rows that are `kept`, booleans [row], after a line of `names`, compressed as `source` is."""
-    compression, left = compression_of(source), iter(kept.tolist())
-    with out.open("wb") if compression is None else compression.create(out) as file:
+    """Write the rows that are `kept`, booleans [row], after a line of `names`, packed as `source` is."""
+    packing, left = find_packing(source), iter(kept.tolist())
+    with out.open("wb") if packing is None else packing.create(out) as file:
         file.write(names)
         for row in rows:
             if next(left, False):

@@ -89,7 +89,7 @@ def refuse_unreadable(path: Path, name: str, head: bytes) -> None:
 
     Args:
         path: The file.
-        name: Its name in lower case without the suffix of a compression.
+        name: Its name in lower case without the suffix of a packing.
         head: Its first bytes, unpacked.
     """
     if root_of(head) == "cesAlign":

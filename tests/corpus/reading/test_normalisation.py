@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.reading import compression as reading
+from paranmt_hf.corpus.reading import blocks as reading
 from paranmt_hf.corpus.reading import parquet_table
 from paranmt_hf.corpus.reading.columns import decode, normalise, read_numbers
 from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.reading import columns, compression
+from paranmt_hf.corpus.reading import blocks, columns
 from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
 from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import BOM, COMPRESS, pair, read, write
@@ -34,7 +34,7 @@ def test_text_can_be_read_twice(tmp_path):
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(compression, "BLOCK_BYTES", 1 << 14)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 14)
     count = 30_000
     text = pair(tmp_path, [f"Věta číslo {n}  ." for n in range(count)], [f"Sentence {n}." for n in range(count)])
     size, before, peak, read = text.files["source"].stat().st_size, pa.total_allocated_bytes(), 0, 0
@@ -56,7 +56,7 @@ def test_compressed_in_several_members(tmp_path, suffix):
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_a_file_that_was_cut_off(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(compression, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
     content = "".join(f"{n:03}\n" for n in np.random.default_rng(0).integers(0, 999, 100_000)).encode()
     packed = COMPRESS[suffix](content)
     path = tmp_path / f"text{suffix}"
@@ -108,14 +108,14 @@ def test_missing_files_and_folders(tmp_path):
 @pytest.mark.parametrize("block", [1, 5, 1 << 20])
 @pytest.mark.parametrize(("left", "right"), [(3, 5), (400, 399)])
 def test_files_of_different_length(tmp_path, monkeypatch, left, right, block):
-    monkeypatch.setattr(compression, "BLOCK_BYTES", block)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
     text = pair(tmp_path, map(str, range(left)), map(str, range(right)))
     with pytest.raises(InputError, match=rf"equally many lines, but .*/a has {left}, .*/b has {right}: "):
         read(text)
 
 
 def test_a_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(compression, "BLOCK_BYTES", 10)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 10)
     monkeypatch.setattr(columns, "MAX_LINE_BYTES", 50)
     path = write(tmp_path / "a", "fine", "fine", "x" * 70)
     with pytest.raises(InputError, match=r"a:3: this line has more than 50 bytes; .* lines that end with \\n"):
@@ -153,7 +153,7 @@ def test_czeng_columns(tmp_path):
 
 @pytest.mark.parametrize("block", [1, 8, 1 << 20])
 def test_a_line_with_other_fields_than_the_first(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(compression, "BLOCK_BYTES", block)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
     good = write(tmp_path / "good", *["a\tb\tc"] * 5)
     for bad, count in {"a\tb": 2, "a": 1, "a\tb\tc\td": 4}.items():
         path = write(tmp_path / "bad.tsv", "a\tb\tc", "a\tb\tc", bad, "a\tb\tc", "a")
@@ -188,7 +188,7 @@ def test_too_few_fields(tmp_path):
 
 
 def test_a_bad_number_in_a_later_block_of_a_later_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(compression, "BLOCK_BYTES", 16)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
     good = write(tmp_path / "good", *["a\t1"] * 9)
     bad = write(tmp_path / "bad", *["a\t0.5"] * 20, "a\tNaN", "a\t1")
     with pytest.raises(InputError, match=r"bad:21: expected a finite number in column 'score', got 'NaN'; correct"):
