@@ -62,7 +62,7 @@ def build(
         estimate: Print what a language model would be asked for, and what that costs, and end; no server is asked.
     """
     release, encoder = release or ReleaseConfig(), NamedEncoder.of(scorer)
-    opened = text.open() if isinstance(text, TextInput) else text
+    opened = text.open(release.language) if isinstance(text, TextInput) else text
     is_bitext = "source" in opened.columns
     if (translator is None) == (language_model is None):
         raise InputError("give a `translator` or a `language_model`")

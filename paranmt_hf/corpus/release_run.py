@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.alignment import WARNING, alignment_warnings
 from paranmt_hf.corpus.authorship import Authorship
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
@@ -206,6 +207,9 @@ def write_rows(
     if before is None:
         warnings += check_sentences(manifest)
     manifest, stages = _run_stages(manifest, work, stages, engine, counts, warnings)
+    # Selected rows are no longer next to each other.
+    if "selection" not in identity:
+        warnings = [one for one in warnings if not one.startswith(WARNING)] + _alignment(manifest)
     written = _write(manifest, folder, release)
     settings = {key: value for key, value in identity.items() if key != RESCORED} | {"release": release.identity}
     classifiers = [stage.weights for stage in stages if isinstance(stage, ColumnStage) and stage.weights]
@@ -256,6 +260,13 @@ def _run_stages(
     if any(counts.values()):
         logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
     return manifest, ran
+
+
+def _alignment(manifest: Manifest) -> list[str]:
+    found = alignment_warnings(manifest.paths())
+    for warning in found:
+        logger.warning(f"warning: {warning}")
+    return found
 
 
 def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:

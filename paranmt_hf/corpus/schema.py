@@ -13,7 +13,15 @@ from paranmt_hf.util.settings import Range
 
 SCHEMA_VERSION = "1.0.0"
 # Columns that a release can get later.
-AddedColumn = Literal["number_mismatch", "negation_mismatch", "name_mismatch", "human_score", "para_probability"]
+AddedColumn = Literal[
+    "number_mismatch",
+    "negation_mismatch",
+    "name_mismatch",
+    "sentence_mismatch",
+    "repeated_words",
+    "human_score",
+    "para_probability",
+]
 # Who wrote the second sentences of pairs that were imported.
 MadeBy = Literal["machine", "people", "unknown"]
 SIDES = ("reference", "translation")  # The columns of the two sentences of a pair
@@ -55,6 +63,18 @@ _ADDED = (
         pa.int32(),
         "how many names (words with a capital letter that begin no sentence) of one sentence the other lacks, both "
         "ways; words with the same first four letters are equal, acronyms equal what they stand for",
+    ),
+    _added(
+        "sentence_mismatch",
+        pa.int32(),
+        "how many sentences one side has that the other lacks, by their ends, if it also has at least 1.3 times the "
+        "words; else 0",
+    ),
+    _added(
+        "repeated_words",
+        pa.int32(),
+        "how many words of the translation are in a run of up to 8 words that repeats the run right before it, less "
+        "those of the reference; at least 0",
     ),
     _added(
         "human_score",

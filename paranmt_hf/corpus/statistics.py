@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.draws import SAMPLE_SEED, lottery
+from paranmt_hf.corpus.meaning.repetitions import REPEATED_WORDS
 from paranmt_hf.corpus.record import Example, RangeRecord, StatisticsRecord
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.util.optional import available
@@ -88,7 +89,7 @@ class Statistics:
     def _add_added(self, table: pa.Table) -> None:
         """Update the counts of optional columns."""
         for name in table.column_names:
-            if name.endswith("_mismatch"):
+            if name.endswith("_mismatch") or name == REPEATED_WORDS:
                 found = int(np.count_nonzero(table[name].to_numpy()))
                 self._mismatches[name] = self._mismatches.get(name, 0) + found
         if "human_score" in table.column_names:

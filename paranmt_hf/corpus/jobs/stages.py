@@ -16,8 +16,11 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig, HumanScorer, learn, sides_of
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
+from paranmt_hf.corpus.meaning import repetitions, sentence_ends
 from paranmt_hf.corpus.meaning.columns import DEFINITION, MISMATCHES, MismatchReader
-from paranmt_hf.corpus.schema import ADDED, COLUMNS
+from paranmt_hf.corpus.meaning.repetitions import REPEATED_WORDS, repeated_words
+from paranmt_hf.corpus.meaning.sentence_ends import SENTENCE_MISMATCH, sentence_mismatch
+from paranmt_hf.corpus.schema import ADDED, COLUMNS, SIDES
 from paranmt_hf.corpus.scores import score_pairs
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
 from paranmt_hf.encoders.calibration import ADVICE, Calibration
@@ -197,12 +200,17 @@ class ColumnStage:
     @property
     def identity(self) -> dict[str, Any]:
         classifier = {"classifier": "hashed words and neighbours, logistic regression", **vars(self.authorship)}
-        if self.language != ENGLISH:
-            classifier["language"] = self.language
+        classifier |= self._stated_language
         made = {**dict.fromkeys(MISMATCHES, {"definition": DEFINITION}), HUMAN_SCORE: classifier}
+        made[SENTENCE_MISMATCH] = {"definition": sentence_ends.DEFINITION}
+        made[REPEATED_WORDS] = {"definition": repetitions.DEFINITION, **self._stated_language}
         if PROBABILITY in self.names:
             made[PROBABILITY] = calibration_of(self.scorer).stated(self.prior)
         return {"columns": {name: made[name] for name in added_columns(self.names)}}
+
+    @property
+    def _stated_language(self) -> dict[str, Any]:
+        return {} if self.language == ENGLISH else {"language": self.language}
 
     def ready(self, manifest: Manifest, work: Path) -> ColumnStage:
         """Train the classifier of `human_score` on the pairs, if it is needed, and keep it in the work folder."""
@@ -221,10 +229,17 @@ class ColumnStage:
         scorer = HumanScorer(Authorship.load(self.weights)) if self.weights else None
 
         calibration = calibration_of(self.scorer) if PROBABILITY in self.names else None
+        tokenizer = word_tokenizer_for(self.language)
 
         def added(window: pa.Table) -> tuple[pa.Table, dict[str, int]]:
             sides = sides_of(window)
             columns = reader.columns(*sides) if mismatches else {}
+            if SENTENCE_MISMATCH in self.names:
+                lengths = [window[f"{side}_length"].to_numpy() for side in SIDES]
+                columns[SENTENCE_MISMATCH] = sentence_mismatch(*sides, lengths[0], lengths[1])
+            if REPEATED_WORDS in self.names:
+                tables = tokenizer.tables(*sides)
+                columns[REPEATED_WORDS] = repeated_words(tables[0], tables[1])
             if scorer is not None:
                 columns[HUMAN_SCORE] = scorer.scores(*sides)
             if calibration is not None:

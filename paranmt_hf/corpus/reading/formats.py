@@ -12,16 +12,33 @@ from paranmt_hf.corpus.reading.json_arrays import JsonArray
 from paranmt_hf.corpus.reading.json_lines import JsonLines
 from paranmt_hf.corpus.reading.parquet_table import ParquetTable
 from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.po import PoTable
 from paranmt_hf.corpus.reading.saved_datasets import SavedDataset
 from paranmt_hf.corpus.reading.tab_separated import TabSeparated
 from paranmt_hf.corpus.reading.tables import Table
+from paranmt_hf.corpus.reading.tmx import TmxTable
 from paranmt_hf.corpus.reading.unreadable import refuse_unreadable
+from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
+from paranmt_hf.corpus.reading.wmt_xml import WmtXmlTable
+from paranmt_hf.corpus.reading.xliff import XliffTable
 from paranmt_hf.util.files import existing
 from paranmt_hf.util.packed import plain_name
 
 logger = logging.getLogger(__name__)
 # The first one that matches is the format of a file; any file is plain text.
-FORMATS: tuple[type[Table], ...] = (ParquetTable, JsonArray, JsonLines, TabSeparated, CommaSeparated, PlainText)
+FORMATS: tuple[type[Table], ...] = (
+    TmxTable,
+    XliffTable,
+    PoTable,
+    WmtXmlTable,
+    WmtSgmlTable,
+    ParquetTable,
+    JsonArray,
+    JsonLines,
+    TabSeparated,
+    CommaSeparated,
+    PlainText,
+)
 
 
 def find_format(path: Path) -> type[Table]:

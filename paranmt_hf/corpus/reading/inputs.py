@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from paranmt_hf.corpus.reading.columns import file_identity, stream_batches
+from paranmt_hf.corpus.reading.formats import find_format, open_table
+from paranmt_hf.corpus.reading.language_tables import LanguageTable
 from paranmt_hf.corpus.reading.readers import (
     LineFiles,
     Reader,
@@ -20,9 +22,12 @@ from paranmt_hf.corpus.reading.readers import (
 )
 from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece
+from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
+from paranmt_hf.corpus.reading.wmt_sgml_pairs import WmtSgmlPairs
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain, fetching, split_revision
 from paranmt_hf.hub.repository import own_files
+from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.settings import Settings
 
 
@@ -31,12 +36,13 @@ class TextInput(Settings):
     """Text: two aligned files, or files or a dataset with columns. Text without a foreign side is paraphrased.
 
     Attributes:
-        source: File of the foreign side, one sentence on a line (plain, .gz, .bz2, .xz, .zst).
+        source: File of the foreign side, one sentence on a line (plain, .gz, .bz2, .xz, .zst), or SGML of WMT.
         reference: File of the other side, aligned with `source`: English, or the language of the corpus.
-        data: TSV, CSV, JSON lines, JSON or Parquet files (docs/formats.md); or a dataset, `ID:CONFIG:SPLIT`, such as
-            wmt/wmt14:de-en:train. ID is a folder or an id on the Hub, which `@` and a revision may follow; CONFIG and
-            SPLIT (default: train) may be left out.
-        columns: Columns of `data` by their names or numbers from 1, such as source=cs,reference=en,origin=3.
+        data: Files of TMX, XLIFF, PO, TSV, CSV, JSON or Parquet (docs/formats.md); or a dataset, `ID:CONFIG:SPLIT`,
+            such as wmt/wmt14:de-en:train. ID is a folder or an id on the Hub, which `@` and a revision may follow;
+            CONFIG and SPLIT (default: train) may be left out.
+        columns: Columns of `data` by their names or numbers from 1, such as source=cs,reference=en,origin=3; languages
+            of TMX, XLIFF, PO and XML of WMT.
     """
 
     source: Path | None = None
@@ -51,14 +57,15 @@ class TextInput(Settings):
         if self.columns and not self.data:
             raise InputError("`columns` is for `data`; `source` and `reference` have one sentence on a line")
 
-    def open(self) -> Reader:
-        """Open the text: columns `source` and `reference`, or `reference` alone, and `origin` if it is named."""
+    def open(self, language: str = ENGLISH) -> Reader:
+        """Open the text: columns `source` and `reference`, or `reference` alone, and `origin` if it is named.
+
+        Where the columns of a file are languages, `language`, an ISO 639-1 code, is that of `reference`.
+        """
         if self.data is None:
-            sides = {"source": self.source, "reference": self.reference}
-            return LineFiles({name: path for name, path in sides.items() if path is not None})
+            return self._open_sides()
         files = [Path(one).expanduser() for one in self.data]
-        columns = dict(self.columns or {})
-        columns = columns or {"source": "source", "reference": "reference"}
+        columns = dict(self.columns or {}) or _usual_columns(files[0], language)
         if "reference" not in columns:
             raise InputError("`columns` must name reference, such as reference=text", option="columns")
         check_names(columns, ["source", "reference", "origin"])
@@ -70,6 +77,33 @@ class TextInput(Settings):
                 name, revision = split_revision(name)
             return HubDataset(name, columns, config=config, split=split, revision=revision, **options)
         return TableFiles(files, columns, **options)
+
+    def _open_sides(self) -> Reader:
+        """Open the files of the two sides, or of one."""
+        given = {"source": self.source, "reference": self.reference}
+        sides = {name: path.expanduser() for name, path in given.items() if path is not None}
+        formats = {name: find_format(path) for name, path in sides.items()}
+        if len(sides) == 2 and set(formats.values()) == {WmtSgmlTable}:
+            return WmtSgmlPairs(sides["source"], sides["reference"])
+        for name, path in sides.items():
+            if formats[name].languages:
+                raise InputError(
+                    f"{path} is {formats[name].format}, whose columns are languages; give it as `data` {path}, and "
+                    "name its `columns` if there is a choice",
+                    option=name,
+                    path=path,
+                )
+        return LineFiles(sides)
+
+
+def _usual_columns(file: Path, language: str) -> dict[str, str]:
+    """The columns of a file where none are named."""
+    if file.is_file() and find_format(file).languages:
+        table = open_table(file)
+        assert isinstance(table, LanguageTable)
+        source, reference = table.pair_of(language)
+        return {"source": source, "reference": reference}
+    return {"source": "source", "reference": "reference"}
 
 
 def split_dataset(text: str) -> tuple[str, str | None, str]:

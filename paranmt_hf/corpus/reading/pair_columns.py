@@ -33,6 +33,13 @@ def pair_columns(table: Table, given: Mapping[str, str]) -> dict[str, str]:
     """
     names = table.names
     found = dict(given)
+    if table.languages and not given:
+        raise InputError(
+            f"{table.path} is {table.format} with the columns {', '.join(names)}; a bitext is translated by `paranmt "
+            "build`, which reads it as `data`. Name the `columns` if two have one language",
+            path=table.path,
+            option="columns",
+        )
     if not names and not given:
         found = dict(zip(SIDES, "12", strict=True))
         if table.width >= 3:

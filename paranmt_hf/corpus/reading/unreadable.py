@@ -6,7 +6,9 @@ import codecs
 from pathlib import Path
 from typing import NamedTuple
 
+from paranmt_hf.corpus.reading.archives import archive_error
 from paranmt_hf.corpus.reading.columns import OTHER_MARKS
+from paranmt_hf.corpus.reading.xml_stream import root_of
 from paranmt_hf.errors import InputError
 
 
@@ -78,6 +80,7 @@ UNREADABLE = (
     Unreadable("XML of no known format", "write its texts as TSV, CSV or JSON lines", (b"<?xml",), (".xml",)),
     Unreadable("a file of YAML", "write its texts as JSON lines", suffixes=(".yaml", ".yml")),
 )
+ARCHIVES = ("a zip archive", "a tar archive")  # Their members are named
 _TAR_SIGNATURE = slice(257, 262)
 
 
@@ -89,12 +92,20 @@ def refuse_unreadable(path: Path, name: str, head: bytes) -> None:
         name: Its name in lower case without the suffix of a packing.
         head: Its first bytes, unpacked.
     """
+    if root_of(head) == "cesAlign":
+        raise InputError(
+            f"{path} links the sentences of other files (XCES), and holds none; download the Moses form of the corpus "
+            "from OPUS, which has a text file for each language",
+            path=path,
+        )
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     for kind in UNREADABLE:
         if head.startswith(kind.signatures) or text.startswith(kind.signatures) or name.endswith(kind.suffixes):
+            if kind.name in ARCHIVES:
+                raise archive_error(path)
             raise InputError(f"{path} is {kind.name}, which is not read; {kind.advice}", path=path)
     if head[_TAR_SIGNATURE] == b"ustar":
-        raise InputError(f"{path} is a tar archive, which is not read; {_UNPACK}", path=path)
+        raise archive_error(path)
     if head.startswith(tuple(OTHER_MARKS)) or b"\0" not in head:
         return
     # UTF-16 of European languages has a zero byte in every second place.

@@ -1,0 +1,187 @@
+"""Whether the two sides of a corpus belong together: sections of a bitext where one side is shifted.
+
+Scores are cut into sections of equal means by cumulative sums (Page 1954), one cut after the other. In each section
+references are compared with the translations of the lines around: where they share more with those of other lines, one
+side is shifted. This needs no threshold of a score, which differs between encoders, and a translator that does badly
+in a section gives no alarm. A section of less than 20 rows, or 1 % of all, is not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paranmt_hf.util.wording import counted
+
+WARNING = "the two sides do not belong together in lines"  # How each warning begins
+LEAST_ROWS, LEAST_SHARE = 20, 0.01  # The shortest section that is found
+SIGNIFICANT = 4.0  # Standard errors between the means of two sections
+LARGEST_SHIFT = 10  # Lines that one side may be shifted by
+ALIGNED = 0  # The shift of a section whose sides belong together
+SAMPLE = 200  # Rows of a section that are compared with their neighbours
+# What real pairs share with the right translation is at least LEAST_SHARED, and MORE times that with another line.
+MORE, LEAST_SHARED = 1.5, 0.2
+# Sections whose score falls by that many standard deviations, and share no more than MORE with the right line, hold
+# something else.
+FALLEN = 2.0
+SHOWN = 3  # Warnings
+
+
+@dataclass(frozen=True)
+class Misaligned:
+    """A section whose sides do not belong together."""
+
+    first: int  # Its first line, from 1
+    last: int  # Its last line
+    shift: int | None  # Line `i` of the reference belongs to line `i + shift` of the other side; None if unknown
+    score: float  # Mean paraphrase score of the section
+    others: float | None  # Mean of all other rows; None if there are none
+
+    def describe(self) -> str:
+        """Describe the section in a sentence, with what to do."""
+        elsewhere = "" if self.others is None else f", and {self.others:.2f} elsewhere"
+        if self.shift is None:
+            found = "sentences share no more with their translation than with others: another text, or one that the "
+            found += "translator does not know"
+        else:
+            lines = counted(abs(self.shift), "line")
+            lacking, other = ("reference", "source") if self.shift > 0 else ("source", "reference")
+            found = f"before line {self.first:,} the {lacking} lacks {lines}, or the {other} has {lines} too many"
+        place = f"{WARNING} {self.first:,} to {self.last:,}"
+        return f"{place}, where the mean para_score is {self.score:.2f}{elsewhere}: {found}"
+
+
+def alignment_warnings(files: Sequence[Path]) -> list[str]:
+    """Warnings on the sections of a corpus, in Parquet files in order, whose sides do not belong together."""
+    found = misaligned_sections(files)
+    warnings = [section.describe() for section in found[:SHOWN]]
+    if len(found) > SHOWN:
+        warnings[-1] += f"; and in {counted(len(found) - SHOWN, 'other section')}"
+    return warnings
+
+
+def misaligned_sections(files: Sequence[Path]) -> list[Misaligned]:
+    """Find the sections of a corpus whose sides do not belong together; of several hypotheses the first counts."""
+    rows = [_first_hypotheses(file, ["id", "para_score"]) for file in files]
+    starts = np.cumsum([0, *[table.num_rows for table in rows]])
+    scores = np.concatenate([table["para_score"].to_numpy() for table in rows])
+    lines = np.concatenate([table["id"].to_numpy() for table in rows]) + 1
+    if len(scores) < LEAST_ROWS:
+        return []
+    bounds = cut_into_sections(scores)
+    shifts = [_shift_of(files, starts, scores, bounds, index) for index in range(len(bounds) - 1)]
+    aligned = np.repeat([shift == ALIGNED for shift in shifts], np.diff(bounds))
+    others = float(scores[aligned].mean()) if aligned.any() else None
+    found: list[Misaligned] = []
+    for shift, sections in groupby(range(len(shifts)), key=shifts.__getitem__):
+        if shift != ALIGNED:
+            joined = list(sections)
+            rows_of = slice(bounds[joined[0]], bounds[joined[-1] + 1])
+            first, *_, last = lines[rows_of].tolist()
+            found.append(Misaligned(first, last, shift, float(scores[rows_of].mean()), others))
+    return found
+
+
+def _shift_of(
+    files: Sequence[Path], starts: np.ndarray, scores: np.ndarray, bounds: Sequence[int], index: int
+) -> int | None:
+    """By how many lines a section is shifted, `ALIGNED` if its sides belong together, None if it is something else."""
+    start, stop = bounds[index], bounds[index + 1]
+    middle = max(start, (start + stop - SAMPLE) // 2)
+    sample = range(middle, min(stop, middle + SAMPLE))
+    overlaps = _overlaps(_texts(files, starts, sample), sample)
+    own, best = overlaps[LARGEST_SHIFT], int(np.argmax(overlaps))
+    usual = float(np.median(overlaps))
+    if overlaps[best] >= max(LEAST_SHARED, MORE * own, MORE * usual):
+        return best - LARGEST_SHIFT
+    return None if own < MORE * usual and _has_fallen(scores, bounds, index) else ALIGNED
+
+
+def cut_into_sections(scores: np.ndarray) -> list[int]:
+    """Cut scores [row] into sections of about equal means; returns the bounds of the sections."""
+    least = max(LEAST_ROWS, int(LEAST_SHARE * len(scores)))
+    bounds = [0, len(scores)]
+    waiting = [(0, len(scores))]
+    while waiting:
+        start, stop = waiting.pop()
+        cut = _best_cut(scores[start:stop].astype(np.float64), least)
+        if cut is not None:
+            bounds.append(start + cut)
+            waiting += [(start, start + cut), (start + cut, stop)]
+    return sorted(bounds)
+
+
+def _best_cut(scores: np.ndarray, least: int) -> int | None:
+    """The row where the means before and after differ most in standard errors; None if they do not differ enough."""
+    rows = len(scores)
+    if rows < 2 * least:
+        return None
+    left = np.arange(least, rows - least + 1)
+    sums = np.cumsum(scores - scores.mean())[left - 1]
+    weighted = np.abs(sums) / np.sqrt(left * (rows - left) / rows)
+    cut = int(left[np.argmax(weighted)])
+    inside = (scores[:cut].var() * cut + scores[cut:].var() * (rows - cut)) / rows
+    return cut if weighted.max() > SIGNIFICANT * np.sqrt(inside) else None
+
+
+def _has_fallen(scores: np.ndarray, bounds: Sequence[int], index: int) -> bool:
+    """Whether the scores of a section are far below those of a neighbour."""
+    section = scores[bounds[index] : bounds[index + 1]]
+    for other in (index - 1, index + 1):
+        if 0 <= other < len(bounds) - 1:
+            beside = scores[bounds[other] : bounds[other + 1]]
+            deviation = np.sqrt((section.var() + beside.var()) / 2)
+            if beside.mean() - section.mean() > FALLEN * deviation:
+                return True
+    return False
+
+
+def _first_hypotheses(file: Path, columns: Sequence[str]) -> pa.Table:
+    ranked = "rank" in pq.read_schema(file).names
+    table = pq.read_table(file, columns=[*columns, *["rank"] * ranked])
+    return table.filter(pc.equal(table["rank"], 1)) if ranked else table
+
+
+def _texts(files: Sequence[Path], starts: np.ndarray, sample: range) -> tuple[int, pa.Table]:
+    """The sentences of a sample and of the lines around it, and the number of the first row."""
+    low = max(0, sample.start - LARGEST_SHIFT)
+    high = min(int(starts[-1]), sample.stop + LARGEST_SHIFT)
+    tables = []
+    for file, start, stop in zip(files, starts[:-1], starts[1:], strict=True):
+        if start < high and stop > low:
+            table = _first_hypotheses(file, ["reference", "translation"])
+            tables.append(table.slice(max(0, low - start), min(high, stop) - max(low, start)))
+    return low, pa.concat_tables(tables)
+
+
+def _overlaps(texts: tuple[int, pa.Table], sample: range) -> np.ndarray:
+    """Share of character trigrams that references have in common with translations [shift], from the most negative."""
+    first, table = texts
+    references, translations = (
+        [_trigrams(text) for text in table[side].to_pylist()] for side in ("reference", "translation")
+    )
+    shares = []
+    for shift in range(-LARGEST_SHIFT, LARGEST_SHIFT + 1):
+        pairs = [
+            (references[row - first], translations[row - first + shift])
+            for row in sample
+            if 0 <= row - first + shift < len(translations)
+        ]
+        shares.append(np.mean([_dice(*pair) for pair in pairs]) if pairs else 0.0)
+    return np.array(shares)
+
+
+def _trigrams(text: str) -> set[str]:
+    padded = f" {text.lower()} "
+    return {padded[start : start + 3] for start in range(len(padded) - 2)}
+
+
+def _dice(left: set[str], right: set[str]) -> float:
+    return 2 * len(left & right) / max(1, len(left) + len(right))

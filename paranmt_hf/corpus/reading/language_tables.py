@@ -1,0 +1,92 @@
+"""`LanguageTable`: translation units, whose columns are languages: TMX, XLIFF, PO, and the XML and SGML of WMT."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
+from paranmt_hf.errors import InputError
+
+# The texts of a translation unit by language: several where a unit has several translations into one language.
+Unit = Mapping[str, Sequence[str]]
+
+
+class LanguageTable(Table):
+    """Translation units, each with texts in some languages; the names of the columns are the languages.
+
+    A unit is a row, with null for a language that it lacks. A unit with several texts of a language is a row for each
+    of them, next to each text of the other languages that are read.
+
+    Attributes:
+        source_language: The language that the file says was translated into the others; None if it does not say.
+    """
+
+    languages: ClassVar[bool] = True
+
+    def __init__(self, path: Path, names: Sequence[str], source_language: str | None = None) -> None:
+        super().__init__(path, names)
+        self.source_language = source_language
+
+    @abstractmethod
+    def units(self) -> Iterator[Unit]:
+        """Read the translation units; languages are those of `names`."""
+
+    def position(self, column: str, option: str = "columns") -> int:
+        """Find a language, in any case: `cs`, `cs-CZ` or `cs_CZ`; `cs` finds `cs-CZ` if that is the only one."""
+        wanted = plain_code(column)
+        codes = [plain_code(name) for name in self.names]
+        if wanted in codes:
+            return codes.index(wanted)
+        regional = [index for index, code in enumerate(codes) if code.startswith(f"{wanted}-")]
+        if len(regional) > 1:
+            several = ", ".join(self.names[index] for index in regional)
+            raise InputError(
+                f"{self.path} has several columns of the language {column!r}: {several}; name one of them",
+                path=self.path,
+                option=option,
+            )
+        return regional[0] if regional else super().position(column, option)
+
+    def pair_of(self, language: str) -> tuple[str, str]:
+        """Choose the columns of a bitext: the foreign one, and that in `language` (ISO 639-1)."""
+        reference = self.names[self.position(language)]
+        others = [name for name in self.names if name != reference]
+        if len(others) > 1 and self.source_language in others:
+            return str(self.source_language), reference
+        if len(others) != 1:
+            found = ", ".join(others) or "none"
+            raise InputError(
+                f"{self.path}: expected one language besides {reference}, found {found}; name both with `columns`, "
+                f"such as source={others[0] if others else 'cs'},reference={reference}",
+                path=self.path,
+                option="columns",
+            )
+        return others[0], reference
+
+    def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
+        names = [self.names[self.position(column)] for column in columns]
+        rows: list[tuple[str | None, ...]] = []
+        first = 1
+        for unit in self.units():
+            rows += product(*[unit.get(name) or (None,) for name in names])
+            if len(rows) >= BLOCK_ROWS:
+                yield self._piece(rows, len(names), first)
+                first += len(rows)
+                rows = []
+        if rows:
+            yield self._piece(rows, len(names), first)
+
+    def _piece(self, rows: Sequence[tuple[Any, ...]], width: int, first: int) -> Piece:
+        columns = [pa.array([row[index] for row in rows], pa.string()).cast(pa.binary()) for index in range(width)]
+        return Piece(columns, f"{self.path}, pair ", first)
+
+
+def plain_code(language: str) -> str:
+    """The code of a language in lower case with hyphens: `pt_BR` is `pt-br`."""
+    return language.strip().replace("_", "-").lower()

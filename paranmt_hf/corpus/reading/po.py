@@ -1,0 +1,111 @@
+"""PO: the catalogues of GNU gettext; also POT, which have no translations."""
+
+from __future__ import annotations
+
+import gettext
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from paranmt_hf.corpus.reading.compression import unpacked
+from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit, plain_code
+from paranmt_hf.errors import InputError
+from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.util.optional import require
+
+if TYPE_CHECKING:
+    from polib import POEntry, POFile
+
+CHARSET = re.compile(rb"charset=([\w.:-]+)", re.IGNORECASE)
+SINGULAR, PLURALS = re.compile(r"plural\s*=\s*([^;]+)"), "n != 1"
+# Columns where the header does not say the language, and of keys that are not text in a language of their own.
+TRANSLATION, KEY = "msgstr", "msgid"
+
+
+class PoTable(LanguageTable):
+    """Messages, which are English unless the header has X-Source-Language, and their translations.
+
+    Obsolete messages and the header are no rows; a translation that is missing or fuzzy is null. A message with
+    plurals is a row for each form: the singular with the form of the number 1, the plural with each other form.
+    """
+
+    format: ClassVar[str] = "PO"
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return name.endswith((".po", ".pot"))
+
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> PoTable:
+        return cls(path)
+
+    def __init__(self, path: Path) -> None:
+        self._file = _parsed(path)
+        header = self._file.metadata
+        source = header.get("X-Source-Language") or ENGLISH
+        target = header.get("Language") or TRANSLATION
+        if plain_code(source) == plain_code(target):
+            source = KEY
+        super().__init__(path, [source, target], source)
+
+    def units(self) -> Iterator[Unit]:
+        source, target = self.names
+        one = _form_of_one(self._file.metadata.get("Plural-Forms", ""))
+        for entry in self._file:
+            if entry.obsolete:
+                continue
+            for message, translation in _forms(entry, one):
+                usable = translation and not entry.fuzzy
+                yield {source: [message], target: [translation] if usable else []}
+
+
+def _parsed(path: Path) -> POFile:
+    """Parse a file in the character set that its header names."""
+    polib = require("polib", "po")
+    content = b"".join(unpacked(path))
+    stated = CHARSET.search(content)
+    # Templates have the placeholder CHARSET.
+    charset = stated[1].decode("ascii") if stated and stated[1] != b"CHARSET" else "utf-8"
+    try:
+        text = content.decode(charset).removeprefix("\ufeff")
+        _check_quotes(text, path)
+        return polib.pofile(text)
+    except (LookupError, UnicodeDecodeError):
+        raise InputError(
+            f"{path}: expected text in {charset}, which its header names; correct the header or convert the file",
+            path=path,
+        ) from None
+    except OSError as error:
+        line = re.search(r"line (\d+)", str(error))
+        where = f"{path}:{line[1]}" if line else str(path)
+        raise InputError(
+            f"{where}: expected a PO file; `msgfmt --check` says what is wrong with it", path=path
+        ) from None
+
+
+def _check_quotes(text: str, path: Path) -> None:
+    """Reject a string that does not end on its line, which polib would cut."""
+    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
+        if '"' in line and not line.startswith("#") and not line.endswith('"'):
+            raise InputError(f"{path}:{number}: expected a string in quotes, its end is missing; add it", path=path)
+
+
+def _form_of_one(header: str) -> int:
+    """The plural form of the number 1 by the header Plural-Forms, such as `nplurals=2; plural=(n != 1);`."""
+    stated = SINGULAR.search(header)
+    try:
+        return int(gettext.c2py(stated[1] if stated else PLURALS)(1))
+    except (ValueError, TypeError, ZeroDivisionError):
+        return int(gettext.c2py(PLURALS)(1))
+
+
+def _forms(entry: POEntry, one: int) -> list[tuple[str, str]]:
+    """The message and its translation; of a message with plurals each form."""
+    if not entry.msgid_plural:
+        return [(entry.msgid, entry.msgstr)]
+    several = len(entry.msgstr_plural) > 1
+    return [
+        (entry.msgid if several and form == one else entry.msgid_plural, translation)
+        for form, translation in sorted(entry.msgstr_plural.items())
+    ]

@@ -1,0 +1,132 @@
+"""XML read as a stream, one element at a time: memory does not grow with the file.
+
+expat loads no external entities, and limits how much entities of a file can expand.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError, XMLPullParser
+from xml.parsers import expat
+
+from paranmt_hf.corpus.reading.compression import unpacked
+from paranmt_hf.errors import InputError
+
+SLICE_BYTES = 1 << 16
+DEEPEST = 200  # Elements inside elements; files of the formats read here have about ten
+LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+# Inline elements whose content is markup of the document that was translated, and no text.
+CODES = frozenset(["bpt", "ept", "it", "ph", "sub", "ut"])
+# How files mark a code that is a line break.
+BREAKS = frozenset(["lb", "br", "x-br", "x-html-br", "x-lb", "xlf:lb"])
+
+
+# What may come before the root element: declarations, comments, and the type of the document.
+_PROLOG = re.compile(r"\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>", re.DOTALL | re.IGNORECASE)
+_ROOT = re.compile(r"<(?:[\w.-]+:)?([\w.-]+)")
+
+
+def root_of(head: bytes) -> str:
+    """Name of the root element without its prefix, by the beginning of a file; empty if it is no XML or SGML."""
+    is_wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = head.decode("utf-16" if is_wide else "utf-8-sig", errors="replace")
+    place = 0
+    while prolog := _PROLOG.match(text, place):
+        place = prolog.end()
+    root = _ROOT.match(text, place)
+    return root[1] if root else ""
+
+
+def name_of(element: Element) -> str:
+    """Name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def children(element: Element, name: str) -> list[Element]:
+    """The elements of a name directly inside an element, in any namespace."""
+    return [child for child in element if name_of(child) == name]
+
+
+def elements(path: Path, names: Collection[str]) -> Iterator[tuple[Element, Sequence[Element]]]:
+    """Read the elements of some names, each when it ends, with the elements around it, outermost first.
+
+    An element inside another one that is read does not come by itself. Elements are emptied once they are used.
+    """
+    around: list[Element] = []
+    inside = 0
+    with _well_formed(path):
+        for event, element in _events(path):
+            if event == "start":
+                if len(around) == DEEPEST:
+                    raise InputError(f"{path}: expected at most {DEEPEST} elements inside each other", path=path)
+                around.append(element)
+                inside += name_of(element) in names
+                continue
+            around.pop()
+            if name_of(element) in names:
+                inside -= 1
+                if not inside:
+                    yield element, around
+            if not inside and around:
+                del around[-1][:]
+
+
+def _events(path: Path) -> Iterator[tuple[str, Element]]:
+    parser: Any = XMLPullParser(("start", "end"))
+    for block in unpacked(path):
+        # The elements of a slice are in memory at once.
+        for start in range(0, len(block), SLICE_BYTES):
+            parser.feed(block[start : start + SLICE_BYTES])
+            yield from parser.read_events()
+    parser.close()
+    yield from parser.read_events()
+
+
+def each_tag(path: Path, found: Callable[[str, dict[str, str]], None]) -> None:
+    """Call a function with the name, without its prefix, and the attributes of each start tag of a file.
+
+    Three times as fast as `elements`.
+    """
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = lambda name, attributes: found(name.rpartition(":")[2], attributes)
+    with _well_formed(path):
+        for block in unpacked(path):
+            parser.Parse(block)
+        parser.Parse(b"", True)
+
+
+@contextmanager
+def _well_formed(path: Path) -> Iterator[None]:
+    """Convert the errors of expat in a `with` block to an `InputError` with file and line."""
+    try:
+        yield
+    except (ParseError, expat.ExpatError) as error:
+        line = error.position[0] if isinstance(error, ParseError) else error.lineno
+        raise InputError(
+            f"{path}:{line}: expected well-formed XML, found {str(error).split(':')[0]}; get the file again, or "
+            " correct it, such as with `xmllint --recover`",
+            path=path,
+        ) from None
+
+
+def text_of(element: Element) -> str:
+    """The text of an element without the codes inside it; a code that is a line break becomes a blank."""
+    parts = [element.text or ""]
+    for child in element:
+        if _is_break(child):
+            parts.append(" ")
+        elif name_of(child) not in CODES:
+            parts.append(text_of(child))
+        parts.append(child.tail or "")
+    return "".join(parts)
+
+
+def _is_break(code: Element) -> bool:
+    if not BREAKS.isdisjoint(code.attrib.values()):
+        return True
+    return name_of(code) in CODES and "<br" in (code.text or "").lower()
