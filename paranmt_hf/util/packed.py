@@ -23,7 +23,7 @@ def open_packed(path: Path) -> BinaryIO:
     if suffix == ".gz":
         return cast(BinaryIO, gzip.open(path, "rb"))
     if suffix == ".bz2":
-        return bz2.open(path, "rb")
+        return cast(BinaryIO, bz2.open(path, "rb"))
     if suffix == ".xz":
         return io.BufferedReader(_XzStreams(path.open("rb")), _BLOCK)
     if suffix == ".zst":
