@@ -19,6 +19,7 @@ from paranmt_hf.encoders.modules.paranmt_tables import NOT_FINITE
 from paranmt_hf.encoders.saving import CLASSES
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import directions_before
+from paranmt_hf.encoders.stock_table import read_stock_table
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model
@@ -45,6 +46,10 @@ def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
     composition = composition_of(own)
     if device is None and composition is not None and composition.is_bag:
         device = "cpu"
+    for module in chain:
+        if isinstance(module, StaticEmbedding):
+            # In float16 a text without tokens would be no number once it is normalised.
+            module.float()
     try:
         # Stock modules stay if they do not make one of our encoders.
         encoder = SentenceEncoder(modules=own if composition else chain, device=device, **settings)
@@ -93,14 +98,18 @@ def _resolve(reference: str, name: str) -> type:
 def _load_module(model: Model, entry: dict[str, str], kind: type) -> torch.nn.Module:
     """Load a module of a checked folder; no code of the model runs, and nothing is downloaded."""
     try:
-        module: torch.nn.Module = kind.load(  # type: ignore[attr-defined]
-            str(model.folder),
-            subfolder=entry["path"],
-            local_files_only=True,
-            trust_remote_code=False,
-            # A configuration may ask for pickles.
-            model_kwargs={"use_safetensors": True},
-        )
+        module: torch.nn.Module
+        if kind is StaticEmbedding:
+            module = read_stock_table(model.folder / entry["path"])
+        else:
+            module = kind.load(  # type: ignore[attr-defined]
+                str(model.folder),
+                subfolder=entry["path"],
+                local_files_only=True,
+                trust_remote_code=False,
+                # A configuration may ask for pickles.
+                model_kwargs={"use_safetensors": True},
+            )
     except Exception as error:  # the tokenizers' errors have no class of their own
         raise _unreadable(model, entry, kind, error) from error
     for name, weight in module.named_parameters():

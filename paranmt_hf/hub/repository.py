@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from safetensors import SafetensorError, safe_open
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import absent_here, check_download, fetching, is_id, perhaps_path, split_revision
@@ -37,6 +40,11 @@ CODE = ("*.py",)
 CALIBRATION_FILE = "calibration.json"  # It changes no vector, so neither checksum nor loaders see it
 # Endings of the files that make up a model: what its checksum is over, and what its loaders get to see.
 SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
+# Names of weights in safetensors files, what names of scales of quantised ones end in, and numbers that no weights are
+_WEIGHT = re.compile(r"(^|\.)(weight|bias)(_\w+)?$")
+_SCALES = ("scale", "scales", "SCB", "absmax")
+_INTEGERS = ("I16", "I32", "I64", "U16", "U32", "U64", "BOOL")
+_SMALL_INTEGERS = ("I8", "U8")
 # Settings by which the configuration of a module makes the loader read something else than the model's own files.
 LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
 
@@ -148,6 +156,7 @@ def _check_safe(folder: Path) -> None:
         raise InputError(_advice(folder, unsafe))
     for path in files:
         _refuse_leading_out(path)
+        _refuse_integers(path)
 
 
 def _own_files(folder: Path) -> list[Path]:
@@ -191,6 +200,26 @@ def _refuse_leading_out(path: Path) -> None:
     for key, value in _entries(_json_or_none(path)) if path.match("sentence_*config.json") else ():
         if key in LEADING_OUT and value:
             raise InputError(f"{path} sets {key!r}, which leads out of the model; remove it")
+
+
+def _refuse_integers(path: Path) -> None:
+    """Reject weights stored as whole numbers without a scale, which torch would take for floats without a word."""
+    if path.suffix != ".safetensors":
+        return
+    # A damaged file is reported when it is loaded.
+    with suppress(SafetensorError, OSError), safe_open(path, "np") as file:
+        names = list(file.keys())
+        scaled = any(name.endswith(_SCALES) for name in names)
+        for name in names:
+            if not _WEIGHT.search(name):
+                continue
+            kind = file.get_slice(name).get_dtype()
+            if kind in _INTEGERS or (kind in _SMALL_INTEGERS and not scaled):
+                raise InputError(
+                    f"{path}: the weights {name!r} are whole numbers ({kind}) without a scale, so they were rounded; "
+                    "save the model with floating-point weights",
+                    path=path,
+                )
 
 
 def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
