@@ -12,7 +12,7 @@ from sentence_transformers.sentence_transformer.modules.word_embeddings import T
 
 from paranmt_hf.encoders.composition import composition_of
 from paranmt_hf.encoders.families import FILES
-from paranmt_hf.encoders.model_folder import AGAIN, MODULES, SETTINGS_FILE, check_module, model_settings, module_list
+from paranmt_hf.encoders.model_folder import AGAIN, MODULES, check_module, model_settings, module_list
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_tables import NOT_FINITE
@@ -22,7 +22,7 @@ from paranmt_hf.encoders.sequences import directions_before
 from paranmt_hf.encoders.stock_table import read_stock_table
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import CALIBRATION_FILE, Model
+from paranmt_hf.hub.repository import SETTINGS_FILE, Model
 from paranmt_hf.text.definitions import vocabulary_of
 
 UNSEEN = "\U00010000"  # A letter of Linear B, which no vocabulary has
@@ -59,8 +59,7 @@ def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
             f"{model.name}: its modules or settings (modules.json, {SETTINGS_FILE}) do not fit together: {reason}"
         ) from error
     encoder.source = model
-    if (model.folder / CALIBRATION_FILE).is_file():
-        encoder.loaded_weights = encoder.tensors_checksum()
+    encoder.loaded_weights, encoder.loaded_settings = encoder.tensors_checksum(), encoder.settings
     encoder.eval()
     if kinds[0].__name__ in FILES:
         _check_encodes(encoder, model)

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import absent_here, check_download, fetching, is_id, perhaps_path, split_revision
-from paranmt_hf.util.files import check_regular, checksum, link
+from paranmt_hf.util.files import check_regular, checksum, is_record, link
 
 ASSETS = Path(__file__).parents[1] / "assets"
 SAMPLE = ASSETS / "sample"
@@ -37,6 +37,7 @@ INSTEAD: dict[ModelKind, str] = {
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
+SETTINGS_FILE = "config_sentence_transformers.json"  # Settings of a whole encoder
 CALIBRATION_FILE = "calibration.json"  # It changes no vector, so neither checksum nor loaders see it
 # Endings of the files that make up a model: what its checksum is over, and what its loaders get to see.
 SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
@@ -254,8 +255,12 @@ def readable(model: Model) -> Iterator[Path]:
 
 
 def files_checksum(folder: Path) -> str:
-    """Checksum of the names and contents of all files of a model: whatever decides its vectors."""
-    return f"sha256:{_checksum_of(folder, _own_files(folder))}"
+    """Checksum of the names and contents of all files of a model that decide its vectors.
+
+    Records of this package are left out, because they hold times and machines, and so are the versions of the
+    libraries that saved it: the same training twice gives the same checksum.
+    """
+    return f"sha256:{_checksum_of(folder, [path for path in _own_files(folder) if not is_record(path)])}"
 
 
 def weights_checksum(folder: Path) -> str:
@@ -267,8 +272,18 @@ def _checksum_of(folder: Path, files: Sequence[Path]) -> str:
     """Checksum over the names and contents of files."""
     digest = hashlib.sha256()
     for path in files:
-        digest.update(f"{path.relative_to(folder).as_posix()} {checksum(path)}\n".encode())
+        found = checksum(path) if path.name != SETTINGS_FILE else _settings_checksum(path)
+        digest.update(f"{path.relative_to(folder).as_posix()} {found}\n".encode())
     return digest.hexdigest()
+
+
+def _settings_checksum(path: Path) -> str:
+    """Checksum of the settings of an encoder without the versions of libraries."""
+    settings = _json_or_none(path)
+    if not isinstance(settings, dict):
+        return checksum(path)
+    settings.pop("__version__", None)
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 def _is_pickle(path: Path) -> bool:
