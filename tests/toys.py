@@ -15,7 +15,7 @@ import pytest
 from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
-from paranmt_hf.corpus.reading.readers import ParquetFiles
+from paranmt_hf.corpus.reading.readers import TableFiles
 from paranmt_hf.corpus.release import read_tables, release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.translation import engines
@@ -88,7 +88,7 @@ def scored_release(folder: Path, columns: dict, release: ReleaseConfig, **option
     path = folder.with_suffix(".parquet")
     pq.write_table(pa.table(columns), path)
     names = {name: name for name in columns}
-    pairs = ParquetFiles([path], names, numbers={"para_score"}, optional={"origin"} & names.keys())
+    pairs = TableFiles([path], names, numbers={"para_score"}, optional={"origin"} & names.keys())
     import_pairs(pairs, folder, release=release, engine=EngineConfig("local", 1, 1), **options)
     return folder
 

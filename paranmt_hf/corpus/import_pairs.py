@@ -10,13 +10,15 @@ from typing import Annotated, Any, Literal, get_args
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import ScoreStage, column_stages
-from paranmt_hf.corpus.reading.inputs import check_names, open_table
+from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.inputs import check_names
 from paranmt_hf.corpus.reading.phrases import PhraseFiles, Wanted, first_line, is_rule
+from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.preset_files import open_preset
 from paranmt_hf.corpus.reading.presets import Preset, read_preset
-from paranmt_hf.corpus.reading.readers import Reader, TextOptions, count_tab_fields
+from paranmt_hf.corpus.reading.readers import Reader, TableFiles, TextOptions
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
-from paranmt_hf.corpus.schema import AddedColumn, MadeBy
+from paranmt_hf.corpus.schema import SIDES, AddedColumn, MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.run import result_folder
@@ -41,10 +43,11 @@ def import_pairs(
     """Score pairs that are translated already, and release them.
 
     Args:
-        data: TSV files (plain, .gz, .bz2, .xz, .zst), Parquet files, or files of PPDB.
+        data: TSV, CSV, JSON lines, JSON or Parquet files (docs/formats.md), or files of PPDB.
         out: Folder of the release; its name is the name of the corpus.
-        columns: Columns of the files: reference=1,translation=2,para_score=3,origin=4 (TSV), or names (Parquet). A
-            para_score is kept unless a `scorer` is given.
+        columns: Columns of the files by their names or numbers from 1, such as
+            reference=sentence1,translation=sentence2,para_score=4,origin=5. A para_score is kept unless a `scorer` is
+            given.
         preset: Known dataset, which has columns, labels and licence: see docs/datasets.md.
         label: With a preset that has labels: keep paraphrases (1, the default), other pairs (0), or any.
         format: Format of the files: pairs, or phrases, which are files of PPDB and lists of words and paraphrases.
@@ -73,12 +76,12 @@ def import_pairs(
             raise InputError("`label` is for datasets whose labels are known; give their `preset`", option="label")
         elif format == "phrases":
             if columns:
-                raise InputError("`columns` is for TSV and Parquet files, not for phrases", option="columns")
+                raise InputError("`columns` is for files with columns, not for phrases", option="columns")
             data = PhraseFiles(files, score=ppdb_score, label=label)
         elif ppdb_score:
             raise InputError("`ppdb_score` is for files of PPDB; give `format` phrases", option="ppdb_score")
         else:
-            data = _open_table(files, dict(columns or {}), scored=scorer is None)
+            data = _open_pairs(files, dict(columns or {}), scored=scorer is None)
     release.check_license()
     keep = "para_score" in data.columns and scorer is None
     encoder = None if keep else NamedEncoder.of(scorer)
@@ -91,15 +94,9 @@ def import_pairs(
     return make_release(data.batches, out, identity, stages, release, engine, command="import")
 
 
-def _open_table(files: Sequence[Path], columns: dict[str, str], *, scored: bool) -> Reader:
-    """Open TSV or Parquet files of pairs; `scored` is whether an imported paraphrase score is used."""
-    if not columns and files[0].suffix == ".parquet":
-        columns = {"reference": "reference", "translation": "translation"}
-    elif not columns:
-        fields = count_tab_fields(files[0])
-        if fields == 1 and is_rule(first_line(files[0])):
-            raise InputError(f"{files[0]} has lines of PPDB and no tabs; give `format` phrases", option="format")
-        columns = {"reference": "1", "translation": "2", **({"para_score": "3"} if fields >= 3 else {})}
+def _open_pairs(files: Sequence[Path], columns: dict[str, str], *, scored: bool) -> Reader:
+    """Open files of pairs; `scored` is whether an imported paraphrase score is used."""
+    columns = columns or _columns_of(files[0])
     if missing := {"reference", "translation"} - columns.keys():
         raise InputError(f"`columns` must name reference and translation; {', '.join(sorted(missing))} is missing")
     check_names(columns, ["reference", "translation", "para_score", "origin"])
@@ -109,7 +106,29 @@ def _open_table(files: Sequence[Path], columns: dict[str, str], *, scored: bool)
         "numbers": {"para_score"} & columns.keys(),
         "optional": columns.keys() & {"origin"},
     }
-    return open_table(list(files), columns, options)
+    return TableFiles(files, columns, **options)
+
+
+def _columns_of(path: Path) -> dict[str, str]:
+    """Columns of pairs by their names in the schema; in a file without names, by their order."""
+    table = open_table(path)
+    if isinstance(table, PlainText):
+        if is_rule(first_line(path)):
+            raise InputError(f"{path} has lines of PPDB and no tabs; give `format` phrases", option="format")
+        raise InputError(
+            f"{path} has one text on each line; expected pairs, such as TSV with a tab between the two", path=path
+        )
+    if not table.names:
+        return {"reference": "1", "translation": "2", **({"para_score": "3"} if table.width >= 3 else {})}
+    if not set(SIDES) <= set(table.names):
+        first, second = (*table.texts, "NAME", "NAME")[:2]
+        raise InputError(
+            f"{path} has the columns {', '.join(table.names)}; say which ones are the two sides of a pair, such as "
+            f"`columns` reference={first},translation={second}",
+            path=path,
+            option="columns",
+        )
+    return {side: side for side in SIDES}
 
 
 def with_terms(release: ReleaseConfig, preset: Preset) -> ReleaseConfig:

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.draws import lottery
-from paranmt_hf.corpus.reading.readers import LineFiles, ParquetFiles, Report
+from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
+from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS, checked_files, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
@@ -26,21 +29,21 @@ SLACK = 10_000  # A sample is cut down when it has grown by a half, or by this m
 
 @dataclass
 class Corpus:
-    """A corpus whose sentences can be read: a release, Parquet files, or text with a sentence on each line."""
+    """A corpus whose sentences can be read: a release, a table, or text with a sentence on each line."""
 
     path: Path  # As it was given
     columns: tuple[str, ...]  # Which of `EXTRAS` it has
     text: Path | None = None  # The file, where it is one of lines
     report: Report = field(default_factory=Report)  # What was read and dropped, by the last reading
     language: str | None = None  # ISO 639-1 code, where a release names it
-    _reader: LineFiles | ParquetFiles | None = None
+    _reader: LineFiles | TableFiles | None = None
     _files: tuple[Path, ...] = ()
     _side: str = "reference"
 
     @property
     def has_free_columns(self) -> bool:
-        """Whether its columns may have any name, as in Parquet files that are not a release."""
-        return isinstance(self._reader, ParquetFiles)
+        """Whether its columns may have any name, as in tables that are not a release."""
+        return isinstance(self._reader, TableFiles)
 
     def batches(self) -> Iterator[pa.RecordBatch | pa.Table]:
         """Read the rows: `id` (int64, unique for each row), `sentence` (string), and `columns`."""
@@ -67,9 +70,9 @@ def open_corpus(
 ) -> Corpus:
     """Detect the kind of a corpus and open it.
 
-    It is a release; the folder of one of its configs, or another folder of Parquet files, or one such file, whose
-    `columns` may have other names than in the schema; or a text file with a sentence on each line, plain, .gz, .xz or
-    .zst, which has no `side`.
+    It is a release; the folder of one of its configs, or another folder of Parquet files; or a file of any format with
+    columns, which `columns` names if they are called otherwise than in the schema; or a text file with a sentence on
+    each line, which has no `side`.
     """
     path = Path(path).expanduser()
     wanted = EXTRAS if by_origin else EXTRAS[:1]
@@ -77,12 +80,14 @@ def open_corpus(
         files = checked_files(path)
         found = tuple(name for name in wanted if name in read_schema(files[0]).names)
         return Corpus(path, found, language=_language_of(path), _files=tuple(files), _side=side)
-    if not path.is_dir() and path.suffix != ".parquet":
-        return Corpus(path, (), text=path, _reader=LineFiles({"sentence": path}))
-    files, columns = sorted(path.glob("*.parquet")) if path.is_dir() else [path], columns or {}
+    columns = columns or {}
+    files = sorted(path.glob("*.parquet")) if path.is_dir() and not is_saved_dataset(path) else [path]
     if not files:
         raise InputError(f"{path} is neither a release nor a folder of Parquet files; name a corpus")
-    names = read_schema(files[0]).names
+    tables = [open_table(file, columns.values()) for file in files]
+    if isinstance(tables[0], PlainText):
+        return Corpus(path, (), text=path, _reader=LineFiles({"sentence": path}))
+    names = tables[0].names
     if side not in columns and side not in names:
         raise InputError(
             f"{path} has no column {side}; it has {', '.join(names)}. Say which it is: `columns` {side}=NAME"
@@ -90,7 +95,7 @@ def open_corpus(
     found = tuple(name for name in wanted if name in columns or name in names)
     where = {name: columns.get(name, name) for name in (side, *found)}
     numbers = [name for name in found if name == "para_score"]
-    reader = ParquetFiles(files, where, numbers=numbers, optional=found)
+    reader = TableFiles(tables, where, numbers=numbers, optional=found)
     return Corpus(path, found, language=_language_of(path), _reader=reader)
 
 

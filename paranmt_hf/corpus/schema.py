@@ -236,9 +236,7 @@ def meanings(made_by: MadeBy | None, source: Mapping[str, Any], language: str = 
         found |= PARAPHRASED
     columns = source.get("columns")
     if isinstance(columns, Mapping) and "origin" in columns:
-        mapped = columns["origin"]
-        name = f"column {mapped!r}" if isinstance(mapped, str) else f"column number {mapped}"
-        found["origin"] = f"what stands in the input's {name} (null where that is empty)"
+        found["origin"] = f"what stands in the input's column {columns['origin']!r} (null where that is empty)"
     if source.get("kind") == "preset" and source.get("label_meaning"):
         found["label"] = str(source["label_meaning"])
     if source.get("kind") == "phrases":

@@ -18,7 +18,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.draws import text_hashes
+from paranmt_hf.corpus.reading.columns import decode, normalise
+from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.pairs import plain
+from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.selection.duplicates import (
     COSINE,
     JACCARD,
@@ -30,8 +34,8 @@ from paranmt_hf.corpus.selection.duplicates import (
 from paranmt_hf.corpus.selection.minhash import BATCH, BLOCK, FIRST, CandidateFiles
 from paranmt_hf.corpus.selection.run_filters import SELECTION, dropped_file, dropped_lines
 from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, encoded
-from paranmt_hf.search.row_files import TextRows, open_rows
 from paranmt_hf.search.storage import (
     WRITTEN,
     StoredSentences,
@@ -102,6 +106,7 @@ class DedupRecord(Record):
 
     rows: int  # Rows that were read
     dropped: dict[str, int]  # Rows that each method dropped, in the order of application
+    undecodable: int  # Rows whose text is not UTF-8; they are all kept
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +121,10 @@ class Deduplicated(Result[DedupRecord]):
         """Count the rows that each method dropped."""
         rows, dropped, state = self.record.rows, self.record.dropped, "" if self.fresh else " (was made already)"
         head = f"{self.folder}: {rows - sum(dropped.values()):,} of {counted(rows, 'row')}{state}"
-        return "\n".join([head, *dropped_lines(rows, dropped.items())])
+        lines = [head, *dropped_lines(rows, dropped.items())]
+        if count := self.record.undecodable:
+            lines.append(f"{counted(count, 'text')} not in UTF-8: compared with none, and kept")
+        return "\n".join(lines)
 
 
 def dedup(
@@ -134,29 +142,40 @@ def dedup(
     method keeps. A text without a letter or a digit is like none.
 
     Args:
-        file: Text file with a sentence or document on each line (plain, .gz, .bz2, .xz, .zst); .parquet, .jsonl, .csv
-            or .tsv; or a folder that `Dataset.save_to_disk` wrote.
+        file: Text file with a sentence or document on each line; TSV, CSV, JSON lines, JSON or Parquet
+            (docs/formats.md); or a folder that `Dataset.save_to_disk` wrote.
         out: The new file, whose name ends as that of `file` does, or the new folder.
-        column: Column of the texts, unless the only column of text of Parquet or a dataset.
+        column: Column of the texts, by its name or number, unless it is the only one of text.
         config: What counts as a repetition.
         encoder: Encoder of `meaning`: folder, Hub id, or file of word vectors; the small encoder of this package if
             left out.
         keep_dropped: Parquet file for the dropped rows: line, text, method, similarity, and the line they are like.
     """
-    source, config = open_rows(file, column), config or DedupConfig()
-    folder = source.path.is_dir()
-    suffixes = [source.path.suffix.lower()] if source.path.suffix else []
-    out = result_folder(out, DedupRecord, sources=[source.path]) if folder else result_file(out, suffixes)
+    table, config = open_table(file, [] if column is None else [column]), config or DedupConfig()
+    if isinstance(table, PlainText) and column is not None:
+        raise InputError(
+            f"{table.path} is a text file, which has no columns; leave `column` out", option="column", path=table.path
+        )
+    folder = table.path.is_dir()
+    suffixes = [table.path.suffix.lower()] if table.path.suffix else []
+    out = result_folder(out, DedupRecord, sources=[table.path]) if folder else result_file(out, suffixes)
     config = replace(config, by=tuple(method for method in METHODS if method in ("exact", *config.by)))
-    search = _Deduplication(source, config, NamedEncoder.of(encoder))
-    dropped = dropped_file(keep_dropped, source.path, out, search.checksum)
+    search = _Deduplication(table, table.text_column(column), config, NamedEncoder.of(encoder))
+    dropped = dropped_file(keep_dropped, table.path, out, search.checksum)
 
     kind: type[DedupRecord] = DedupRecord if folder else DedupFileRecord
 
     def make(work: Path, path: Path) -> DedupRecord:
         counts, kept = search.run(work, dropped)
-        source.write(path, kept)
-        return kind(settings=search.identity, rows=len(kept), dropped=counts, **made_with("numpy", "pyarrow"))
+        table.write(path, kept)
+        search.check_unchanged()
+        return kind(
+            settings=search.identity,
+            rows=len(kept),
+            dropped=counts,
+            undecodable=search.undecodable,
+            **made_with("numpy", "pyarrow"),
+        )
 
     made = run(out, search.identity, kind, make, result=Deduplicated, command="dedup", holds=_holds)
     if dropped is not None and not dropped.exists():
@@ -173,14 +192,16 @@ def _holds(work: Path) -> bool:
 class _Deduplication:
     """Finds the repetitions of a file; each method keeps what it found in the work folder."""
 
-    def __init__(self, source: TextRows, config: DedupConfig, encoder: NamedEncoder) -> None:
-        self.source, self.config, self.encoder = source, config, encoder
+    def __init__(self, table: Table, column: str, config: DedupConfig, encoder: NamedEncoder) -> None:
+        self.table, self.column, self.config, self.encoder = table, column, config, encoder
+        self.undecodable = 0  # Texts that are not UTF-8
+        self._input = table.identity
         by_meaning = "meaning" in config.by
         if by_meaning:
             encoder.check_language(config.language)
         self.identity = as_json(
             {
-                "input": source.identity,
+                "input": {**self._input, "column": column},
                 "dedup": asdict(config),
                 **({"encoder": encoder.identity} if by_meaning else {}),
             }
@@ -220,12 +241,33 @@ class _Deduplication:
 
     def _stored(self, folder: Path) -> StoredSentences:
         """Store all texts, so that any of them can be read."""
-        if not (folder / "complete").exists():
+        complete = folder / "complete"
+        if not complete.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            write_sentences(_numbered(self.source.texts()), folder, copies=True)
-            write_bytes(folder / "complete", b"")
+            write_sentences(_numbered(self._texts()), folder, copies=True)
+            self.check_unchanged()
+            write_bytes(complete, str(self.undecodable).encode())
+        self.undecodable = int(complete.read_bytes())
         return StoredSentences(folder)
+
+    def _texts(self) -> Iterator[pa.Array]:
+        """Read the texts of all rows, as the corpus stores them; empty where one is missing or not UTF-8."""
+        self.undecodable = 0
+        for piece in self.table.pieces([self.column]):
+            raw = piece.columns[0]
+            text = decode(raw)
+            self.undecodable += text.null_count - raw.null_count
+            yield normalise(text.fill_null(""))
+
+    def check_unchanged(self) -> None:
+        """Reject a file that was changed or replaced since it was opened: its rows would be mixed up."""
+        if self.table.identity != self._input:
+            raise InputError(
+                f"{self.table.path} has changed since this command began to read it; nothing was written: run the "
+                "command again when the file is complete",
+                path=self.table.path,
+            )
 
     def _near(self, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
         for path in folder.iterdir():

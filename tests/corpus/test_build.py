@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.reading.readers import LineFiles, ParquetFiles
+from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
 from paranmt_hf.corpus.release import release_files
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore
@@ -180,7 +180,7 @@ def test_import_keeps_awkward_text(tmp_path):
     text = ['He said "no', "it''s", "tab\tinside", "carriage\rreturn", "back\\slash", "№ ½ ﬁ"]
     table = pa.table({"ref": text, "mt": [t.upper() for t in text], "from": ["x", "y", None, "x", "y", "x"]})
     pq.write_table(table, tmp_path / "p.parquet")
-    pairs = ParquetFiles(
+    pairs = TableFiles(
         [tmp_path / "p.parquet"], {"reference": "ref", "translation": "mt", "origin": "from"}, optional={"origin"}
     )
     (tmp_path / "he.txt").write_text("he 1 0\n")

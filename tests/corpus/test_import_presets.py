@@ -103,7 +103,7 @@ def test_ppdb_becomes_a_release(tmp_path, capsys, caplog):
     # Cosines of (1, 0) with (1, 0.1), and of (0, 1) with (1, 0.1).
     assert [round(score, 3) for score in table["para_score"].to_pylist()] == [0.995, 0.1]
     assert main([*words, "--license", "cc-by-4.0", "--columns", "reference=1,translation=2"]) == 1
-    assert "--columns is for TSV and Parquet files" in capsys.readouterr().err
+    assert "--columns is for files with columns" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "ppdb.gz"), "--out", str(tmp_path / "x"), "--license", "mit"]) == 1
     assert "has lines of PPDB and no tabs; give --format phrases" in capsys.readouterr().err
     assert (

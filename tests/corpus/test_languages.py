@@ -12,7 +12,7 @@ import yaml
 from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig, HumanScorer, learn
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.parsing.parse import parse_pairs
-from paranmt_hf.corpus.reading.readers import LineFiles, ParquetFiles
+from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
@@ -43,7 +43,7 @@ def vectors(tmp_path):
 def pairs(tmp_path):
     path = tmp_path / "pairs.parquet"
     pq.write_table(pa.table({"reference": GERMAN, "translation": GERMAN[::-1]}), path)
-    return ParquetFiles([path], {"reference": "reference", "translation": "translation"})
+    return TableFiles([path], {"reference": "reference", "translation": "translation"})
 
 
 def header_of(folder):

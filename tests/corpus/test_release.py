@@ -17,7 +17,7 @@ from paranmt_hf.corpus import release as release_module
 from paranmt_hf.corpus.builder import ParaNMTBuilder
 from paranmt_hf.corpus.draws import in_ranges, lottery, sample_ids, top_tenths
 from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.reading.readers import ParquetFiles, TabFile
+from paranmt_hf.corpus.reading.readers import TableFiles
 from paranmt_hf.corpus.release import read_record, read_tables, release_files, write_release
 from paranmt_hf.corpus.release_card import release_card
 from paranmt_hf.corpus.release_run import ReleaseConfig
@@ -236,7 +236,7 @@ def make(folder, release=RELEASE, **options):
     table = {"a": ["a b", "b"], "b": ["a c", "b"], "score": [0.5, 1.0], "system": ["x|y", None]}
     pq.write_table(pa.table(table), folder.with_suffix(".parquet"))
     columns = {"reference": "a", "translation": "b", "para_score": "score", "origin": "system"}
-    pairs = ParquetFiles([folder.with_suffix(".parquet")], columns, numbers={"para_score"}, optional={"origin"})
+    pairs = TableFiles([folder.with_suffix(".parquet")], columns, numbers={"para_score"}, optional={"origin"})
     return import_pairs(pairs, folder, scorer=None, release=release, engine=LOCAL, **options)
 
 
@@ -286,10 +286,10 @@ def test_origin_is_what_was_mapped_to_it(tmp_path):
     card = (tmp_path / "corpus" / "README.md").read_text()
     assert "| `origin` | string | what stands in the input's column 'system' (null where that is empty) |" in card
     (tmp_path / "t.tsv").write_text("a\tb\t0.5\tnews\n")
-    columns = {"reference": 1, "translation": 2, "para_score": 3, "origin": 4}
-    pairs = TabFile([tmp_path / "t.tsv"], columns, numbers={"para_score"}, optional={"origin"})
+    columns = {"reference": "1", "translation": "2", "para_score": "3", "origin": "4"}
+    pairs = TableFiles([tmp_path / "t.tsv"], columns, numbers={"para_score"}, optional={"origin"})
     import_pairs(pairs, tmp_path / "tab", scorer=None, release=RELEASE, engine=LOCAL)
-    assert "what stands in the input's column number 4" in (tmp_path / "tab" / "README.md").read_text()
+    assert "what stands in the input's column '4'" in (tmp_path / "tab" / "README.md").read_text()
 
 
 def test_title_description_and_uses(tmp_path):

@@ -169,9 +169,9 @@ def test_bytes_of_lines_stay(tmp_path):
     (tmp_path / "in.txt.gz").write_bytes(gzip.compress(raw))
     made = dedup(tmp_path / "in.txt.gz", tmp_path / "out.txt.gz")
     assert gzip.decompress(made.folder.read_bytes()) == b"a  dog \r\n\xff\xfe\n\xff\xfe\nlast\n"
-    (tmp_path / "in.tsv").write_text('n\ttext\n1\t"a dog\n2\tA dog\n3\n')
+    (tmp_path / "in.tsv").write_text('n\ttext\n1\t"a dog\n2\tA dog\n\n')
     dedup(tmp_path / "in.tsv", tmp_path / "out.tsv", column="text")
-    assert (tmp_path / "out.tsv").read_text() == 'n\ttext\n1\t"a dog\n3\n'
+    assert (tmp_path / "out.tsv").read_text() == 'n\ttext\n1\t"a dog\n\n'
 
 
 @pytest.mark.slow
@@ -239,7 +239,8 @@ def test_bad_input(tmp_path):
         ("empty.txt", "out.txt", None, None),
         ("in.txt", "out.txt", "text", "column"),
         ("in.txt", "out.parquet", None, "out"),
-        ("in.jsonl", "out.jsonl", None, "column"),
+        ("in.jsonl", "out.jsonl", None, None),
+        ("two.csv", "out.csv", None, "column"),
         ("in.jsonl", "out.jsonl", "body", "column"),
         ("in.jsonl", "out.jsonl", "text", None),
         ("broken.jsonl", "out.jsonl", "text", None),

@@ -7,7 +7,7 @@ import pytest
 from paranmt_hf.corpus.build import ReleaseConfig
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.reading.pairs import PairSelection
-from paranmt_hf.corpus.reading.readers import ParquetFiles
+from paranmt_hf.corpus.reading.readers import TableFiles
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
@@ -75,7 +75,7 @@ def test_an_edited_release_is_refused(tmp_path):
     """All scores set to 1, and then the best of them chosen: the record has other checksums."""
     data = write_data(tmp_path / "pairs.parquet", synonyms(60))
     columns = {name: name for name in ("reference", "translation")}
-    pairs = ParquetFiles([data], columns)
+    pairs = TableFiles([data], columns)
     folder = import_pairs(pairs, tmp_path / "corpus", release=ReleaseConfig(license="mit")).folder
     train(folder, tmp_path / "out", **small(epochs=1))
     (path,) = (folder / "data").glob("*.parquet")

@@ -19,7 +19,10 @@ from filelock import FileLock, Timeout
 from paranmt_hf.corpus.draws import text_hashes
 from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
 from paranmt_hf.corpus.parsing.trees import Tree, linearised, read_at
-from paranmt_hf.corpus.reading.readers import LineFiles, Report, TabFile, count_tab_fields
+from paranmt_hf.corpus.reading.columns import read_blocks
+from paranmt_hf.corpus.reading.heading import Heading
+from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
+from paranmt_hf.corpus.reading.tab_separated import TabSeparated
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import perhaps_path
 from paranmt_hf.text.word_rules import ENGLISH
@@ -44,10 +47,12 @@ class TreeFile:
         # The file is read once.
         self.at_once: int | None = None
         self.path = path
-        self._reader: TabFile | LineFiles
-        if count_tab_fields(path) > 1:
-            columns = {"sentence": 1, "tree": 2}
-            self._reader = TabFile([path], columns, optional=["tree"], max_characters=MAX_CHARACTERS)
+        self._reader: TableFiles | LineFiles
+        if tabs := next(read_blocks(path)).partition(b"\n")[0].count(b"\t"):
+            # Sentences may be words and have quotes: line 1 is a row, and quotes are text.
+            table = TabSeparated(path, Heading(tabs + 1, (), ()))
+            columns = {"sentence": "1", "tree": "2"}
+            self._reader = TableFiles([table], columns, optional=["tree"], max_characters=MAX_CHARACTERS)
         elif text is not None:
             self._reader = LineFiles({"sentence": text, "tree": path}, max_characters=MAX_CHARACTERS)
         else:

@@ -6,25 +6,21 @@ of Arrow batches by their paths.
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import contextlib
-import gzip
-import lzma
 import unicodedata
-import zlib
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.reading.blocks import unpacked
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
 
-BLOCK_BYTES = 1 << 20
 # Marks at the start of other encodings; that of UTF-32 begins with that of UTF-16.
 OTHER_MARKS = {
     codecs.BOM_UTF32_LE: "UTF-32",
@@ -33,13 +29,6 @@ OTHER_MARKS = {
     codecs.BOM_UTF16_BE: "UTF-16",
 }
 MAX_LINE_BYTES = 1 << 26  # A longer line is not a sentence: the file has other line ends, or is not text
-
-_OPENERS: dict[str, Callable[[str], Any]] = {
-    ".gz": gzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-    ".zst": lambda path: pa.CompressedInputStream(pa.OSFile(path), "zstd"),
-}
 
 
 def file_identity(path: Path) -> dict[str, object]:
@@ -50,16 +39,15 @@ def file_identity(path: Path) -> dict[str, object]:
 def read_blocks(path: Path) -> Iterator[bytes]:
     r"""Read whole lines, about `BLOCK_BYTES` at a time; the last byte of each block is `\n`.
 
-    Lines end at `\n` alone. Files with the suffixes .gz, .bz2, .xz and .zst are decompressed; a byte order mark at
-    the start is left out.
+    Lines end at `\n` alone. Packed files are unpacked; a byte order mark at the start is left out.
     """
     lines = held = 0
     pending: list[bytes] = []
-    for block in _read(path):
+    for block in unpacked(path):
         head, newline, tail = block.rpartition(b"\n")
         if newline:
             whole = b"".join([*pending, head, newline])
-            yield whole if lines else _without_mark(whole, path)
+            yield whole if lines else without_mark(whole, path)
             lines += whole.count(newline)
             pending, held = [], 0
         pending.append(tail)
@@ -70,14 +58,14 @@ def read_blocks(path: Path) -> Iterator[bytes]:
                 r"on each line and lines that end with \n"
             )
     rest = b"".join(pending)
-    rest = rest if lines else _without_mark(rest, path)
+    rest = rest if lines else without_mark(rest, path)
     if rest:
         yield rest + b"\n"
     elif not lines:
         raise InputError(f"{path}: expected lines of text, but the file is empty")
 
 
-def _without_mark(start: bytes, path: Path) -> bytes:
+def without_mark(start: bytes, path: Path) -> bytes:
     """Remove the byte order mark from the start of a file; reject those of encodings other than UTF-8."""
     for mark, encoding in OTHER_MARKS.items():
         # Read as UTF-8, English in UTF-16 is letters with a zero byte between them, and no error.
@@ -89,51 +77,9 @@ def _without_mark(start: bytes, path: Path) -> bytes:
     return start.removeprefix(codecs.BOM_UTF8)
 
 
-def opened(path: Path) -> BinaryIO:
-    """Open a file to read its bytes, unpacked if its suffix is one of .gz, .bz2, .xz and .zst."""
-    unpack = _OPENERS.get(path.suffix.lower())
-    return path.open("rb") if unpack is None else cast(BinaryIO, unpack(str(path)))
-
-
-def _read(path: Path) -> Iterator[bytes]:
-    """Read the bytes of a file in blocks."""
-    try:
-        with opened(path) as file:
-            while block := file.read(BLOCK_BYTES):
-                yield block
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise InputError(
-            f"{path}: cannot be read completely ({error}); the file is cut off, damaged or not what its suffix says: "
-            "get it again"
-        ) from None
-
-
 def split_lines(block: bytes) -> pa.Array:
     """Split a block of whole lines, less than 2 GiB, into lines (binary, without their ends)."""
     return pc.split_pattern(pa.array([block[:-1]], pa.binary()), b"\n").flatten()
-
-
-def count_fields(block: bytes) -> int:
-    """Count the fields of the first line of a block."""
-    return block.count(b"\t", 0, block.index(b"\n")) + 1
-
-
-def find_fields(lines: pa.Array, wanted: Sequence[int], counts: range, path: Path, first: int) -> list[pa.Array]:
-    """Split lines (binary) at tabs; returns the `wanted` fields [line], from 0, null where a line has fewer.
-
-    Each line must have one of the `counts` of fields. `path` and `first`, the number of the first line, are for the
-    error.
-    """
-    fields = pc.split_pattern(lines, b"\t")
-    found = np.asarray(pc.list_value_length(fields))
-    if (wrong := np.flatnonzero((found < counts[0]) | (found > counts[-1]))).size:
-        expected = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-        raise InputError(
-            f"{path}:{first + wrong[0]}: expected {expected} fields with tabs between them, got {found[wrong[0]]}; a "
-            "tab inside a text or a broken line would shift the columns, so correct the line"
-        )
-    starts, flat = np.cumsum(found) - found, fields.flatten()
-    return [flat.take(pa.array(starts + index, mask=found <= index)) for index in wanted]
 
 
 class Side:
@@ -199,9 +145,12 @@ def decode(column: pa.Array) -> pa.Array:
         return pa.array([_decoded(value) for value in column.to_pylist()], pa.string())
 
 
-def read_numbers(column: pa.Array, name: str, where: str, first: int, *, optional: bool = False) -> pa.Array:
-    """Convert numbers, or bytes that spell them, to float32; if `optional`, missing numbers are null.
+def read_numbers(
+    column: pa.Array, name: str, where: str, first: int, *, optional: bool = False, skipped: np.ndarray | None = None
+) -> pa.Array:
+    """Convert numbers, or bytes that spell them, to float32.
 
+    Missing numbers are null where they are `optional`, and in the rows `skipped`, booleans [row].
     An error names the column `name` and its place: `where`, followed by the number of the row, counted from `first`.
     """
     values, missing = column, np.asarray(column.is_null())
@@ -214,7 +163,8 @@ def read_numbers(column: pa.Array, name: str, where: str, first: int, *, optiona
             values = pa.array([_number(text) for text in values], pa.float64())
     numbers = values.cast(pa.float32(), safe=False)
     bad = ~np.isfinite(numbers.to_numpy(zero_copy_only=False))
-    if (wrong := np.flatnonzero(bad & ~missing if optional else bad)).size:
+    may_lack = missing if optional else missing & (False if skipped is None else skipped)
+    if (wrong := np.flatnonzero(bad & ~may_lack)).size:
         value = column[int(wrong[0])].as_py()
         text = value.decode(errors="replace") if isinstance(value, bytes) else value
         raise InputError(
@@ -293,9 +243,9 @@ def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list
         step, _, rest = rest.partition(".")
         index = level.get_field_index(step)
         if not rest or index < 0 or not pa.types.is_struct(level.field(index).type):
-            leaves = _leaves(fields)
+            leaves = [leaf for leaf, _ in leaf_types(fields)]
             found = f"are {leaves.count(path)} columns" if path in leaves else "is no column"
-            raise InputError(f"{name}: there {found} {path!r}; the columns are {', '.join(leaves)}")
+            raise InputError(f"{name}: there {found} {path!r}; the columns are {', '.join(leaves)}", option="columns")
         level = level.field(index).type
         steps.append(step)
     return [*steps, rest]
@@ -315,6 +265,8 @@ def read_column(batch: pa.RecordBatch, path: str, name: str, *, number: bool) ->
     kind = column.type
     if kind in _TEXTS:
         return column.cast(pa.binary())
+    if number and pa.types.is_boolean(kind):
+        return column.cast(pa.int8())
     if number and (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         return column
     wanted = "numbers" if number else "text"
@@ -338,12 +290,13 @@ def rebatch(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordB
         yield pa.concat_batches(held)
 
 
-def _leaves(fields: pa.Schema | pa.StructType) -> list[str]:
-    names = []
+def leaf_types(fields: pa.Schema | pa.StructType) -> list[tuple[str, pa.DataType]]:
+    """Names and types of columns, with paths such as `translation.cs` for those inside structs."""
+    found: list[tuple[str, pa.DataType]] = []
     for item in fields:
-        inner = _leaves(item.type) if pa.types.is_struct(item.type) else []
-        names += [f"{item.name}.{name}" for name in inner] or [item.name]
-    return names
+        inner = leaf_types(item.type) if pa.types.is_struct(item.type) else []
+        found += [(f"{item.name}.{name}", kind) for name, kind in inner] or [(item.name, item.type)]
+    return found
 
 
 def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None, None]:  # noqa: ANN401 - a streamed dataset

@@ -12,15 +12,14 @@ from typing import Any, Unpack
 
 from paranmt_hf.corpus.reading.columns import file_identity, stream_batches
 from paranmt_hf.corpus.reading.readers import (
-    BLOCK_ROWS,
     LineFiles,
-    ParquetFiles,
     Reader,
-    TabFile,
+    TableFiles,
     TableReader,
     TextOptions,
 )
-from paranmt_hf.corpus.reading.tables import Piece
+from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain, fetching, split_revision
 from paranmt_hf.hub.repository import own_files
@@ -32,11 +31,12 @@ class TextInput(Settings):
     """Text: two aligned files, or files or a dataset with columns. Text without a foreign side is paraphrased.
 
     Attributes:
-        source: File of the foreign side, one sentence on a line (plain, .gz, .xz, .zst).
+        source: File of the foreign side, one sentence on a line (plain, .gz, .bz2, .xz, .zst).
         reference: File of the other side, aligned with `source`: English, or the language of the corpus.
-        data: TSV or Parquet files; or a dataset, `ID:CONFIG:SPLIT`, such as wmt/wmt14:de-en:train. ID is a folder or
-            an id on the Hub, which `@` and a revision may follow; CONFIG and SPLIT (default: train) may be left out.
-        columns: Columns of `data`, such as source=2,reference=1,origin=3 (TSV, from 1) or source=cs,reference=en.
+        data: TSV, CSV, JSON lines, JSON or Parquet files (docs/formats.md); or a dataset, `ID:CONFIG:SPLIT`, such as
+            wmt/wmt14:de-en:train. ID is a folder or an id on the Hub, which `@` and a revision may follow; CONFIG and
+            SPLIT (default: train) may be left out.
+        columns: Columns of `data` by their names or numbers from 1, such as source=cs,reference=en,origin=3.
     """
 
     source: Path | None = None
@@ -58,20 +58,18 @@ class TextInput(Settings):
             return LineFiles({name: path for name, path in sides.items() if path is not None})
         files = [Path(one).expanduser() for one in self.data]
         columns = dict(self.columns or {})
-        if not columns and not _are_parquet(files) and all(file.is_file() for file in files):
-            raise InputError("TSV files need `columns`, which numbers them from 1, such as source=2,reference=1")
         columns = columns or {"source": "source", "reference": "reference"}
         if "reference" not in columns:
             raise InputError("`columns` must name reference, such as reference=text", option="columns")
         check_names(columns, ["source", "reference", "origin"])
         options: TextOptions = {"optional": columns.keys() & {"origin"}}
-        if len(files) == 1 and not files[0].is_file():
+        if len(files) == 1 and not files[0].is_file() and not is_saved_dataset(files[0]):
             name, config, split = split_dataset(self.data[0])
             revision = None
             if not Path(name).expanduser().exists():
                 name, revision = split_revision(name)
             return HubDataset(name, columns, config=config, split=split, revision=revision, **options)
-        return open_table(files, columns, options)
+        return TableFiles(files, columns, **options)
 
 
 def split_dataset(text: str) -> tuple[str, str | None, str]:
@@ -82,29 +80,6 @@ def split_dataset(text: str) -> tuple[str, str | None, str]:
     name, _, rest = text[len(drive) :].partition(":")
     config, _, split = rest.partition(":")
     return drive + name, config or None, split or "train"
-
-
-def open_table(files: list[Path], columns: Mapping[str, str], options: TextOptions) -> Reader:
-    """Open Parquet or TSV files; columns of the latter are numbered from 1."""
-    if _are_parquet(files):
-        return ParquetFiles(files, columns, **options)
-    for name, column in columns.items():
-        if not column.isdigit() or column == "0":
-            numbered = ",".join(f"{name}={number}" for number, name in enumerate(columns, 1))
-            raise InputError(
-                f"`columns` {name}={column}: columns of a TSV file are numbered from 1, such as {numbered}; a line of "
-                "names at its beginning has to be removed",
-                option="columns",
-            )
-    return TabFile(files, {name: int(column) for name, column in columns.items()}, **options)
-
-
-def _are_parquet(files: Collection[Path]) -> bool:
-    """Whether files are Parquet; either all or none must be."""
-    found = {file.suffix == ".parquet" for file in files}
-    if len(found) > 1:
-        raise InputError("give either Parquet files or TSV files, not both at once")
-    return found == {True}
 
 
 def check_names(columns: Collection[str], known: Collection[str]) -> None:

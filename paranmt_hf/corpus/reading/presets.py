@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.csv
 
-from paranmt_hf.corpus.reading.columns import find_fields, opened, read_blocks, split_lines
-from paranmt_hf.corpus.reading.readers import ParquetFiles
+from paranmt_hf.corpus.reading.columns import read_blocks
+from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form
+from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.heading import Heading
+from paranmt_hf.corpus.reading.tab_separated import TabSeparated
+from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.parquet import read_schema
@@ -21,7 +24,7 @@ from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "presets"
-Form = Literal["tab", "quoted tab", "comma", "parquet", "phrases"]
+Separation = Literal["tab", "quoted tab", "comma", "parquet", "phrases"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Layout:
     files: str  # Which files have it, for people
     # How fields are separated: by tabs, where quotes are text; by tabs or commas, where quotes hold a field together,
     # line ends too; columns of Parquet; or ` ||| `
-    form: Form
+    form: Separation
     fields: Sequence[str]  # Names of the fields in order; of Parquet those that are needed
     # The field of `reference`, `translation` and, if there is one, `label`; or of `set` and `sentence`, where
     # sentences come in sets and every two of a set are a pair
@@ -98,7 +101,7 @@ def read_preset(name: str) -> Preset:
     return Preset(name, **{**values, "layouts": [Layout(**layout) for layout in values["layouts"]]})
 
 
-DELIMITERS: dict[Form, str] = {"tab": "\t", "quoted tab": "\t", "comma": ","}
+DELIMITERS: dict[Separation, str] = {"tab": "\t", "quoted tab": "\t", "comma": ","}
 
 
 def find_layout(preset: Preset, path: Path) -> Layout:
@@ -171,51 +174,16 @@ def read_fields(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
     Text is returned as bytes; Parquet may also give numbers. A field that a line lacks is null.
     """
     if layout.form == "parquet":
-        reader = ParquetFiles([path], layout.columns, numbers=["label"])
-        return (dict(zip(layout.columns, piece.columns, strict=True)) for piece in reader.pieces())
-    return _tabs(layout, path) if layout.form == "tab" else _quoted(layout, path)
+        table, columns = open_table(path), layout.columns
+    else:
+        table, columns = _open_fields(layout, path), {name: str(layout.position(name) + 1) for name in layout.columns}
+    numbers = [columns["label"]] if layout.form == "parquet" and layout.labelled else []
+    for piece in table.pieces(list(columns.values()), numbers=numbers):
+        yield dict(zip(columns, piece.columns, strict=True))
 
 
-def _tabs(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
-    most, lines = len(layout.fields), 0
-    wanted = [layout.position(column) for column in layout.columns]
-    for block in read_blocks(path):
-        rows = split_lines(block)
-        if not lines and layout.header:
-            rows, lines = rows.slice(1), 1
-        fields = find_fields(rows, wanted, range(most - layout.may_lack, most + 1), path, lines + 1)
-        yield dict(zip(layout.columns, fields, strict=True))
-        lines += len(rows)
-
-
-def _quoted(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
-    names = [str(index) for index in range(len(layout.fields))]
-    wanted = {column: names[layout.position(column)] for column in layout.columns}
-    rows = 0
-    with opened(path) as file:
-        try:
-            reader = pyarrow.csv.open_csv(
-                file,
-                # One thread, for errors then name the row.
-                read_options=pyarrow.csv.ReadOptions(
-                    use_threads=False, column_names=names, skip_rows=int(layout.header)
-                ),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=DELIMITERS[layout.form], newlines_in_values=True, ignore_empty_lines=False
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.binary()),
-                    include_columns=sorted(set(wanted.values())),
-                    check_utf8=False,
-                ),
-            )
-            for batch in reader:
-                yield {column: batch.column(name) for column, name in wanted.items()}
-                rows += batch.num_rows
-        except (pa.ArrowException, OSError, EOFError) as error:
-            reason = str(error).split("\n")[0].removeprefix("CSV parse error: ")
-            raise InputError(
-                f"{path}: cannot be read on after {rows:,} rows ({reason[:200]}); expected the fields "
-                f"{', '.join(layout.fields)}, in double quotes where a field holds a separator, a line end or a "
-                "quote: get the file again"
-            ) from None
+def _open_fields(layout: Layout, path: Path) -> Table:
+    heading = Heading(len(layout.fields), tuple(layout.fields) if layout.header else (), ())
+    if layout.form == "tab":
+        return TabSeparated(path, heading, layout.may_lack)
+    return CommaSeparated(path, Form(DELIMITERS[layout.form]), heading)

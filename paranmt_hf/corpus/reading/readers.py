@@ -1,4 +1,4 @@
-"""Aligned text in, Arrow record batches out: line-aligned files, TSV, Parquet; `inputs.py` has datasets.
+"""Aligned text in, Arrow record batches out: line-aligned files, tables; `inputs.py` has datasets.
 
 Every reader takes one bounded piece of the input at a time, whatever the input's size, and treats it column by column.
 Rows that cannot be used are dropped for a reason that the report counts; `id` counts all rows, so it survives that.
@@ -18,29 +18,20 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.columns import (
     Side,
-    count_fields,
     decode,
     file_identity,
-    find_column,
-    find_fields,
     normalise,
-    read_blocks,
     read_column,
     read_numbers,
     rebatch,
-    split_lines,
 )
-from paranmt_hf.corpus.reading.tables import Piece
+from paranmt_hf.corpus.reading.formats import find_format, open_table
+from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.tables import Piece, Table
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import existing
-from paranmt_hf.util.parquet import open_parquet
 from paranmt_hf.util.wording import counted
 
 MAX_CHARACTERS = 1000  # A row with a longer side is not a pair of sentences
-NOT_LINES = (".tsv", ".csv", ".json", ".jsonl")  # Files of columns, whose other columns would be part of sentences
-# What columns of text are called in the first line of files that begin with names.
-HEADINGS = {b"reference", b"translation", b"source", b"target", b"text", b"sentence", b"sentence1", b"sentence2"}
-BLOCK_ROWS = 10_000  # Rows of Parquet and datasets that are read at once: bounds the memory, never changes the result
 
 
 @dataclass
@@ -133,11 +124,12 @@ class Reader(ABC):
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         """Normalise a piece; returns its columns and, for each reason to drop rows, a mask [row]."""
         undecodable, empty, long = np.zeros((3, len(piece.columns[0])), bool)
+        blank = self._blank(piece)
         columns = []
         for name, raw in zip(self.columns, piece.columns, strict=True):
             if name in self.numbers:
                 optional = name in self.optional
-                columns.append(read_numbers(raw, name, piece.where, piece.first, optional=optional))
+                columns.append(read_numbers(raw, name, piece.where, piece.first, optional=optional, skipped=blank))
                 continue
             text = decode(raw)
             undecodable |= np.asarray(pc.and_(raw.is_valid(), text.is_null()))
@@ -151,23 +143,24 @@ class Reader(ABC):
             columns.append(text)
         return columns, {"undecodable": undecodable, "empty": empty, "over-long": long}
 
+    def _blank(self, piece: Piece) -> np.ndarray:
+        """Mark the rows [row] without any value, such as a blank line, which are dropped for their missing text."""
+        if not set(self.columns) - self.numbers - self.optional:
+            return np.zeros(len(piece.columns[0]), bool)
+        return np.logical_and.reduce([np.asarray(column.is_null()) for column in piece.columns])
+
 
 class LineFiles(Reader):
     r"""Files that are aligned line by line, such as the Moses format of OPUS.
 
-    Lines end at `\n` alone; the last may lack it. Files may be plain, .gz, .xz or .zst.
+    Lines end at `\n` alone; the last may lack it. Files may be packed.
     """
 
     def __init__(self, files: Mapping[str, Path], *, max_characters: int = MAX_CHARACTERS) -> None:
         super().__init__(files, max_characters=max_characters)
-        self.files = dict(zip(files, existing(files.values()), strict=True))
+        self.files = dict(zip(files, map(Path, files.values()), strict=True))
         for path in self.files.values():
-            name = path.name.lower().removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
-            if name.endswith(NOT_LINES):
-                raise InputError(
-                    f"{path}: expected one sentence on a line, found a name that ends in {Path(name).suffix}",
-                    path=path,
-                )
+            check_lines(path)
         self.label = " and ".join(map(str, self.files.values()))
 
     def source(self) -> dict[str, object]:
@@ -186,50 +179,14 @@ class LineFiles(Reader):
             )
 
 
-class TabFile(Reader):
-    r"""Tab-separated files, read one after the other; plain, .gz, .xz or .zst.
-
-    Columns are numbered from 1. Nothing is quoted or escaped: quotes are text, and lines end at `\n` alone.
-    """
-
-    def __init__(self, files: Sequence[Path], columns: Mapping[str, int], **options: Unpack[TextOptions]) -> None:
-        super().__init__(columns, **options)
-        self.files, self.positions = existing(files), dict(columns)
-        self.label = ", ".join(map(str, self.files))
-
-    def source(self) -> dict[str, object]:
-        return {
-            "kind": "tab-separated",
-            "files": [file_identity(path) for path in self.files],
-            "columns": self.positions,
-        }
-
-    def pieces(self) -> Iterator[Piece]:
-        for path in self.files:
-            lines, width = 0, 0
-            for block in read_blocks(path):
-                if not width and (width := count_fields(block)) < max(self.positions.values()):
-                    raise InputError(
-                        f"{path}:1: expected at least {max(self.positions.values())} tab-separated fields, "
-                        f"got {width}: check the columns "
-                        + ", ".join(f"{name}={position}" for name, position in self.positions.items())
-                    )
-                rows = split_lines(block)
-                wanted = [position - 1 for position in self.positions.values()]
-                fields = find_fields(rows, wanted, range(width, width + 1), path, lines + 1)
-                if not lines:
-                    self._check_header(path, [field[0].as_py() for field in fields])
-                yield Piece(fields, f"{path}:", lines + 1)
-                lines += len(rows)
-
-    def _check_header(self, path: Path, first: Sequence[bytes]) -> None:
-        """Reject a file whose first line has the names of its columns of text, which would be a row."""
-        texts = [field for name, field in zip(self.positions, first, strict=True) if name not in self.numbers]
-        if all(field.strip().lower() in HEADINGS for field in texts):
-            names = " and ".join(field.decode() for field in texts)
-            raise InputError(
-                f"{path}:1: expected a row, found the names of columns, {names}; remove the first line", path=path
-            )
+def check_lines(path: Path) -> None:
+    """Reject a file that is not plain text, whose lines would be other than sentences."""
+    found = find_format(path)
+    if found is not PlainText:
+        raise InputError(
+            f"{path} is {found.format}; expected a text file with one sentence on a line. Name its columns instead",
+            path=path,
+        )
 
 
 class TableReader(Reader):
@@ -247,31 +204,28 @@ class TableReader(Reader):
         return Piece(columns, f"{name}, row (from 0) ", first)
 
 
-class ParquetFiles(TableReader):
-    """Parquet files, read one after the other, with columns of text: string, large_string, dictionary or UTF-8 bytes.
+class TableFiles(Reader):
+    """Files of any format with columns, read one after the other.
 
-    A column is a name or a path into structs such as `translation.cs`.
+    Args:
+        files: Files, folders of `Dataset.save_to_disk`, or tables that are open.
+        columns: The column of the files, by its name or its number from 1, for each column of the reader.
     """
 
-    def __init__(self, files: Sequence[Path], columns: Mapping[str, str], **options: Unpack[TextOptions]) -> None:
+    def __init__(
+        self, files: Sequence[str | Path | Table], columns: Mapping[str, str], **options: Unpack[TextOptions]
+    ) -> None:
         super().__init__(columns, **options)
-        self.files = existing(files)
-        self.label = ", ".join(map(str, self.files))
+        if not files:
+            raise InputError("expected at least one file, got none")
+        self.paths = dict(columns)
+        self.tables = [file if isinstance(file, Table) else open_table(file, columns.values()) for file in files]
+        self.label = ", ".join(str(table.path) for table in self.tables)
 
     def source(self) -> dict[str, object]:
-        return {"kind": "parquet", "files": [file_identity(path) for path in self.files], "columns": self.paths}
+        return {"kind": "tables", "files": [table.identity for table in self.tables], "columns": self.paths}
 
     def pieces(self) -> Iterator[Piece]:
-        for path in self.files:
-            rows = 0
-            with open_parquet(path) as file:
-                for name in self.paths.values():
-                    find_column(file.schema_arrow, name, str(path))
-                for batch in file.iter_batches(BLOCK_ROWS, columns=list(self.paths.values())):
-                    yield self.piece(batch, str(path), rows)
-                    rows += batch.num_rows
-
-
-def count_tab_fields(path: Path) -> int:
-    """Count the fields of a tab-separated file's first line."""
-    return count_fields(next(read_blocks(*existing([path]))))
+        numbers = [self.paths[name] for name in self.columns if name in self.numbers]
+        for table in self.tables:
+            yield from table.pieces(list(self.paths.values()), numbers=numbers)

@@ -1,4 +1,4 @@
-"""Sentences of corpora of any kind: text files, Parquet files, releases and datasets of the Hub."""
+"""Sentences of corpora of any kind: text files, tables, releases and datasets of the Hub."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from typing import Any
 import pyarrow as pa
 
 from paranmt_hf.corpus.reading.columns import decode, normalise
+from paranmt_hf.corpus.reading.formats import find_format, open_table
 from paranmt_hf.corpus.reading.inputs import HubDataset
-from paranmt_hf.corpus.reading.readers import NOT_LINES, LineFiles, ParquetFiles, Reader, Report
+from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.readers import LineFiles, Reader, Report, TableFiles
+from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.release import checked_files, fetch_release
 from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_regular, source_name
-from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.wording import counted
 
 SENTENCE = "sentence"  # The column of the readers made here
@@ -28,20 +30,26 @@ def open_sentences(path: str | Path, column: str | None = None) -> Reader:
     """Open the sentences of one corpus, to be read as the column `sentence`.
 
     Args:
-        path: A text file (plain, .gz, .xz or .zst), a Parquet file, or the folder of a release.
-        column: Of a Parquet file, unless it has one column of text; of a release `reference` (default) or
-            `translation`.
+        path: A text file, a file of any format with columns (docs/formats.md), a folder of `Dataset.save_to_disk`, or
+            the folder of a release.
+        column: Of a file with columns, by its name or number, unless it has one column of text; of a release
+            `reference` (default) or `translation`.
     """
     path = Path(path).expanduser()
     check_regular(path)
-    if path.is_dir():
+    if path.is_dir() and not is_saved_dataset(path):
         if column not in (None, *SIDES):
-            raise InputError(f"{path}: a release has the sides {' and '.join(SIDES)}, not {column!r}")
-        return ParquetFiles(checked_files(path), {SENTENCE: column or SIDES[0]})
-    if path.suffix == ".parquet" and path.exists():
-        return ParquetFiles([path], {SENTENCE: column or only_text(read_schema(path), path)})
+            raise InputError(
+                f"{path}: a release has the sides {' and '.join(SIDES)}, not {column!r}", path=path, option="column"
+            )
+        return TableFiles(checked_files(path), {SENTENCE: column or SIDES[0]})
+    table = open_table(path, [] if column is None else [column])
+    if not isinstance(table, PlainText):
+        return TableFiles([table], {SENTENCE: table.text_column(column)})
     if column is not None:
-        raise InputError(f"{path}: `column` is for Parquet files and releases; a text file has none")
+        raise InputError(
+            f"{path} is a text file, which has no columns; leave `column` out", path=path, option="column"
+        )
     return LineFiles({SENTENCE: path})
 
 
@@ -52,27 +60,17 @@ def all_lines(sentences: Reader) -> Iterator[pa.Array]:
         yield normalise(decode(column.fill_null(pa.scalar("", column.type))))
 
 
-def only_text(schema: pa.Schema, path: Path) -> str:
-    """Name of the only column of text of a file."""
-    names = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
-    if len(names) != 1:
-        raise InputError(
-            f"{path} has {'no column' if not names else 'several columns'} of text among {', '.join(schema.names)}; "
-            "name one with `column`"
-        )
-    return names[0]
-
-
-_ENDINGS = (".txt", ".gz", ".xz", ".zst", ".parquet", *NOT_LINES)  # How names of files end
+# How names of files end.
+_ENDINGS = (".txt", ".gz", ".bz2", ".xz", ".zst", ".parquet", ".tsv", ".csv", ".json", ".jsonl", ".ndjson")
 
 
 class SentenceSources:
     """Sentences of one or more corpora; can be read repeatedly.
 
     The sources are those of `open_sentences`, or datasets on the Hub, by id, which `@` and a revision may follow. The
-    `columns` of Parquet, releases and datasets are read one after the other; without them both sides of pairs, and the
-    one column of text of other Parquet files. `translations` are files that translate the sources line by line; of a
-    Parquet file they are the column `translation` next to `sentence`.
+    `columns` of tables, releases and datasets are read one after the other; without them both sides of pairs, and the
+    one column of text of other tables. `translations` are files that translate the sources line by line; of a table
+    they are the column `translation` next to `sentence`.
     """
 
     def __init__(
@@ -100,7 +98,7 @@ class SentenceSources:
                 self._readers.append(_translated(Path(source).expanduser(), Path(translated).expanduser()))
                 self.names.append(source_name(source))
         if columns and not self._columnar:
-            raise InputError("`columns` is for Parquet files, releases and data sets, and text files have none")
+            raise InputError("`columns` is for files with columns, releases and datasets", option="columns")
 
     def _add(self, source: str, columns: list[str] | None) -> None:
         path = Path(source).expanduser()
@@ -112,24 +110,26 @@ class SentenceSources:
             self.datasets.append(split_revision(source)[0])
             return
         self.names.append(source_name(source))
-        self._columnar |= path.is_dir() or path.suffix == ".parquet"
-        if path.is_dir():
+        if path.is_dir() and not is_saved_dataset(path):
+            self._columnar = True
             self._readers += [open_sentences(path, column) for column in columns or SIDES]
-        elif path.suffix == ".parquet" and path.exists():
-            # Both sides of pairs; else what `open_sentences` reads.
-            names = set(read_schema(path).names)
-            pairs = set(SIDES) <= names
-            if columns is None and not pairs and {SENTENCE, TRANSLATION} <= names:
-                self._readers.append(ParquetFiles([path], {name: name for name in (SENTENCE, TRANSLATION)}))
-                return
-            self._readers += [open_sentences(path, column) for column in columns or (SIDES if pairs else (None,))]
-        else:
-            self._readers.append(open_sentences(path))
+            return
+        table = open_table(path, columns or [])
+        if isinstance(table, PlainText):
+            self._readers.append(LineFiles({SENTENCE: path}))
+            return
+        self._columnar = True
+        if columns is None and not set(SIDES) <= set(table.names) and {SENTENCE, TRANSLATION} <= set(table.names):
+            self._readers.append(TableFiles([table], {name: name for name in (SENTENCE, TRANSLATION)}))
+            return
+        # Both sides of pairs; else the only column of text.
+        columns = columns or (list(SIDES) if set(SIDES) <= set(table.names) else [table.text_column(None)])
+        self._readers += [TableFiles([table], {SENTENCE: table.text_column(column)}) for column in columns]
 
     def _of_hub(self, source: str, columns: list[str] | None) -> Sequence[Reader]:
         name, revision = split_revision(source)
         if (fetched := fetch_release(name, revision, "default")) is not None:
-            return [ParquetFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
+            return [TableFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
         if columns is None:
             raise InputError(f"{name} is not a release: say which of its columns hold sentences, `columns` NAME")
         return [HubDataset(name, {SENTENCE: column}, revision=revision) for column in columns]
@@ -161,11 +161,12 @@ def _translated(text: Path, translations: Path) -> Reader:
     """Open a text file with its translations."""
     for path in (text, translations):
         check_regular(path)
-        if path.is_dir() or path.suffix == ".parquet":
+        if path.is_dir() or (path.exists() and find_format(path) is not PlainText):
             raise InputError(
-                f"{path}: `translations` and its `text` are text files; a Parquet file has the columns {SENTENCE} and "
+                f"{path}: `translations` and its `text` are text files; a file with columns has {SENTENCE} and "
                 f"{TRANSLATION}",
                 option="translations",
+                path=path,
             )
     return LineFiles({SENTENCE: text, TRANSLATION: translations})
 

@@ -7,14 +7,18 @@ are in the file: decoding, normalisation and the choice of usable rows belong to
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.reading.columns import file_identity
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.packed import find_packing
+
+BLOCK_ROWS = 10_000  # Rows that are read at once: bounds the memory, never changes the result
 
 
 class Piece(NamedTuple):
@@ -36,14 +40,31 @@ class Table(ABC):
         path: The file.
         names: Names of the columns in the order of the file; a column can also be named by its number, from 1.
             Empty if the file has no names, and columns are numbers alone.
+        texts: The columns that hold text, by their names or numbers.
         languages: Whether the names are the languages of the columns, as in TMX and XLIFF.
     """
 
     format: ClassVar[str]
     languages: ClassVar[bool] = False
 
-    def __init__(self, path: Path, names: Sequence[str]) -> None:
+    def __init__(self, path: Path, names: Sequence[str], texts: Sequence[str] | None = None) -> None:
         self.path, self.names = path, tuple(names)
+        self.texts = self.names if texts is None else tuple(texts)
+
+    @classmethod
+    @abstractmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        """Whether a file has this format.
+
+        Args:
+            name: Name of the file in lower case, without the suffix of its packing.
+            head: The first bytes of the file, unpacked: `blocks.HEAD_BYTES` or the whole file.
+        """
+
+    @classmethod
+    @abstractmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> Table:
+        """Open a file; `named` are columns that it must have by what the user says."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -55,17 +76,23 @@ class Table(ABC):
         """Number of columns."""
         return len(self.names)
 
-    def position(self, column: str) -> int:
-        """Find a column by its name or its number from 1; returns its index, from 0."""
-        if (count := self.names.count(column)) == 1:
+    def position(self, column: str, option: str = "columns") -> int:
+        """Find a column by its name or its number from 1; returns its index, from 0.
+
+        `option` is the name of the parameter that names the column, for errors.
+        """
+        count = self.names.count(column)
+        if count == 1:
             return self.names.index(column)
         if count:
-            raise InputError(f"{self.path} has {count} columns {column!r}; rename all but one", path=self.path)
+            raise InputError(
+                f"{self.path} has {count} columns {column!r}; rename all but one", path=self.path, option=option
+            )
         if column.isdecimal() and 1 <= int(column) <= self.width:
             return int(column) - 1
         known = ", ".join(self.names) or f"numbers from 1 to {self.width}"
         raise InputError(
-            f"{self.path} has no column {column!r}; its columns are {known}", path=self.path, option="columns"
+            f"{self.path} has no column {column!r}; its columns are {known}", path=self.path, option=option
         )
 
     @abstractmethod
@@ -74,3 +101,32 @@ class Table(ABC):
 
         Text is binary; a column among `numbers` may have a numeric type instead. A missing value is null.
         """
+
+    def text_column(self, column: str | None) -> str:
+        """Check the column of texts that the parameter `column` names; the default is the only column of text."""
+        if column is not None:
+            self.position(column, "column")
+            return column
+        if len(self.texts) == 1:
+            return self.texts[0]
+        found = f"several columns of text, {', '.join(self.texts)}" if self.texts else "no column of text"
+        raise InputError(
+            f"{self.path} has {found}; say which one is read, with `column` NAME", path=self.path, option="column"
+        )
+
+    def write(self, out: Path, kept: np.ndarray) -> None:
+        """Write the rows that are `kept`, booleans [row], into a new file of the same format, each as it was."""
+        raise InputError(
+            f"{self.path}: {self.format} is read, but not written; write its texts as TSV, CSV or JSON lines first",
+            path=self.path,
+        )
+
+
+def write_rows(source: Path, out: Path, rows: Iterable[bytes], kept: np.ndarray, *, names: bytes = b"") -> None:
+    """Write the rows that are `kept`, booleans [row], after a line of `names`, packed as `source` is."""
+    packing, left = find_packing(source), iter(kept.tolist())
+    with out.open("wb") if packing is None else packing.create(out) as file:
+        file.write(names)
+        for row in rows:
+            if next(left, False):
+                file.write(row)

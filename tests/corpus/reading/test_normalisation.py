@@ -10,10 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.reading import columns as reading
-from paranmt_hf.corpus.reading import readers as bitext
+from paranmt_hf.corpus.reading import blocks as reading
+from paranmt_hf.corpus.reading import parquet_table
 from paranmt_hf.corpus.reading.columns import decode, normalise, read_numbers
-from paranmt_hf.corpus.reading.readers import LineFiles, ParquetFiles, TabFile
+from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
 from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import BOM, COMPRESS, lines_of, oracle, plain, read
 
@@ -173,7 +173,7 @@ def test_tab_files_equal_plain_python(tmp_path_factory, fields, order, chosen):
     columns = dict(zip(["a", "b", "c"], order, strict=True))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "BLOCK_BYTES", chosen["block"])
-        rows, report = read(TabFile([path], columns, optional=["b"], max_characters=8), chosen["rows"])
+        rows, report = read(TableFiles([path], columns, optional=["b"], max_characters=8), chosen["rows"])
     parsed = [line.split(b"\t") for line in lines_of(content)]
     expected, dropped = oracle(([row[n - 1] for n in order] for row in parsed), 8, optional=[1])
     assert (rows, report.dropped) == (expected, dropped)
@@ -192,8 +192,8 @@ def test_parquet_files_equal_plain_python(tmp_path_factory, pairs, block, rows):
         path,
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bitext, "BLOCK_ROWS", block)
-        found, report = read(ParquetFiles([path], {"b": "b", "a": "a"}, optional=["a"], max_characters=8), rows)
+        patch.setattr(parquet_table, "BLOCK_ROWS", block)
+        found, report = read(TableFiles([path], {"b": "b", "a": "a"}, optional=["a"], max_characters=8), rows)
     expected, dropped = oracle(([b or b"", a or b""] for a, b in pairs), 8, optional=[1])
     assert (found, report.dropped) == (expected, dropped)
 

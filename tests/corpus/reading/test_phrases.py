@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.reading import columns as reading
+from paranmt_hf.corpus.reading import blocks as reading
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.phrases import PhraseFiles, features_of, read_word_scores
 from paranmt_hf.corpus.reading.readers import Report
@@ -146,10 +146,10 @@ def test_files_that_cannot_be_read(tmp_path):
     words = np.random.default_rng(1).integers(0, 10**9, (20_000, 2)).tolist()
     content = gzip.compress("".join(TWO.format(*pair, 1) for pair in words).encode())
     (tmp_path / "x.gz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match=r"x.gz: cannot be read completely \(.*cut off, damaged"):
+    with pytest.raises(InputError, match=r"x.gz: cannot be read completely"):
         read(tmp_path / "x.gz")
     (tmp_path / "y.gz").write_bytes(b"a b\n")
-    with pytest.raises(InputError, match="y.gz: cannot be read completely "):
+    with pytest.raises(InputError, match="y.gz is not packed by gzip"):
         read(tmp_path / "y.gz")
 
 

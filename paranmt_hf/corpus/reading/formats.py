@@ -1,0 +1,48 @@
+"""All formats of tables, and the one that a file has."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from pathlib import Path
+
+from paranmt_hf.corpus.reading.blocks import first_bytes
+from paranmt_hf.corpus.reading.comma_separated import CommaSeparated
+from paranmt_hf.corpus.reading.json_arrays import JsonArray
+from paranmt_hf.corpus.reading.json_lines import JsonLines
+from paranmt_hf.corpus.reading.parquet_table import ParquetTable
+from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.saved_datasets import SavedDataset
+from paranmt_hf.corpus.reading.tab_separated import TabSeparated
+from paranmt_hf.corpus.reading.tables import Table
+from paranmt_hf.corpus.reading.unreadable import refuse_unreadable
+from paranmt_hf.util.files import existing
+from paranmt_hf.util.packed import plain_name
+
+logger = logging.getLogger(__name__)
+# The first one that matches is the format of a file; any file is plain text.
+FORMATS: tuple[type[Table], ...] = (ParquetTable, JsonArray, JsonLines, TabSeparated, CommaSeparated, PlainText)
+
+
+def find_format(path: Path) -> type[Table]:
+    """Find the format of a file by its name and its first bytes; what no command reads is rejected."""
+    existing([path])
+    name, head = plain_name(path).lower(), first_bytes(path)
+    for kind in FORMATS[:-1]:
+        if kind.matches(name, head):
+            return kind
+    refuse_unreadable(path, name, head)
+    return FORMATS[-1]
+
+
+def open_table(path: str | Path, named: Collection[str] = ()) -> Table:
+    """Open a file or a folder of `Dataset.save_to_disk`.
+
+    Args:
+        path: The file or folder.
+        named: Columns that the user names. A line of TSV or CSV that has them is the line of names.
+    """
+    path = Path(path).expanduser()
+    if path.is_dir():
+        return SavedDataset.open(path)
+    return find_format(path).open(path, named)

@@ -1,0 +1,64 @@
+"""Parquet, whatever program wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.reading.columns import find_column, leaf_types, read_column
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
+from paranmt_hf.util.parquet import open_parquet, read_schema
+
+SIGNATURE = b"PAR1"
+
+
+class ParquetTable(Table):
+    """A Parquet file; a column is a name or a path into structs such as `translation.cs`."""
+
+    format = "Parquet"
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return head.startswith(SIGNATURE) or name.endswith(".parquet")
+
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> Table:
+        types = leaf_types(read_schema(path))
+        return cls(path, [name for name, _ in types], [name for name, kind in types if is_text(kind)])
+
+    def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
+        rows = 0
+        with open_parquet(self.path) as file:
+            names = [self.find(column, file.schema_arrow) for column in columns]
+            for batch in file.iter_batches(BLOCK_ROWS, columns=names):
+                found = [
+                    read_column(batch, name, str(self.path), number=column in numbers)
+                    for name, column in zip(names, columns, strict=True)
+                ]
+                yield Piece(found, f"{self.path}, row (from 0) ", rows)
+                rows += batch.num_rows
+
+    def write(self, out: Path, kept: np.ndarray) -> None:
+        done = 0
+        with open_parquet(self.path) as file, pq.ParquetWriter(out, file.schema_arrow, compression="zstd") as writer:
+            for batch in file.iter_batches(BLOCK_ROWS):
+                writer.write_batch(batch.filter(pa.array(kept[done : done + len(batch)])))
+                done += len(batch)
+
+    def find(self, column: str, schema: pa.Schema) -> str:
+        """Find the name or path of a column that may be named by its number."""
+        if column.isdecimal() and column not in schema.names:
+            return self.names[self.position(column)]
+        find_column(schema, column, str(self.path))
+        return column
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column is text, of a dictionary too."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return kind in (pa.string(), pa.large_string(), pa.string_view())

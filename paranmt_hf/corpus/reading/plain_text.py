@@ -1,0 +1,40 @@
+"""Plain text: each line is a text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from paranmt_hf.corpus.reading.columns import read_blocks, split_lines
+from paranmt_hf.corpus.reading.tables import Piece, Table, write_rows
+
+TEXT = "text"
+
+
+class PlainText(Table):
+    r"""The lines of a file, which end at `\n` alone, in the column `text`."""
+
+    format = "plain text"
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return True
+
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> Table:
+        return cls(path, [TEXT])
+
+    def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
+        for column in columns:
+            self.position(column)
+        first = 1
+        for block in read_blocks(self.path):
+            lines = split_lines(block)
+            yield Piece([lines] * len(columns), f"{self.path}:", first)
+            first += len(lines)
+
+    def write(self, out: Path, kept: np.ndarray) -> None:
+        rows = (line + b"\n" for block in read_blocks(self.path) for line in block.split(b"\n")[:-1])
+        write_rows(self.path, out, rows, kept)

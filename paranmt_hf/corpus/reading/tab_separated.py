@@ -1,0 +1,136 @@
+"""TSV: each line is a row, with tabs between its fields, and quotes are text unless the whole file shows otherwise.
+
+Files that were written with quotes, as pandas does, have them around fields that hold a tab, a quote or a line end.
+`has_quoted_fields` finds out which of the two a file is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.reading.columns import read_blocks, split_lines
+from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form, read_records
+from paranmt_hf.corpus.reading.heading import Heading, is_number, read_heading
+from paranmt_hf.corpus.reading.tables import Piece, Table, write_rows
+from paranmt_hf.errors import InputError
+
+QUOTED_TABS = Form("\t")
+# Part of the lines that have the same number of tabs in a file whose name does not say that it is TSV.
+REGULAR = 0.9
+
+
+class TabSeparated(Table):
+    """TSV whose quotes are text.
+
+    A row may lack the last `may_lack` fields. A blank line is a row without any field.
+    """
+
+    format = "TSV"
+
+    def __init__(self, path: Path, heading: Heading, may_lack: int = 0) -> None:
+        super().__init__(path, heading.names, heading.texts)
+        self._width, self._may_lack = heading.width, may_lack
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return name.endswith((".tsv", ".tab")) or _regular_tabs(head)
+
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> Table:
+        if has_quoted_fields(path):
+            return QuotedTabSeparated.of_form(path, QUOTED_TABS, named)
+        lines = next(read_blocks(path)).replace(b"\r\n", b"\n")[: 1 << 16].split(b"\n")
+        rows = [line.decode("utf8", "replace").split("\t") for line in lines[: max(1, len(lines) - 1)]]
+        return cls(path, read_heading(path, rows, named))
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
+        wanted = [self.position(column) for column in columns]
+        first = 1
+        for block in read_blocks(self.path):
+            lines = split_lines(block.replace(b"\r\n", b"\n"))
+            names = int(first == 1 and bool(self.names))
+            rows = lines.slice(names)
+            yield Piece(self._fields(rows, wanted, first + names), f"{self.path}:", first + names)
+            first += len(lines)
+
+    def write(self, out: Path, kept: np.ndarray) -> None:
+        lines = (line + b"\n" for block in read_blocks(self.path) for line in block.split(b"\n")[:-1])
+        names = next(lines) if self.names else b""
+        write_rows(self.path, out, lines, kept, names=names)
+
+    def _fields(self, lines: pa.Array, wanted: Sequence[int], first: int) -> list[pa.Array]:
+        """Split lines (binary) into the `wanted` fields [line], null where a line has fewer or is blank."""
+        fields = pc.split_pattern(lines, b"\t")
+        found = np.asarray(pc.list_value_length(fields))
+        least = self._width - self._may_lack
+        absent = np.zeros(len(lines), bool)
+        for row in np.flatnonzero((found < least) | (found > self._width)):
+            if lines[int(row)].as_py().strip():
+                expected = f"{least} to {self._width}" if self._may_lack else f"{self._width}"
+                raise InputError(
+                    f"{self.path}:{first + row}: expected {expected} fields with tabs between them, got {found[row]}; "
+                    "a tab inside a text or a broken line would shift the columns, so correct the line",
+                    path=self.path,
+                )
+            absent[row] = True
+        starts, flat = np.cumsum(found) - found, fields.flatten()
+        return [flat.take(pa.array(starts + index, mask=absent | (found <= index))) for index in wanted]
+
+
+class QuotedTabSeparated(CommaSeparated):
+    """TSV with quotes around fields that hold a tab, a quote or a line end, as pandas writes it."""
+
+    format = "TSV"
+
+
+def _regular_tabs(head: bytes) -> bool:
+    """Whether nearly all lines have the same number of tabs inside."""
+    lines = [line for line in head.splitlines() if line.strip()]
+    tabs, count = Counter(line.count(b"\t") for line in lines).most_common(1)[0] if lines else (0, 0)
+    are_inside = any(b"\t" in line.strip() for line in lines)
+    return tabs > 0 and are_inside and count >= REGULAR * len(lines)
+
+
+# A row whose quotes all stand around whole fields.
+_FIELD = r'(?:"(?:[^"]|"")*"|[^"\t\n]*)'
+_ROW = re.compile(rf"{_FIELD}(?:\t{_FIELD})*\r?\n?")
+_NEEDED = re.compile(r'(?:^|\t)"(?:[^"]|"")*(?:""|[\t\n])')
+
+
+def has_quoted_fields(path: Path) -> bool:
+    """Whether the quotes of a file hold its fields together, rather than being text.
+
+    That is so if all quotes stand around whole fields, those inside are doubled, all rows so read have the same number
+    of fields, and some field needs its quotes, or all text is in quotes.
+    """
+    if not any(b'"' in block for block in read_blocks(path)):
+        return False
+    width, is_needed, is_everywhere = 0, False, True
+    try:
+        for record in read_records(path, QUOTED_TABS):
+            width = width or len(record.fields)
+            if len(record.fields) not in (width, 0):
+                return False
+            raw = "".join(record.raw)
+            if '"' in raw:
+                if not _ROW.fullmatch(raw):
+                    return False
+                is_needed = is_needed or bool(_NEEDED.search(raw))
+            if is_everywhere:
+                is_everywhere = all(
+                    field.startswith('"') or not field or is_number(field) for field in raw.strip("\r\n").split("\t")
+                )
+    except InputError:
+        return False
+    return is_needed or is_everywhere
