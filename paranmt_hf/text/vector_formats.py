@@ -22,10 +22,6 @@ _FASTTEXT_HEAD = struct.Struct("<14i")
 _ADVICE = "expected text with a word and its numbers on each line, or word2vec's binary"
 # First bytes of other files, and what to do with each.
 _OTHERS = {
-    b"\x1f\x8b": "is packed by gzip; give it a name that ends in .gz",
-    b"BZh": "is packed by bzip2; give it a name that ends in .bz2",
-    b"\xfd7zXZ\0": "is packed by xz; give it a name that ends in .xz",
-    b"\x28\xb5\x2f\xfd": "is packed by Zstandard; give it a name that ends in .zst",
     b"PAR1": "is Parquet; write a word and its numbers on each line of a text file",
     b"\x80": "is a pickle, such as gensim's own file, which is not read because it can run code; write it with "
     "`save_word2vec_format` of gensim",

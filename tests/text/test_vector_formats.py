@@ -124,9 +124,7 @@ def test_packed_text_of_glove(tmp_path, suffix, pack):
     assert read_vectors(path).words == read_words(path) == ["the", "cat"]
     unnamed = tmp_path / "glove.txt"
     unnamed.write_bytes(path.read_bytes())
-    with pytest.raises(InputError) as caught:
-        read_vectors(unnamed)
-    assert caught.value.path == unnamed and suffix in str(caught.value)
+    assert read_vectors(unnamed).words == ["the", "cat"]
 
 
 def fasttext_bin(version, model):
