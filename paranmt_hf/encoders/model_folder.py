@@ -24,7 +24,7 @@ from paranmt_hf.encoders.modules.paranmt_tables import (
 )
 from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import SUFFIXES
+from paranmt_hf.hub.repository import SETTINGS_FILE, SUFFIXES
 from paranmt_hf.text import definitions
 from paranmt_hf.text.definitions import vocabulary_of
 from paranmt_hf.util.wording import brief
@@ -32,7 +32,6 @@ from paranmt_hf.util.wording import brief
 if TYPE_CHECKING:
     from paranmt_hf.hub.repository import Model
 
-SETTINGS_FILE = "config_sentence_transformers.json"
 # Settings of a whole model.
 SETTINGS = ("prompts", "default_prompt_name", "similarity_fn_name", "truncate_dim")
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")

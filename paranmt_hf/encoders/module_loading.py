@@ -12,16 +12,17 @@ from sentence_transformers.sentence_transformer.modules.word_embeddings import T
 
 from paranmt_hf.encoders.composition import composition_of
 from paranmt_hf.encoders.families import FILES
-from paranmt_hf.encoders.model_folder import AGAIN, MODULES, SETTINGS_FILE, check_module, model_settings, module_list
+from paranmt_hf.encoders.model_folder import AGAIN, MODULES, check_module, model_settings, module_list
 from paranmt_hf.encoders.modules.paranmt_averages import WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import Combination
 from paranmt_hf.encoders.modules.paranmt_tables import NOT_FINITE
 from paranmt_hf.encoders.saving import CLASSES
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.sequences import directions_before
+from paranmt_hf.encoders.stock_table import read_stock_table
 from paranmt_hf.encoders.vocabulary import UNKNOWN
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import CALIBRATION_FILE, Model
+from paranmt_hf.hub.repository import SETTINGS_FILE, Model
 from paranmt_hf.text.definitions import vocabulary_of
 
 UNSEEN = "\U00010000"  # A letter of Linear B, which no vocabulary has
@@ -45,6 +46,10 @@ def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
     composition = composition_of(own)
     if device is None and composition is not None and composition.is_bag:
         device = "cpu"
+    for module in chain:
+        if isinstance(module, StaticEmbedding):
+            # In float16 a text without tokens would be no number once it is normalised.
+            module.float()
     try:
         # Stock modules stay if they do not make one of our encoders.
         encoder = SentenceEncoder(modules=own if composition else chain, device=device, **settings)
@@ -54,8 +59,7 @@ def load_modules(model: Model, device: str | None = None) -> SentenceEncoder:
             f"{model.name}: its modules or settings (modules.json, {SETTINGS_FILE}) do not fit together: {reason}"
         ) from error
     encoder.source = model
-    if (model.folder / CALIBRATION_FILE).is_file():
-        encoder.loaded_weights = encoder.tensors_checksum()
+    encoder.loaded_weights, encoder.loaded_settings = encoder.tensors_checksum(), encoder.settings
     encoder.eval()
     if kinds[0].__name__ in FILES:
         _check_encodes(encoder, model)
@@ -93,14 +97,18 @@ def _resolve(reference: str, name: str) -> type:
 def _load_module(model: Model, entry: dict[str, str], kind: type) -> torch.nn.Module:
     """Load a module of a checked folder; no code of the model runs, and nothing is downloaded."""
     try:
-        module: torch.nn.Module = kind.load(  # type: ignore[attr-defined]
-            str(model.folder),
-            subfolder=entry["path"],
-            local_files_only=True,
-            trust_remote_code=False,
-            # A configuration may ask for pickles.
-            model_kwargs={"use_safetensors": True},
-        )
+        module: torch.nn.Module
+        if kind is StaticEmbedding:
+            module = read_stock_table(model.folder / entry["path"])
+        else:
+            module = kind.load(  # type: ignore[attr-defined]
+                str(model.folder),
+                subfolder=entry["path"],
+                local_files_only=True,
+                trust_remote_code=False,
+                # A configuration may ask for pickles.
+                model_kwargs={"use_safetensors": True},
+            )
     except Exception as error:  # the tokenizers' errors have no class of their own
         raise _unreadable(model, entry, kind, error) from error
     for name, weight in module.named_parameters():

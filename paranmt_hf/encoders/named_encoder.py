@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class NamedEncoder:
     """An encoder by its name, such as that of `para_score`; its files are located when needed."""
 
-    # Folder; Hub id, which `@` and a revision may follow; or text file of word vectors (GloVe, word2vec, PARAGRAM),
+    # Folder; Hub id, which `@` and a revision may follow; or file of word vectors (GloVe, word2vec, PARAGRAM),
     # whose average is the encoder. `small` and `base` are the encoders of this package.
     name: str = str(SMALL)
 

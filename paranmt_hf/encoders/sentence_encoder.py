@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import zlib
 from collections.abc import Callable, Sequence
@@ -16,6 +18,7 @@ from sentence_transformers.sentence_transformer.modules import WordEmbeddings
 from torch import nn
 
 from paranmt_hf.encoders.calibration import WithCalibration
+from paranmt_hf.encoders.card_data import REVISION_DIGITS, EncoderCardData
 from paranmt_hf.encoders.composition import Composition, combined, composition_of
 from paranmt_hf.encoders.model_folder import SETTINGS
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
@@ -43,11 +46,13 @@ if hasattr(os, "register_at_fork"):
 class SentenceEncoder(WithCalibration, SentenceTransformer):
     """A SentenceTransformer whose `encode` takes the fast path of averaging encoders on the CPU.
 
-    `source` is where `load` found it, and `loaded_weights` their checksum if it is calibrated; None for
-    one that was made otherwise.
+    `source` is where `load` found it, and `loaded_weights` and `loaded_settings` what it had then; None for one that
+    was made otherwise.
     """
 
+    model_card_data_class = EncoderCardData
     loaded_weights: int | None = None
+    loaded_settings: dict[str, Any] | None = None
 
     def encode(self, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.
@@ -113,6 +118,24 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
             found = zlib.crc32(values[whole:], zlib.crc32(sums, found))
         return found
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Those of `SETTINGS` as they are."""
+        return {name: getattr(self, name) for name in SETTINGS}
+
+    @property
+    def revision(self) -> str:
+        """Revision of the encoder as it is: that of its source, or a checksum if it has none or was changed since."""
+        if self.source is not None and self._is_as_loaded() and self.settings == self.loaded_settings:
+            return self.source.revision.removeprefix("sha256:")[:REVISION_DIGITS]
+        digest = hashlib.sha256(json.dumps([repr(self), self.settings], default=str).encode())
+        composition = self.composition
+        for part in composition.parts if composition is not None else []:
+            digest.update(json.dumps(part.vocabulary.units).encode())
+        for weight in self.parameters():
+            digest.update(weight.detach().cpu().flatten().view(torch.uint8).numpy())
+        return digest.hexdigest()[:REVISION_DIGITS]
+
     def _is_as_loaded(self) -> bool:
         return self.tensors_checksum() == self.loaded_weights
 
@@ -139,8 +162,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
 
     def with_parts(self, parts: Sequence[Sequence[nn.Module]], mode: str) -> SentenceEncoder:
         """Build an encoder with the settings of this one from the modules of each part."""
-        settings = {name: getattr(self, name) for name in SETTINGS}
-        return SentenceEncoder(modules=combined(parts, mode), device="cpu", **settings)
+        return SentenceEncoder(modules=combined(parts, mode), device="cpu", **self.settings)
 
     def save(self, path: str, *args: Any, **kwargs: Any) -> None:
         """Save as `SentenceTransformer.save` does: stock modules if possible, otherwise with our code."""

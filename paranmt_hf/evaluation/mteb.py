@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
-from paranmt_hf.hub.client import explain, is_id
+from paranmt_hf.hub.client import explain
 from paranmt_hf.hub.repository import Model, locate, own_files
 from paranmt_hf.util.files import checksum, replacing, writing
 from paranmt_hf.util.optional import require, versions
@@ -192,7 +192,7 @@ def _evaluate(given: str, model: Model, tasks: Sequence[AbsTask], out: Path) -> 
     from paranmt_hf.encoders.loading import load
 
     encoder = load(model)
-    meta = model_meta(encoder, model)
+    meta = model_meta(encoder)
     # mteb's own: results/MODEL/REVISION
     folder = out / RESULTS / meta.model_name_as_path() / str(meta.revision)
     rows: list[Row] = []
@@ -286,15 +286,12 @@ def _means(rows: Sequence[Row]) -> list[Row]:
     return [Row(name=name, values={"score": sum(own) / len(own)}, items=len(own)) for name, own in chosen.items()]
 
 
-def model_meta(encoder: SentenceEncoder, model: Model) -> ModelMeta:
+def model_meta(encoder: SentenceEncoder) -> ModelMeta:
     """Describe an encoder for mteb, under its id on the Hub; a folder gets one that begins with `ORGANISATION`."""
     from mteb.models import ModelMeta
 
     with quiet_mteb():
-        meta = ModelMeta.from_sentence_transformer_model(encoder, fill_missing=None)
-    name = model.name if is_id(model.name) else f"ORGANISATION/{'-'.join(model.name.split()) or 'model'}"
-    # The commit on the Hub, or as many digits of the checksum of a folder's files.
-    return meta.model_copy(update={"name": name, "revision": model.revision.removeprefix("sha256:")[:40]})
+        return ModelMeta.from_sentence_transformer_model(encoder, fill_missing=None)
 
 
 def run_task(encoder: SentenceEncoder, meta: ModelMeta, task: AbsTask) -> TaskResult:

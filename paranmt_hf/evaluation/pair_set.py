@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -66,41 +67,47 @@ def tab_separated(path: Path, width: int, what: str, *, exactly: bool = False) -
         yield fields
 
 
+class ScoredPair(NamedTuple):
+    """A row of evaluation data as text, and the places of its score and of its sentences for errors."""
+
+    score: str
+    left: str
+    right: str
+    place: str
+    text_place: str
+
+
 def collect(
     name: str,
-    rows: Sequence[tuple[str, ...]],
-    files: tuple[Path, Path],
+    pairs: Sequence[ScoredPair],
+    path: Path,
     *,
     year: str | None = None,
     subsets: Mapping[str, np.ndarray] | None = None,
-    unit: str = "line",
-    first: int = 1,
     may_be_empty: bool = False,
     scale: tuple[float, float] | None = None,
 ) -> StsSet:
-    """Check rows of score, first and second sentence as text [row]; rows without a score are skipped.
+    """Check pairs [pair]; those without a score are skipped.
 
-    The files are those of the scores and of the sentences; `unit` is the name of a row and `first` the number of the
-    first one in errors. Scores outside of the `scale`, lowest and highest, are rejected. See `StsSet` for the others.
+    The `path` is that of the scores. Scores outside of the `scale`, lowest and highest, are rejected. See `StsSet` for
+    the others.
     """
     left, right, gold = [], [], []
-    for row_number, (score, *sentences) in enumerate(rows, first):
-        if not score.strip():
+    for pair in pairs:
+        if not pair.score.strip():
             continue
-        place = f"{files[0]}, {unit} {row_number}"
-        gold.append(parse_number(score, place, "a gold similarity"))
+        gold.append(parse_number(pair.score, pair.place, "a gold similarity", path))
         if scale and not scale[0] <= gold[-1] <= scale[1]:
             raise InputError(
-                f"{place}: expected a gold similarity from {scale[0]:g} to {scale[1]:g}, found {score}; get the file "
-                "again",
-                path=files[0],
+                f"{pair.place}: expected a gold similarity from {scale[0]:g} to {scale[1]:g}, found {pair.score}; get "
+                "the file again",
+                path=path,
             )
-        where = f"{files[1]}, {unit} {row_number}"
-        left.append(parse_sentence(sentences[0], where, "the first sentence's column"))
-        right.append(parse_sentence(sentences[1], where, "the second sentence's column"))
+        left.append(parse_sentence(pair.left, pair.text_place, "the first sentence's column"))
+        right.append(parse_sentence(pair.right, pair.text_place, "the second sentence's column"))
     if not gold and not may_be_empty:
-        raise InputError(f"{files[0]} has no gold score at all; get the file with gold scores")
-    return StsSet(name, left, right, np.array(gold, np.float64), year, len(rows) - len(gold), subsets or {})
+        raise InputError(f"{path} has no gold score at all; get the file with gold scores", path=path)
+    return StsSet(name, left, right, np.array(gold, np.float64), year, len(pairs) - len(gold), subsets or {})
 
 
 def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
@@ -123,14 +130,16 @@ def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
     return [decode_line(line, path, line_number).removesuffix("\r") for line_number, line in enumerate(lines, 1)]
 
 
-def parse_number(text: str, where: str, what: str) -> float:
-    """Parse a finite number; `where` and `what` are its place and name for errors."""
+def parse_number(text: str, where: str, what: str, path: Path | None = None) -> float:
+    """Parse a finite number; `where`, `what` and `path` are its place, its name and its file for errors."""
     try:
         value = float(text) if "_" not in text else math.nan
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{where}: expected {what}, which is a number, found {brief(text)}; check the columns")
+        raise InputError(
+            f"{where}: expected {what}, which is a number, found {brief(text)}; check the columns", path=path
+        )
     return value
 
 

@@ -1,21 +1,24 @@
-"""Sets of sentence pairs with gold similarities: SentEval's folders, the STS benchmark, TSV, Parquet, the Hub."""
+"""Sets of sentence pairs with gold similarities: SentEval's folders, the STS benchmark, single files, the Hub."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.saved_datasets import STATE as SAVED
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_set import StsSet, collect, read_lines, tab_separated
+from paranmt_hf.evaluation.pair_file import COLUMNS, read_pair_file, read_pairs
+from paranmt_hf.evaluation.pair_set import ScoredPair, StsSet, collect, read_lines, tab_separated
 from paranmt_hf.evaluation.transfer_data import read_relatedness
 from paranmt_hf.hub.client import absent_here, is_id, perhaps_path
 from paranmt_hf.hub.repository import ASSETS, own_files
 from paranmt_hf.util.files import check_regular
-from paranmt_hf.util.parquet import check_unique, open_parquet
 from paranmt_hf.util.wording import counted
 
 SCALE = (0, 5)  # Of the gold scores of the SemEval tasks and of the STS benchmark
@@ -27,11 +30,11 @@ COUNTS: Mapping[str, Mapping[str, int]] = {
     "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
     "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
 }
-# Columns of tables with names.
-COLUMNS = ("score", "sentence1", "sentence2")
 DEVELOPMENT = "STS17-track5"
 _TRACK5, _TRACK5_PAIRS = "track5.en-en", 250
 _CAPTIONS = "main-captions"
+Split = Literal["train", "dev", "test"]
+_SPLITS: tuple[Split, ...] = get_args(Split)
 _INPUT = re.compile(r"STS(?:20\d\d)?\.input\.(.+)\.txt")
 _YEAR = re.compile(r"STS(?:20)?(1[2-6])(?!\d)", re.IGNORECASE)
 _LAYOUTS = (
@@ -53,16 +56,18 @@ def read_sts(data: Path | str) -> list[StsSet]:
     """Read all sets of a file, a folder or a Hub dataset, years first.
 
     These are a folder in SentEval's layout (`STS12-en-test` and the like), the STS benchmark's folder (dev, test and
-    the development set, not train), those of SICK and of Twitter (PIT 2015), a folder that holds such folders, a TSV
-    file, a folder with a dataset (Parquet, JSON lines), a Hub id such as `mteb/sts12-sts`, or `sample`, forty pairs
-    that the package carries.
+    the development set, not train), those of SICK and of Twitter (PIT 2015), a folder that holds such folders, a file
+    with scores and sentences (see `read_pair_file`), a folder with a dataset (Parquet, JSON lines), a Hub id such as
+    `mteb/sts12-sts`, or `sample`, forty pairs that the package carries.
     """
     path = Path(data).expanduser()
     if is_sample(data):
         return [_sample()]
     check_regular(path)
-    if path.is_file():
-        return [read_tsv(path)]
+    if (split := _benchmark_split(path)) is not None:
+        return [read_benchmark(path.parent, split)]
+    if path.is_file() or (path / SAVED).is_file():
+        return [read_pair_file(path)]
     if not path.is_dir():
         if re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", str(data)):
             return [read_hub(str(data))]
@@ -81,13 +86,21 @@ def read_sts(data: Path | str) -> list[StsSet]:
     return sets
 
 
+def _benchmark_split(path: Path) -> Split | None:
+    """The split of the STS benchmark that a file is; None for other files, of whatever name."""
+    for split in _SPLITS:
+        if path.name == f"sts-{split}.csv" and path.is_file() and read_lines(path)[0].count("\t") >= 6:
+            return split
+    return None
+
+
 def is_sample(data: Path | str) -> bool:
     """Whether `sample`, the pairs of the package, is named, and not a path."""
     return str(data) == SAMPLE and not Path(data).exists()
 
 
 def _sample() -> StsSet:
-    return read_tsv(ASSETS / "sample" / "similarity.tsv", name=SAMPLE)
+    return read_pair_file(ASSETS / "sample" / "similarity.tsv", SAMPLE)
 
 
 def _read_folder(folder: Path) -> list[StsSet]:
@@ -148,39 +161,40 @@ def _read_pair_of_files(year: str, name: str, file: Path) -> StsSet:
             f"expected as many pairs as gold scores, but {file} has {counted(len(lines), 'line')} and {gold_file} has "
             f"{len(golds)}: one of them is cut off; get the data again"
         )
-    rows = []
-    for line_number, (line, gold) in enumerate(zip(lines, golds, strict=True), 1):
-        fields = line.split("\t")
-        if gold.strip() and len(fields) < 2:
-            raise InputError(
-                f"{file}, line {line_number}: expected two sentences and a tab between, found {line[:40]!r}"
-            )
-        rows.append((gold, *fields[:2]))
-    return collect(name, rows, (gold_file, file), year=year, scale=SCALE)
+    pairs = []
+    for number, (line, gold) in enumerate(zip(lines, golds, strict=True), 1):
+        left, _, rest = line.partition("\t")
+        if gold.strip() and not rest:
+            raise InputError(f"{file}, line {number}: expected two sentences and a tab between, found {line[:40]!r}")
+        right = rest.partition("\t")[0]
+        pairs.append(ScoredPair(gold, left, right, f"{gold_file}, line {number}", f"{file}, line {number}"))
+    return collect(name, pairs, gold_file, year=year, scale=SCALE)
 
 
-def read_tsv(path: Path | str, *, columns: tuple[int, int, int] = (1, 2, 3), name: str | None = None) -> StsSet:
-    """Read a tab-separated file without header or quoting; columns count from 1: score, first and second sentence."""
-    path = Path(path)
-    rows = [
-        tuple(fields[column - 1] for column in columns)
-        for fields in tab_separated(path, max(columns), "a score and two sentences")
-    ]
-    return collect(name or path.stem, rows, (path, path))
+def read_benchmark(folder: Path | str, split: Split = "test") -> StsSet:
+    """Read a split of the STS benchmark, with parts that have results of their own.
 
-
-def read_benchmark(folder: Path | str, split: Literal["train", "dev", "test"] = "test") -> StsSet:
-    """Read a split of the STS benchmark, with the subsets of Table 16 of ParaNMT-50M: captions and no captions.
-
-    Captions are the rows of the genre `main-captions`: MSRvid, images, and track 5 of 2017.
+    Captions are the rows of the genre `main-captions` (table 16 of ParaNMT-50M): MSRvid, images, and track 5 of 2017.
+    Of dev and test `v2` is the part in MTEB's task `STSBenchmark.v2`: without pairs that are there twice, in either
+    order, or in another split too. It is left out if the folder lacks a split.
     """
-    rows = _benchmark_rows(Path(folder), split)
-    path = Path(folder) / f"sts-{split}.csv"
-    captions = [row[0] == _CAPTIONS for row in rows if row[4].strip()]
-    subsets = {"captions": np.array(captions, bool)}
-    subsets["no captions"] = ~subsets["captions"]
+    folder = Path(folder)
+    rows = [row for row in _benchmark_rows(folder, split) if row.pair.score.strip()]
+    captions = np.array([row.genre == _CAPTIONS for row in rows], bool)
+    subsets = {"captions": captions, "no captions": ~captions}
+    others = [other for other in _SPLITS if other != split]
+    if split != "train" and all((folder / f"sts-{other}.csv").is_file() for other in others):
+        subsets["v2"] = _in_second_version(rows, [row for other in others for row in _benchmark_rows(folder, other)])
     filled = {name: mask for name, mask in subsets.items() if mask.any()}
-    return collect(f"STSB-{split}", [row[4:7] for row in rows], (path, path), subsets=filled, scale=SCALE)
+    pairs = [row.pair for row in rows]
+    return collect(f"STSB-{split}", pairs, folder / f"sts-{split}.csv", subsets=filled, scale=SCALE)
+
+
+def _in_second_version(rows: Sequence[_BenchmarkRow], others: Sequence[_BenchmarkRow]) -> np.ndarray:
+    """Whether a row [row] has a pair that is there once, and in none of the other splits."""
+    counts = Counter(row.key for row in rows)
+    elsewhere = {row.key for row in others}
+    return np.array([counts[row.key] == 1 and row.key not in elsewhere for row in rows], bool)
 
 
 def development_set(folder: Path | str) -> StsSet:
@@ -195,9 +209,8 @@ def development_set(folder: Path | str) -> StsSet:
         folder = folder / "STSBenchmark"
     parts = []
     for split in ("dev", "test"):
-        path = folder / f"sts-{split}.csv"
-        rows = [row[4:7] if row[1] == _TRACK5 else ("", "", "") for row in _benchmark_rows(folder, split)]
-        parts.append(collect(DEVELOPMENT, rows, (path, path), may_be_empty=True, scale=SCALE))
+        pairs = [row.pair for row in _benchmark_rows(folder, split) if row.file == _TRACK5]
+        parts.append(collect(DEVELOPMENT, pairs, folder / f"sts-{split}.csv", may_be_empty=True, scale=SCALE))
     left, right = parts[0].left + parts[1].left, parts[0].right + parts[1].right
     if len(left) != _TRACK5_PAIRS:
         raise InputError(
@@ -207,13 +220,30 @@ def development_set(folder: Path | str) -> StsSet:
     return StsSet(DEVELOPMENT, left, right, np.concatenate([part.gold for part in parts]))
 
 
-def _benchmark_rows(folder: Path, split: str) -> list[tuple[str, ...]]:
-    """Genre, file, year, id, score and the two sentences; two more columns, which some rows have, are licences."""
+class _BenchmarkRow(NamedTuple):
+    """A row of the STS benchmark."""
+
+    genre: str
+    file: str
+    pair: ScoredPair
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The sentences in either order, without case and white space."""
+        return tuple(sorted(" ".join(text.lower().split()) for text in (self.pair.left, self.pair.right)))
+
+
+def _benchmark_rows(folder: Path, split: str) -> list[_BenchmarkRow]:
+    """Read a split: genre, file, year, id, score, two sentences, and of some rows two columns of licences."""
     path = folder / f"sts-{split}.csv"
     if not path.is_file():
         raise InputError(f"there is no {path}: expected the folder of the STS benchmark with sts-{split}.csv")
+    rows = []
     what = "genre, file, year, id, score and two sentences"
-    return [tuple(fields[:7]) for fields in tab_separated(path, 7, what)]
+    for number, fields in enumerate(tab_separated(path, 7, what), 1):
+        place = f"{path}, line {number}"
+        rows.append(_BenchmarkRow(fields[0], fields[1], ScoredPair(fields[4], fields[5], fields[6], place, place)))
+    return rows
 
 
 def read_sick(folder: Path) -> StsSet:
@@ -238,15 +268,16 @@ def read_sick(folder: Path) -> StsSet:
 def read_pit(folder: Path) -> StsSet:
     """Read the test part of PIT 2015 (Xu et al. 2015), `test.data`: pairs of tweets, and a judgement from 0 to 5."""
     path = folder / PIT_FILE
-    rows = []
+    pairs = []
     for number, fields in enumerate(tab_separated(path, 5, "topic, its name, two sentences and a judgement"), 1):
         if not _PIT_LABEL.fullmatch(fields[4].strip()):
             raise InputError(
                 f"{path}, line {number}: expected a judgement from 0 to 5 in the fifth column, found "
                 f"{fields[4][:40]!r}; get the file with the answers"
             )
-        rows.append((fields[4], fields[2], fields[3]))
-    return collect(TWITTER, rows, (path, path))
+        place = f"{path}, line {number}"
+        pairs.append(ScoredPair(fields[4], fields[2], fields[3], place, place))
+    return collect(TWITTER, pairs, path)
 
 
 def read_hub(dataset: str, *, split: str = "test") -> StsSet:
@@ -279,7 +310,11 @@ def read_hub(dataset: str, *, split: str = "test") -> StsSet:
     except UnicodeDecodeError:
         raise InputError(f"{dataset}: expected text in UTF-8, found other bytes; write its files again") from None
     name = dataset if folder is None else folder.resolve().name
-    return collect(name, list(zip(*values, strict=True)), (Path(dataset), Path(dataset)), unit="row")
+    pairs = []
+    for number, (score, left, right) in enumerate(zip(*values, strict=True), 1):
+        place = f"{dataset}, row {number}"
+        pairs.append(ScoredPair(score, left, right, place, place))
+    return collect(name, pairs, Path(dataset))
 
 
 def notes(sets: list[StsSet]) -> list[str]:
@@ -302,69 +337,30 @@ def notes(sets: list[StsSet]) -> list[str]:
 def read_scored_pairs(data: str | Path) -> StsSet:
     """Read a development set; scores may have any range.
 
-    It is `sample` (forty pairs that the package carries); a TSV file; a Parquet file, a folder of such files or a
-    dataset on the Hub (its split `validation`, or the one behind a colon, `you/pairs:dev`), with the columns
-    `sentence1`, `sentence2` and `score`; or the folder of the STS benchmark, of which the 250 pairs of STS 2017 track
-    5 are read. A TSV file names these columns in its first line, or has score and sentences in this order, or the
-    score last.
+    It is `sample` (forty pairs that the package carries); a file with scores and sentences (see `read_pair_file`); a
+    folder of Parquet files or a dataset on the Hub (its split `validation`, or the one behind a colon,
+    `you/pairs:dev`), with the columns `sentence1`, `sentence2` and `score`; or the folder of the STS benchmark, of
+    which the 250 pairs of STS 2017 track 5 are read.
     """
     path = Path(data).expanduser()
     if is_sample(data):
         return _sample()
-    if path.is_file():
-        pairs = _read_parquet([path], path.stem) if path.suffix == ".parquet" else _read_tsv(path)
+    if path.is_file() or (path / SAVED).is_file():
+        pairs = read_pair_file(path)
     elif any((folder / "sts-dev.csv").exists() for folder in (path, path / "STSBenchmark")):
         return development_set(path)
     elif path.is_dir() and (files := sorted(path.rglob("*.parquet"))):
-        pairs = _read_parquet(files, path.resolve().name)
+        rows = [row for file in files for row in read_pairs(open_table(file))]
+        pairs = collect(path.resolve().name, rows, path)
     elif is_id(str(data).partition(":")[0]) and not Path(data).parent.exists():
         name, _, split = str(data).partition(":")
         pairs = read_hub(name, split=split or "validation")
     else:
         raise InputError(
-            f"there is no development set {data}: expected {SAMPLE!r}, a TSV or Parquet file (or a folder of Parquet "
-            "files) with sentence1, sentence2 and score, the folder of the STS benchmark with sts-dev.csv, or the id "
-            f"of a dataset on the Hub{perhaps_path(str(data), SAMPLE)}"
+            f"there is no development set {data}: expected {SAMPLE!r}, a TSV, CSV, JSON lines or Parquet file (or a "
+            "folder of Parquet files) with sentence1, sentence2 and score, the folder of the STS benchmark with "
+            f"sts-dev.csv, or the id of a dataset on the Hub{perhaps_path(str(data), SAMPLE)}"
         )
     if len(np.unique(pairs.gold)) < 2:
         raise InputError(f"{data}: all {len(pairs)} scores are equal, so nothing can agree with them; give others")
     return pairs
-
-
-def _read_tsv(path: Path) -> StsSet:
-    first = read_lines(path)[0].split("\t")
-    names = [name.strip().lower() for name in first]
-    if set(COLUMNS) <= set(names):
-        _, *lines = tab_separated(path, len(names), ", ".join(names), exactly=True)
-        rows = [tuple(fields[names.index(column)] for column in COLUMNS) for fields in lines]
-        return collect(path.stem, rows, (path, path), first=2)
-    if len(first) >= 3 and all(names) and not any(map(_is_number, first)):
-        raise InputError(
-            f"{path}, line 1: expected a score and two sentences, or a header that names the columns sentence1, "
-            f"sentence2 and score; found {', '.join(first)[:80]!r}; rename the columns"
-        )
-    score_last = len(first) >= 3 and not _is_number(first[0]) and _is_number(first[2])
-    return read_tsv(path, columns=(3, 1, 2) if score_last else (1, 2, 3))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _read_parquet(files: list[Path], name: str) -> StsSet:
-    rows: list[tuple[str, ...]] = []
-    for file in files:
-        with open_parquet(file) as opened:
-            names = opened.schema_arrow.names
-            if missing := [column for column in COLUMNS if column not in names]:
-                raise InputError(f"{file} has no column {', '.join(missing)}; it has {', '.join(names)}")
-            check_unique(opened.schema_arrow, COLUMNS, file)
-            table = opened.read(columns=list(COLUMNS))
-        columns = [["" if value is None else str(value) for value in table[column].to_pylist()] for column in COLUMNS]
-        rows += zip(*columns, strict=True)
-    where = files[0] if len(files) == 1 else files[0].parent
-    return collect(name, rows, (where, where), unit="row")

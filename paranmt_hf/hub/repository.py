@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from safetensors import SafetensorError, safe_open
+
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import absent_here, check_download, fetching, is_id, perhaps_path, split_revision
-from paranmt_hf.util.files import check_regular, checksum, link
+from paranmt_hf.util.files import check_regular, checksum, is_record, link
 
 ASSETS = Path(__file__).parents[1] / "assets"
 SAMPLE = ASSETS / "sample"
@@ -33,9 +36,15 @@ INSTEAD: dict[ModelKind, str] = {
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 CODE = ("*.py",)
+SETTINGS_FILE = "config_sentence_transformers.json"  # Settings of a whole encoder
 CALIBRATION_FILE = "calibration.json"  # It changes no vector, so neither checksum nor loaders see it
 # Endings of the files that make up a model: what its checksum is over, and what its loaders get to see.
 SUFFIXES = (".json", ".safetensors", ".spm", ".model", ".txt", ".codes")
+# Names of weights in safetensors files, what names of scales of quantised ones end in, and numbers that no weights are
+_WEIGHT = re.compile(r"(^|\.)(weight|bias)(_\w+)?$")
+_SCALES = ("scale", "scales", "SCB", "absmax")
+_INTEGERS = ("I16", "I32", "I64", "U16", "U32", "U64", "BOOL")
+_SMALL_INTEGERS = ("I8", "U8")
 # Settings by which the configuration of a module makes the loader read something else than the model's own files.
 LEADING_OUT = ("tokenizer_name_or_path", "processor_name", "tokenizer_file", "kernel_config", "use_kernels")
 
@@ -154,6 +163,7 @@ def _check_safe(folder: Path) -> None:
         raise InputError(_advice(folder, unsafe))
     for path in files:
         _refuse_leading_out(path)
+        _refuse_integers(path)
 
 
 def _own_files(folder: Path) -> list[Path]:
@@ -199,6 +209,26 @@ def _refuse_leading_out(path: Path) -> None:
             raise InputError(f"{path} sets {key!r}, which leads out of the model; remove it")
 
 
+def _refuse_integers(path: Path) -> None:
+    """Reject weights stored as whole numbers without a scale, which torch would take for floats without a word."""
+    if path.suffix != ".safetensors":
+        return
+    # A damaged file is reported when it is loaded.
+    with suppress(SafetensorError, OSError), safe_open(path, "np") as file:
+        names = list(file.keys())
+        scaled = any(name.endswith(_SCALES) for name in names)
+        for name in names:
+            if not _WEIGHT.search(name):
+                continue
+            kind = file.get_slice(name).get_dtype()
+            if kind in _INTEGERS or (kind in _SMALL_INTEGERS and not scaled):
+                raise InputError(
+                    f"{path}: the weights {name!r} are whole numbers ({kind}) without a scale, so they were rounded; "
+                    "save the model with floating-point weights",
+                    path=path,
+                )
+
+
 def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
     """Parse a JSON file; None if it is damaged, which is reported when it is loaded."""
     try:
@@ -231,8 +261,12 @@ def readable(model: Model) -> Iterator[Path]:
 
 
 def files_checksum(folder: Path) -> str:
-    """Checksum of the names and contents of all files of a model: whatever decides its vectors."""
-    return f"sha256:{_checksum_of(folder, _own_files(folder))}"
+    """Checksum of the names and contents of all files of a model that decide its vectors.
+
+    Records of this package are left out, because they hold times and machines, and so are the versions of the
+    libraries that saved it: the same training twice gives the same checksum.
+    """
+    return f"sha256:{_checksum_of(folder, [path for path in _own_files(folder) if not is_record(path)])}"
 
 
 def weights_checksum(folder: Path) -> str:
@@ -244,8 +278,18 @@ def _checksum_of(folder: Path, files: Sequence[Path]) -> str:
     """Checksum over the names and contents of files."""
     digest = hashlib.sha256()
     for path in files:
-        digest.update(f"{path.relative_to(folder).as_posix()} {checksum(path)}\n".encode())
+        found = checksum(path) if path.name != SETTINGS_FILE else _settings_checksum(path)
+        digest.update(f"{path.relative_to(folder).as_posix()} {found}\n".encode())
     return digest.hexdigest()
+
+
+def _settings_checksum(path: Path) -> str:
+    """Checksum of the settings of an encoder without the versions of libraries."""
+    settings = _json_or_none(path)
+    if not isinstance(settings, dict):
+        return checksum(path)
+    settings.pop("__version__", None)
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
 
 
 def _is_pickle(path: Path) -> bool:

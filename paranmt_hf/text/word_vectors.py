@@ -1,23 +1,29 @@
-"""Pretrained word vectors: from text files to a vocabulary and a matrix."""
+"""Pretrained word vectors: from files of text or word2vec's binary to a vocabulary and a matrix."""
 
 from __future__ import annotations
 
 import gzip
+import logging
 import re
 import sys
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import decode_line, open_lines, replacing
+from paranmt_hf.text.vector_formats import binary_entries, header, is_binary
+from paranmt_hf.util.files import open_lines, replacing
 from paranmt_hf.util.wording import brief, counted
 
 # What the row for words without one of their own is called: in PARAGRAM's files, and in those of GloVe's program.
 UNKNOWN_WORDS = ("UUUNKKK", "<unk>")
+# A file in another encoding has more words with invalid bytes than one of this number; a few are damaged by chance.
+MOST_INVALID = 100
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -29,33 +35,108 @@ class WordVectors:
     unknown: np.ndarray | None = None  # The vector [dimension] that all other words share; None if the file has none
 
 
-def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collection[str] = ()) -> WordVectors:
-    """Read a file in the text format of GloVe, word2vec or PARAGRAM: a word and its numbers on each line.
+class _Reading:
+    """The words that are read from a file so far.
 
-    A first line with two whole numbers (word2vec's header) is skipped; it must name the dimensions of the rows, and
-    not more words than there are. Of a word that stands twice the first counts.
+    Words whose bytes are not UTF-8 are skipped and counted: word2vec's program cuts long ones inside a character.
+    """
+
+    def __init__(self, path: Path, limit: int | None, wanted: Collection[str]) -> None:
+        self.path, self.limit = path, limit
+        self.missing = {word.encode() for word in wanted}
+        self.words: dict[str, int] = {}
+        self.rows: list[np.ndarray] = []
+        self.unknown: dict[str, np.ndarray] = {}
+        self.skipped = self.invalid = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all that is asked for was read."""
+        return self.limit is not None and len(self.rows) >= self.limit and not self.missing
+
+    def needs(self, word: bytes) -> bool:
+        """Whether the vector of a word is asked for."""
+        return self.limit is None or len(self.rows) < self.limit or word in self.missing
+
+    def add(self, name: bytes, vector: np.ndarray, place: str) -> None:
+        """Add a word that is needed."""
+        try:
+            word = name.decode()
+        except UnicodeDecodeError as error:
+            self.skipped += 1
+            self.invalid += error.reason != "unexpected end of data"
+            return
+        if not np.isfinite(vector).all():
+            raise InputError(f"{place}: the vector of {word!r} has a number that is not finite", path=self.path)
+        if word in UNKNOWN_WORDS:
+            self.unknown.setdefault(word, vector)
+        elif word not in self.words:
+            self.words[word] = len(self.rows)
+            self.rows.append(vector)
+        self.missing.discard(name)
+
+    def vectors(self) -> WordVectors:
+        """The words and vectors that were read."""
+        if self.invalid * MOST_INVALID > len(self.rows):
+            raise InputError(
+                f"{self.path}: expected words in UTF-8, found other bytes in {self.invalid:,} of "
+                f"{len(self.rows) + self.skipped:,}; convert the file to UTF-8, or write it again",
+                path=self.path,
+            )
+        if not self.rows:
+            raise InputError(
+                f"{self.path} holds no word vectors: expected a word and its numbers on each line", path=self.path
+            )
+        if self.skipped:
+            skipped = counted(self.skipped, "word")
+            logger.warning(f"warning: {self.path}: {skipped} skipped, whose bytes are not UTF-8")
+        shared = next((self.unknown[word] for word in UNKNOWN_WORDS if word in self.unknown), None)
+        return WordVectors(list(self.words), np.stack(self.rows), shared)
+
+
+def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collection[str] = ()) -> WordVectors:
+    """Read word vectors: the text of GloVe, word2vec, fastText (.vec) or PARAGRAM, or the binary of word2vec.
+
+    Text has a word and its numbers on each line. A first line with two whole numbers (word2vec's header) is skipped;
+    it must name the dimensions of the rows, and not more words than there are. Of a word that stands twice the first
+    counts; words that are not UTF-8 are skipped, and a warning counts them.
 
     Args:
-        path: The file, plain or `.gz`, UTF-8.
+        path: The file, plain or packed (.gz, .bz2, .xz, .zst).
         limit: Read this many words from the beginning, and no others.
         wanted: Words without blanks that are read behind the limit too, wherever they stand; `UNKNOWN_WORDS` among
             them find the row of unknown words.
     """
     path = Path(path)
-    words: dict[str, int] = {}
-    rows: list[np.ndarray] = []
-    unknown: dict[str, np.ndarray] = {}
-    missing = {word.encode() for word in wanted}
-    width = None
+    reading = _Reading(path, limit, wanted)
+    if is_binary(path):
+        _read_binary(reading)
+    else:
+        _read_text(reading)
+    return reading.vectors()
+
+
+def _read_binary(reading: _Reading) -> None:
+    with open_lines(reading.path, "word vectors from") as file:
+        for number, (word, numbers) in enumerate(binary_entries(file, reading.path), 1):
+            if reading.needs(word):
+                vector = np.frombuffer(numbers, "<f4").astype(np.float32)
+                reading.add(word, vector, f"{reading.path}, word {number}")
+            if reading.is_done:
+                break
+
+
+def _read_text(reading: _Reading) -> None:
+    path, width = reading.path, None
     promised = longest = 0
     shortest = sys.maxsize
     # A number beyond 32 bits becomes infinite, and is refused like one that is.
     with _lines(path) as lines, np.errstate(over="ignore"):
         for number, line in enumerate(lines, 1):
-            if number == 1 and (header := _header(line)) is not None:
-                promised, width = header
+            if number == 1 and (found := header(line)) is not None:
+                promised, width = found
                 continue
-            unread = limit is not None and len(rows) >= limit and line.partition(b" ")[0] not in missing
+            unread = not reading.needs(line.partition(b" ")[0])
             if unread and shortest <= len(line) <= longest:
                 continue
             # Looking at every line would cost a third more time: of those not needed only the last one, and one
@@ -65,47 +146,51 @@ def read_vectors(path: Path | str, *, limit: int | None = None, wanted: Collecti
             if unread:
                 continue
             width = len(vector)
-            if word in UNKNOWN_WORDS:
-                unknown.setdefault(word, vector)
-            elif word not in words:
-                words[word] = len(rows)
-                rows.append(vector)
-            missing.discard(word.encode())
-            if limit is not None and len(rows) >= limit and not missing:
+            reading.add(word, vector, f"{path}, line {number}")
+            if reading.is_done:
                 break
         else:
-            if rows and unread:
+            if reading.rows and unread:
                 _parse(line, path, number, width)
             if promised and number <= promised:
                 raise InputError(
                     f"{path} is cut off: its first line promises {counted(promised, 'word')}, {number - 1:,} follow; "
-                    "copy it again"
+                    "copy it again",
+                    path=path,
                 )
-    if not rows:
-        raise InputError(f"{path} holds no word vectors: expected a word and its numbers on each line")
-    shared = next((unknown[word] for word in UNKNOWN_WORDS if word in unknown), None)
-    return WordVectors(list(words), np.stack(rows), shared)
 
 
 def read_words(path: Path | str) -> list[str]:
     """Read the words of a file of vectors, in order: usually the most frequent ones first.
 
-    The row of unknown words is left out, and of a word that stands twice the first counts.
+    The row of unknown words is left out, of a word that stands twice the first counts, and words that are not UTF-8
+    are left out.
     """
     path = Path(path)
     # Reports a file that holds no vectors; the numbers below are not looked at.
     width = read_vectors(path, limit=1).matrix.shape[1]
     words: dict[str, None] = {}
+    for name in _names(path, width):
+        with suppress(UnicodeDecodeError):
+            words[name.decode()] = None
+    return [word for word in words if word not in UNKNOWN_WORDS]
+
+
+def _names(path: Path, width: int) -> Iterator[bytes]:
+    """Read the bytes of each word."""
+    if is_binary(path):
+        with open_lines(path, "word vectors from") as file:
+            yield from (word for word, _ in binary_entries(file, path))
+        return
     with _lines(path) as lines:
         for number, line in enumerate(lines, 1):
-            if number == 1 and _header(line) is not None:
+            if number == 1 and header(line) is not None:
                 continue
             parts = line.rstrip().rsplit(b" ", width)
-            words[decode_line(parts[0], path, number)] = None
             if len(parts) <= width or b" " in parts[0]:
                 # Numbers are missing, or there are more; or the word holds a blank.
                 _parse(line, path, number, width)
-    return [word for word in words if word not in UNKNOWN_WORDS]
+            yield parts[0]
 
 
 def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
@@ -121,27 +206,22 @@ def read_known(path: Path | str, words: Collection[str]) -> WordVectors:
 
 def knows_any(path: Path | str, words: Collection[str]) -> bool:
     """Whether a file has a vector of any of some words without blanks; reading ends at the first."""
-    wanted = {word.encode() for word in words}
-    with _lines(Path(path)) as lines:
+    path, wanted = Path(path), {word.encode() for word in words}
+    if is_binary(path):
+        with open_lines(path, "word vectors from") as file:
+            return any(word in wanted for word, _ in binary_entries(file, path))
+    with _lines(path) as lines:
         return any(line.partition(b" ")[0] in wanted for line in lines)
 
 
 @contextmanager
 def _lines(path: Path) -> Iterator[Iterator[bytes]]:
-    """Open a file, plain or `.gz`; its fields are separated by single blanks."""
+    """Open a text file, plain or packed; its fields are separated by single blanks."""
     with open_lines(path, "word vectors from") as lines:
         yield (line.replace(b"\t", b" ") for line in lines)
 
 
-def _header(line: bytes) -> tuple[int, int] | None:
-    """Parse the numbers of words and dimensions in a word2vec header; None if the line is not a header."""
-    fields = line.split()
-    if len(fields) == 2 and all(field.isdigit() for field in fields):
-        return int(fields[0]), int(fields[1])
-    return None
-
-
-def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str, np.ndarray]:
+def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[bytes, np.ndarray]:
     """Parse a word and its numbers; there must be `width` of them, if earlier lines determined it."""
     # Some files hold words with blanks inside, so the numbers are counted from the right.
     fields = line.rstrip().split(b" ")
@@ -149,24 +229,20 @@ def _parse(line: bytes, path: Path, number: int, width: int | None) -> tuple[str
     try:
         if count < 1 or len(fields) < count + 1:
             raise ValueError
-        word = decode_line(b" ".join(fields[:-count]), path, number)
+        word = b" ".join(fields[:-count])
         vector = np.array(fields[-count:], dtype=np.float32)
         # numpy reads 1_0 as 10.
         if any(map(_is_number, fields[1:-count])) or (
             b"_" in line and any(b"_" in field for field in fields[-count:])
         ):
             raise ValueError
-    except InputError:
-        raise
     except ValueError:
         numbers = sum(map(_is_number, fields[1:]))
         expected = f"a word and {counted(width, 'number')}" if width is not None else "a word and its numbers"
         found = brief(line.decode("utf8", "replace").rstrip())
         raise InputError(
-            f"{path}, line {number}: expected {expected}, found {found} ({counted(numbers, 'number')})"
+            f"{path}, line {number}: expected {expected}, found {found} ({counted(numbers, 'number')})", path=path
         ) from None
-    if not np.isfinite(vector).all():
-        raise InputError(f"{path}, line {number}: the vector of {word!r} has a number that is not finite")
     return word, vector
 
 

@@ -296,18 +296,20 @@ def result_file(
         raise refusal(f"cannot be written: there is no folder {file.parent}; make it first")
     if suffixes and file.suffix.lower() not in suffixes:
         raise refusal(f"does not say what it holds: expected a name that ends in {' or '.join(suffixes)}")
-    if _is_record(file):
+    if is_record(file):
         raise refusal("is the record of a result, which must not be replaced; name another file")
     refuse_inside(file, sources, option)
     return file
 
 
-def _is_record(file: Path) -> bool:
+def is_record(file: Path) -> bool:
     """Whether a file is the record of a result; one next to its result is named after it."""
     if file.suffix != ".json" or not file.is_file():
         return False
-    with suppress(OSError, ValueError):
-        values = json.loads(file.read_bytes())
+    with suppress(OSError, ValueError, RecursionError):
+        content = file.read_bytes()
+        # Others, such as large tokenizers, are not parsed.
+        values = json.loads(content) if b'"paranmt_hf"' in content else None
         return isinstance(values, dict) and {"settings", "machine", "paranmt_hf"} <= values.keys()
     return False
 

@@ -14,7 +14,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.evaluation import mteb as runs
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.mteb import evaluate_mteb, model_meta
+from paranmt_hf.evaluation.mteb import evaluate_mteb, find_tasks, model_meta, with_local_data
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import read_sts
 from paranmt_hf.hub.repository import ASSETS, locate
@@ -177,9 +177,28 @@ class TestResults:
 def test_what_mteb_knows_of_an_encoder(tmp_path):
     save(encoder("word"), tmp_path / "word")
     model = locate(tmp_path / "word")
-    meta = model_meta(load(model), model)
+    meta = model_meta(load(model))
     assert (meta.name, meta.embed_dim, meta.max_tokens) == ("ORGANISATION/word", 4, float("inf"))
     assert meta.revision == model.revision.removeprefix("sha256:")[:40]
+
+
+@needs_mteb
+@pytest.mark.slow
+def test_the_library_keeps_the_results_of_two_encoders_apart(data, tmp_path):
+    """`mteb.evaluate` of mteb 2.26 keeps results by the name and the revision in the card data."""
+    import mteb
+
+    save(encoder("word"), tmp_path / "word")
+    save(encoder("trigram"), tmp_path / "trigram")
+    (task,) = find_tasks(["STS12"], ["eng"])
+    cache, scores = mteb.ResultCache(tmp_path / "cache"), []
+    for name in ("word", "trigram", "word"):
+        result = mteb.evaluate(load(tmp_path / name), with_local_data(task, data), cache=cache, co2_tracker=False)
+        scores.append(result.task_results[0].get_score())
+    # Kept with six digits.
+    assert scores[2] == pytest.approx(scores[0], abs=1e-6) != scores[1]
+    found = {path.parent.parent.name for path in (tmp_path / "cache").rglob("STS12.json")}
+    assert found == {"ORGANISATION__word", "ORGANISATION__trigram"}
 
 
 @needs_mteb

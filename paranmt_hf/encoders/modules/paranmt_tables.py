@@ -141,11 +141,12 @@ def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
     if rows.ndim == 2 and rows.dtype.kind == "f":
         return np.require(rows, np.float32, ["C", "A", "W"])
     scale = stored.get(SCALE)
-    if rows.ndim != 2 or rows.dtype not in (np.int8, np.uint8) or scale is None or scale.shape != rows.shape[:1]:
-        found = "none" if scale is None else f"the shape {list(scale.shape)}"
+    fits = scale is not None and scale.shape == rows.shape[:1] and scale.dtype.kind == "f"
+    if rows.ndim != 2 or rows.dtype not in (np.int8, np.uint8) or scale is None or not fits:
+        found = "none" if scale is None else f"{scale.dtype} of the shape {list(scale.shape)}"
         raise ValueError(
             f"rows of {rows.dtype} and shape {list(rows.shape)} are read as int8, or two int4 in a uint8, with "
-            f"{SCALE}, a number for each of {len(rows)} rows; found {found}"
+            f"{SCALE}, a float for each of {len(rows)} rows; found {found}"
         )
     integers = rows if rows.dtype == np.int8 else unpack(rows)
     return integers.astype(np.float32) * scale.astype(np.float32)[:, None]

@@ -1,0 +1,93 @@
+"""The name and the revision of an encoder, by which other libraries keep results and vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sentence_transformers.sentence_transformer.model_card import SentenceTransformerModelCardData
+
+from paranmt_hf.hub.client import is_id
+from paranmt_hf.hub.repository import Model
+
+REVISION_DIGITS = 40  # As many as a commit on the Hub has
+
+
+def hub_name(source: Model | None) -> str:
+    """The id of an encoder on the Hub; one that begins with `ORGANISATION` for a folder, which has none."""
+    if source is None:
+        return "ORGANISATION/unnamed"
+    if is_id(source.name):
+        return source.name
+    return f"ORGANISATION/{'-'.join(source.name.split()) or 'model'}"
+
+
+class EncoderCardData(SentenceTransformerModelCardData):
+    """Card data that name the encoder as it is, and give its revision at the time they are asked.
+
+    mteb keeps results by `model_name` and `base_model_revision`, `mine_hard_negatives` of sentence-transformers keeps
+    vectors by `base_model`; without them, all encoders would share one entry. Cards have only what was set.
+    """
+
+    _names_encoder = True
+    _given: dict[str, str | None]
+
+    def _value(self, name: str, own: str) -> str | None:
+        given = self.__dict__.get("_given", {}).get(name)
+        encoder: Any = getattr(self, "model", None)
+        if given is not None or encoder is None or not self._names_encoder:
+            return given
+        return own.format(name=hub_name(encoder.source), revision=encoder.revision)
+
+    def _set(self, name: str, value: str | None) -> None:
+        self.__dict__.setdefault("_given", {})[name] = value
+
+    @property
+    def model_name(self) -> str | None:
+        """The title that was set, or the encoder's id on the Hub."""
+        return self._value("model_name", "{name}")
+
+    @model_name.setter
+    def model_name(self, name: str | None) -> None:
+        self._set("model_name", name)
+
+    @property
+    def base_model(self) -> str | None:
+        """The model that was set as the one it was trained from, or the encoder itself."""
+        return self._value("base_model", "{name}@{revision}")
+
+    @base_model.setter
+    def base_model(self, name: str | None) -> None:
+        self._set("base_model", name)
+
+    @property
+    def base_model_revision(self) -> str | None:
+        """The revision that was set, or that of the encoder."""
+        return self._value("base_model_revision", "{revision}")
+
+    @base_model_revision.setter
+    def base_model_revision(self, revision: str | None) -> None:
+        self._set("base_model_revision", revision)
+
+    @contextmanager
+    def _only_given(self) -> Iterator[None]:
+        self._names_encoder = False
+        try:
+            yield
+        finally:
+            self._names_encoder = True
+
+    def register_model(self, model: Any) -> None:  # noqa: ANN401 - whatever the parent takes
+        """Take the encoder that the card is of."""
+        with self._only_given():
+            super().register_model(model)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values for a card."""
+        title = self.__dict__.get("_given", {}).get("model_name")
+        with self._only_given():
+            values: dict[str, Any] = super().to_dict()
+        # The parent sets a default title, which is no name.
+        self.model_name = title
+        return values

@@ -1,0 +1,110 @@
+"""Pairs of sentences and their scores in one file of any format of tables (docs/formats.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.heading import is_number
+from paranmt_hf.corpus.reading.tables import Table
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.pair_set import ScoredPair, StsSet, collect
+from paranmt_hf.util.packed import plain_name
+from paranmt_hf.util.wording import counted
+
+COLUMNS = ("score", "sentence1", "sentence2")
+# What the columns are called elsewhere, in lower case; the first that a file has counts.
+SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "gold_score", "label")
+SENTENCES = (
+    ("sentence1", "sentence2"),
+    ("sentence_1", "sentence_2"),
+    ("sentence_a", "sentence_b"),
+    ("text1", "text2"),
+    ("reference", "translation"),
+)
+# Without names: score first, last or between, and the STS benchmark's own files (genre, file, year, id, score, ...).
+ORDERS = (("1", "2", "3"), ("3", "1", "2"), ("2", "1", "3"), ("5", "6", "7"))
+
+
+def read_pair_file(path: Path, name: str | None = None) -> StsSet:
+    """Read a file; its columns are found by their names, or without names by where the numbers are.
+
+    Args:
+        path: TSV, CSV, JSON lines, a JSON array or Parquet, plain or packed, or a folder of `Dataset.save_to_disk`.
+        name: Name of the set; that of the file if left out.
+    """
+    table = open_table(path, COLUMNS)
+    pairs = read_pairs(table)
+    return collect(name or Path(plain_name(path)).stem, pairs, path)
+
+
+def read_pairs(table: Table) -> list[ScoredPair]:
+    """Read all rows of a table."""
+    columns = _by_names(table) if table.names else _by_numbers(table)
+    rows = text_rows(table, columns, numbers=columns[:1])
+    return [ScoredPair(score, left, right, place, place) for place, (score, left, right) in rows]
+
+
+def text_rows(table: Table, columns: Sequence[str], numbers: Sequence[str] = ()) -> Iterator[tuple[str, list[str]]]:
+    """Read some columns as text, a missing value as an empty one; rows without any value are left out.
+
+    Yields:
+        The place of a row for errors, and its values.
+    """
+    for piece in table.pieces(columns, numbers=numbers):
+        values = [column.to_pylist() for column in piece.columns]
+        for number, cells in enumerate(zip(*values, strict=True), piece.first):
+            place = f"{piece.where}{number}"
+            if any(cell is not None for cell in cells):
+                yield place, [_as_text(cell, place, table.path) for cell in cells]
+
+
+def _as_text(cell: Any, place: str, path: Path) -> str:  # noqa: ANN401 - bytes or a number
+    if cell is None:
+        return ""
+    if not isinstance(cell, bytes):
+        return str(cell)
+    try:
+        return cell.decode("utf8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{place}: expected UTF-8, found the byte {cell[error.start]:#04x}; convert the file to UTF-8", path=path
+        ) from None
+
+
+def _by_names(table: Table) -> list[str]:
+    """Names of the columns of score, first and second sentence."""
+    known = {name.lower(): name for name in table.names}
+    score = next((known[name] for name in SCORES if name in known), None)
+    sides = next(([known[name] for name in pair] for pair in SENTENCES if known.keys() >= set(pair)), None)
+    if score is None or sides is None:
+        missing = "scores" if score is None else "sentences"
+        raise InputError(
+            f"{table.path} has no column of {missing} among {', '.join(table.names)}; expected score, sentence1 and "
+            "sentence2: rename its columns",
+            path=table.path,
+        )
+    return [score, *sides]
+
+
+def _by_numbers(table: Table) -> list[str]:
+    """Numbers of the columns of score, first and second sentence: those whose score is one most often."""
+    fitting = [order for order in ORDERS if table.width >= max(map(int, order))]
+    counts = [_count_numbers(table, order[0]) for order in fitting]
+    if not fitting or not max(counts):
+        raise InputError(
+            f"{table.path}: expected a score and two sentences in three columns, or columns "
+            f"named score, sentence1 and sentence2; found {counted(table.width, 'column')}, and no number where a "
+            "score would be",
+            path=table.path,
+        )
+    return list(fitting[counts.index(max(counts))])
+
+
+def _count_numbers(table: Table, column: str) -> int:
+    """Count the numbers in the first rows of a column."""
+    piece = next(table.pieces([column]), None)
+    cells = [] if piece is None else piece.columns[0].to_pylist()
+    return sum(cell is not None and is_number(cell.decode("utf8", "replace")) for cell in cells)

@@ -1,0 +1,146 @@
+"""What a file of word vectors is, by its first bytes: text, word2vec's binary, or a file that is refused by name."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import open_lines
+from paranmt_hf.util.wording import counted
+
+HEAD = 1 << 16  # First bytes that are looked at
+BLOCK = 1 << 20  # Bytes that are read at once
+WIDEST, LONGEST_WORD = 100_000, 1 << 16  # Maximum number of dimensions, and of bytes of a word
+# The number at the start of every `.bin` file of fastText and Sent2Vec. The version and twelve settings follow, of
+# which the ninth is the kind of model; that of Sent2Vec's command `sent2vec` is 4 in files of version 11.
+FASTTEXT, SENT2VEC, SENT2VEC_VERSION = 793712314, 4, 11
+_FASTTEXT_HEAD = struct.Struct("<14i")
+_ADVICE = "expected text with a word and its numbers on each line, or word2vec's binary"
+# First bytes of other files, and what to do with each.
+_OTHERS = {
+    b"PAR1": "is Parquet; write a word and its numbers on each line of a text file",
+    b"\x80": "is a pickle, such as gensim's own file, which is not read because it can run code; write it with "
+    "`save_word2vec_format` of gensim",
+    b"\x93NUMPY": "is an array of numpy, which has no words; write a word and its numbers on each line of a text file",
+    b"\x89HDF": "is HDF5; write a word and its numbers on each line of a text file",
+    b"\xff\xfe": "is text in UTF-16; convert it, such as with `iconv -f UTF-16 -t UTF-8`",
+    b"\xfe\xff": "is text in UTF-16; convert it, such as with `iconv -f UTF-16 -t UTF-8`",
+}
+
+
+def header(line: bytes) -> tuple[int, int] | None:
+    """Parse the numbers of words and dimensions in a word2vec header; None if the line is not a header."""
+    fields = line.split()
+    if len(fields) == 2 and all(field.isdigit() and len(field) < 19 for field in fields):
+        return int(fields[0]), int(fields[1])
+    return None
+
+
+def is_binary(path: Path) -> bool:
+    """Whether a file is in word2vec's binary format, and not text; other files are refused by name."""
+    with open_lines(path, "word vectors from") as file:
+        head = file.read(HEAD)
+    if head.startswith(b"PK\x03\x04"):
+        raise _refused(path, f"is a zip archive; unpack it and name one of its files: {_members(path)}")
+    if len(head) >= _FASTTEXT_HEAD.size and head[:4] == struct.pack("<i", FASTTEXT):
+        raise _refused(path, _of_fasttext(head))
+    for start, advice in _OTHERS.items():
+        if head.startswith(start):
+            raise _refused(path, advice)
+    if head[257:262] == b"ustar":
+        raise _refused(path, "is a tar archive; unpack it (`tar -xf`) and name one of its files")
+    first, _, rest = head.partition(b"\n")
+    found = header(first)
+    if found is not None and _holds_binary(rest, found[1]):
+        return True
+    if b"\0" in head:
+        raise _refused(path, f"is not text; {_ADVICE}")
+    return False
+
+
+def _holds_binary(rest: bytes, width: int) -> bool:
+    """Whether what follows a header is a word and numbers of four bytes each, and not a line of text."""
+    fields = rest.partition(b"\n")[0].replace(b"\t", b" ").rstrip().split(b" ")
+    try:
+        # A line of text ends in as many numbers as the header says.
+        [float(field) for field in fields[-width:]]
+    except ValueError:
+        pass
+    else:
+        if len(fields) > width:
+            return False
+    numbers = rest.partition(b" ")[2][: 4 * width]
+    # A float is rarely letters alone: most hold a byte that text in UTF-8 has not.
+    return any(byte < 32 and byte not in b"\t\n\r" for byte in numbers) or not _is_utf8(numbers)
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode("utf8")
+    except UnicodeDecodeError as error:
+        # The last character may be cut off.
+        return error.reason == "unexpected end of data"
+    return True
+
+
+def _refused(path: Path, reason: str) -> InputError:
+    return InputError(f"{path} {reason}", path=path)
+
+
+def _members(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+    except (zipfile.BadZipFile, OSError):
+        return "it is damaged, so get it again first"
+    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+
+
+def _of_fasttext(head: bytes) -> str:
+    """Say what a `.bin` file of fastText or Sent2Vec is, and what to use instead."""
+    _, version, *settings = _FASTTEXT_HEAD.unpack_from(head)
+    if version == SENT2VEC_VERSION and settings[7] == SENT2VEC:
+        return (
+            "is a model of Sent2Vec, an encoder of its own; make a folder of it with `paranmt encoder convert`, and "
+            "give that folder where an encoder is asked for"
+        )
+    return (
+        "is a model of fastText, which makes vectors of words from their pieces; give the .vec file that comes with "
+        "it, or have its program write the vectors of your words (`fasttext print-word-vectors model.bin < words.txt`)"
+    )
+
+
+def binary_entries(file: BinaryIO, path: Path) -> Iterator[tuple[bytes, bytes]]:
+    """Read word2vec's binary: a header, and of each word its name, a blank, and its numbers, little-endian float32.
+
+    A line end may precede a word: the program of word2vec writes one, and gensim does not.
+
+    Yields:
+        Each word, and the bytes of its vector.
+    """
+    promised, width = header(file.readline(HEAD)) or (0, 0)
+    if not 1 <= width <= WIDEST:
+        raise _refused(path, f"is damaged: its first line promises {width:,} dimensions")
+    size, buffer, at = 4 * width, b"", 0
+    for number in range(1, promised + 1):
+        blank = buffer.find(b" ", at)
+        while blank < 0 or len(buffer) < blank + 1 + size:
+            if (len(buffer) if blank < 0 else blank) - at > LONGEST_WORD:
+                raise _refused(path, f"is damaged: word {number:,} has more than {LONGEST_WORD:,} bytes")
+            block = file.read(BLOCK)
+            if not block:
+                raise _refused(
+                    path,
+                    f"is cut off: its first line promises {counted(promised, 'word')}, {number - 1:,} follow; copy it "
+                    "again",
+                )
+            buffer, at = buffer[at:] + block, 0
+            blank = buffer.find(b" ", at)
+        yield buffer[at:blank].lstrip(b"\n"), buffer[blank + 1 : blank + 1 + size]
+        at = blank + 1 + size
+    if (buffer[at:] + file.read(HEAD)).strip(b"\n"):
+        raise _refused(path, f"is damaged: more follows its {counted(promised, 'word')}; copy it again")
