@@ -13,7 +13,9 @@ from paranmt_hf.util.settings import Range
 
 SCHEMA_VERSION = "1.0.0"
 # Columns that a release can get later.
-AddedColumn = Literal["number_mismatch", "negation_mismatch", "name_mismatch", "human_score", "para_probability"]
+AddedColumn = Literal[
+    "number_mismatch", "negation_mismatch", "name_mismatch", "address_mismatch", "human_score", "para_probability"
+]
 # Who wrote the second sentences of pairs that were imported.
 MadeBy = Literal["machine", "people", "unknown"]
 SIDES = ("reference", "translation")  # The columns of the two sentences of a pair
@@ -43,7 +45,7 @@ _ADDED = (
         "number_mismatch",
         pa.int32(),
         "how many numbers, percentages, times, months and days of the week of one sentence the other lacks, both "
-        "ways; digits and words are equal",
+        "ways; digits and words are equal; units, fractions and multiples count where both sentences have some",
     ),
     _added(
         "negation_mismatch",
@@ -53,8 +55,14 @@ _ADDED = (
     _added(
         "name_mismatch",
         pa.int32(),
-        "how many names (words with a capital letter that begin no sentence) of one sentence the other lacks, both "
-        "ways; words with the same first four letters are equal, acronyms equal what they stand for",
+        "how many names (words with a capital letter that do not usually begin a sentence) of one sentence the other "
+        "lacks, both ways; words with the same first four letters are equal, acronyms equal what they stand for",
+    ),
+    _added(
+        "address_mismatch",
+        pa.int32(),
+        "how many addresses of web pages and of e-mail of one sentence the other lacks, both ways; case, "
+        "`http://` and `www.` aside",
     ),
     _added(
         "human_score",

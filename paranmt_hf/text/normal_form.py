@@ -42,10 +42,10 @@ ENTITY = re.compile(r"&(?:(#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6})|([a-zA-Z][a-zA-Z0-
 
 
 def normal_form(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Convert texts (string or large_string) [text] to the form in which they are compared; null stays null.
+    r"""Convert texts (string or large_string) [text] to the form in which they are compared; null stays null.
 
-    >>> normal_form(pa.array(["It&#39;s \\uff23afe\\u0301 \\u0663"])).to_pylist()
-    ["It's Caf\\xe9 3"]
+    >>> normal_form(pa.array(["It&#39;s \uff23afe\u0301 \u0663"])).to_pylist()
+    ["It's Caf\xe9 3"]
     """
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([normal_form(chunk) for chunk in column.chunks], column.type)
@@ -89,7 +89,7 @@ def _character(match: re.Match[str]) -> str:
 
 @cache
 def _characters() -> tuple[np.ndarray, frozenset[str], dict[str, str]]:
-    """Whether a text with a code point may change [code point], the characters that do not stay, and their new ones."""
+    """Whether a text with a code point may change [code point], and which characters become what."""
     changes, become = np.zeros(END + 1, bool), dict(SIGNS)
     for code in range(0x80, END):
         character = chr(code)

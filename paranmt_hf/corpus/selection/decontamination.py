@@ -1,7 +1,7 @@
 """Sentences that are also in an evaluation set: the whole sentence, or a long run of its words.
 
 The word tokens with a letter or a digit of their normal forms are compared: case, white space and punctuation do not
-count, nor do HTML entities, soft hyphens and the like (`text/normal_form.py`). Hashes find candidates; the words decide.
+count, nor do HTML entities, soft hyphens and the like (`text/normal_form.py`). Hashes find candidates; words decide.
 """
 
 from __future__ import annotations

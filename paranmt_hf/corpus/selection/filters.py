@@ -149,7 +149,7 @@ class LengthLimit(Filter):
 class DifferentSides(Filter):
     """Drops rows whose sides have the same letters and digits in the same order, ignoring case and all else.
 
-    Their normal forms are compared, as `normal_form.py` defines them. Two sides without any letter or digit are the same.
+    Their normal forms are compared (`text/normal_form.py`). Two sides without any letter or digit are the same.
     """
 
     def __init__(self) -> None:
