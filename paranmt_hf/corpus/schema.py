@@ -17,6 +17,7 @@ AddedColumn = Literal[
     "number_mismatch",
     "negation_mismatch",
     "name_mismatch",
+    "address_mismatch",
     "sentence_mismatch",
     "repeated_words",
     "human_score",
@@ -51,7 +52,7 @@ _ADDED = (
         "number_mismatch",
         pa.int32(),
         "how many numbers, percentages, times, months and days of the week of one sentence the other lacks, both "
-        "ways; digits and words are equal",
+        "ways; digits and words are equal; units, fractions and multiples count where both sentences have some",
     ),
     _added(
         "negation_mismatch",
@@ -61,8 +62,14 @@ _ADDED = (
     _added(
         "name_mismatch",
         pa.int32(),
-        "how many names (words with a capital letter that begin no sentence) of one sentence the other lacks, both "
-        "ways; words with the same first four letters are equal, acronyms equal what they stand for",
+        "how many names (words with a capital letter that do not usually begin a sentence) of one sentence the other "
+        "lacks, both ways; words with the same first four letters are equal, acronyms equal what they stand for",
+    ),
+    _added(
+        "address_mismatch",
+        pa.int32(),
+        "how many addresses of web pages and of e-mail of one sentence the other lacks, both ways; case, "
+        "`http://` and `www.` aside",
     ),
     _added(
         "sentence_mismatch",

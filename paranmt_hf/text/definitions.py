@@ -2,7 +2,9 @@
 
 Words are lower-cased and cut the way of the Penn Treebank: the clitics `n't 's 'm 're 've 'll 'd` stand alone, every
 punctuation mark is a token of its own, except a full stop or comma between two digits. A typographic apostrophe
-counts as a plain one. The definition is a pipeline of the `tokenizers` library, so that it can travel inside a model.
+(U+2019), an acute accent (U+00B4) and the letter apostrophe (U+02BC) count as a plain one; soft hyphens, zero-width
+blanks, word joiners and byte order marks count as nothing. The definition is a pipeline of the `tokenizers` library,
+so that it can travel inside a model.
 
 No rule looks across white space, so a chunk of text between blanks always gives the same tokens. The fast path for
 columns of sentences, `tokens.py`, depends on that. This file needs no package but `tokenizers`, because it is also put
@@ -19,6 +21,9 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 CLITICS = r"n't(?!\w)|'(?:s|m|re|ve|ll|d)(?!\w)"
 PUNCTUATION = r"[^\w\s.,]|_|(?<!\d)[.,]|[.,](?!\d)"
+# Each costs the stock pipeline some of its speed, so the rest of `normal_form.py` is not part of it. The joiners of
+# Persian and of Indic scripts are not invisible there.
+APOSTROPHES, INVISIBLE = "\u2019\u00b4\u02bc", "\u00ad\u200b\u2060\ufeff"
 # Prefix of a piece that continues a word; no word token begins with it. And the longest word that is cut into pieces.
 PIECE, LONGEST_CUT = "##", 100
 # On plain characters Python's expressions mean what those of `tokenizers` mean.
@@ -26,8 +31,14 @@ _PLAIN_CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
 
 
 def word_normalizer() -> normalizers.Normalizer:
-    """Build the first half of the pipeline: plain apostrophes, lower case."""
-    return normalizers.Sequence([normalizers.Replace("\u2019", "'"), normalizers.Lowercase()])
+    """Build the first half of the pipeline: plain apostrophes, no invisible characters, lower case."""
+    return normalizers.Sequence(
+        [
+            normalizers.Replace(Regex(f"[{APOSTROPHES}]"), "'"),
+            normalizers.Replace(Regex(f"[{INVISIBLE}]"), ""),
+            normalizers.Lowercase(),
+        ]
+    )
 
 
 def word_pre_tokenizer() -> pre_tokenizers.PreTokenizer:

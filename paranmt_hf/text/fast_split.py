@@ -165,17 +165,24 @@ class _Characters:
 _characters = _Characters()
 
 
-def _mark_characters(text: np.ndarray, joins: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Lower non-ASCII characters, mark them in `joins` and `starts`; returns positions of the odd ones."""
-    starts &= (text & 0xC0) != 0x80
-    leads = np.flatnonzero(text >= 0xC0)
+def characters_of(text: np.ndarray, leads: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Decode the characters of UTF-8 text that begin at the bytes `leads` [character], none of which is ASCII.
+
+    Returns these, the number of bytes of each character behind its first one, and code points [character], int64.
+    """
     first = text[leads]
-    # Bytes of each character behind its first one.
     more = 1 + (first >= 0xE0) + (first >= 0xF0)
     codes = (first & (0x3F >> more)).astype(np.int64)
     for step in range(1, 4):
         reached = np.flatnonzero(more >= step)
         codes[reached] = codes[reached] << 6 | text[leads[reached] + step] & 0x3F
+    return leads, more, codes
+
+
+def _mark_characters(text: np.ndarray, joins: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Lower non-ASCII characters, mark them in `joins` and `starts`; returns positions of the odd ones."""
+    starts &= (text & 0xC0) != 0x80
+    leads, more, codes = characters_of(text, np.flatnonzero(text >= 0xC0))
     classes, lower = _characters.look_up(codes)
     letters = classes == LETTER
     joins[leads[letters]] = True

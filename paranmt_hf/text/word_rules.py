@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from tokenizers import Regex, pre_tokenizers
 
 from paranmt_hf.text.definitions import cut_chunk, word_normalizer
+from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.tokens import WordTokenizer
 
 ENGLISH = "en"
@@ -60,16 +61,18 @@ def word_tokenizer_for(language: str) -> WordTokenizer:
     return WordTokenizer(cut=cutter(language))
 
 
-# Marks are vowels in many scripts. Variation selectors, which choose a plain or coloured sign, are left out.
-NOT_LETTERS = r"(?:[^\p{L}\p{M}\p{N}]|[\x{FE00}-\x{FE0F}])+"
+NOT_LETTERS = r"[^\p{L}\p{M}\p{N}]+"  # Marks are vowels in many scripts.
 
 # What makes another number of its digits: a sign before them, a decimal point between them. Rare letters take their
 # place.
-SIGN, POINT = r"(^|[^\p{L}\p{M}\p{N}])[-\x{2212}](\p{N})", r"(\p{N})\.(\p{N})"
+SIGN, POINT = r"(^|[^\p{L}\p{M}\p{N}])-(\p{N})", r"(\p{N})\.(\p{N})"
 
 
 def letters(column: pa.Array | pa.ChunkedArray, between: str = "") -> pa.Array | pa.ChunkedArray:
-    """Reduce sentences to letters with their marks and numbers, in lower case; `between` replaces the rest."""
-    column = pc.replace_substring_regex(pc.utf8_lower(column), pattern=SIGN, replacement="\\1\u1428\\2")
+    """Reduce sentences, in their normal form, to letters with their marks and numbers in lower case.
+
+    `between` replaces the rest.
+    """
+    column = pc.replace_substring_regex(pc.utf8_lower(normal_form(column)), pattern=SIGN, replacement="\\1\u1428\\2")
     column = pc.replace_substring_regex(column, pattern=POINT, replacement="\\1\ua78f\\2")
     return pc.replace_substring_regex(column, pattern=NOT_LETTERS, replacement=between)

@@ -1,7 +1,8 @@
-"""The columns `number_mismatch`, `negation_mismatch` and `name_mismatch`.
+"""The columns `number_mismatch`, `negation_mismatch`, `name_mismatch` and `address_mismatch`.
 
-Each counts the claims of one sentence of a pair that the other does not confirm, both ways (`items.py`); `numbers.py`
-and `names.py` find the claims, and negations are found here. A chunk between blanks and a run of chunks are read once.
+Each counts the claims of one sentence of a pair that the other does not confirm, both ways (`items.py`), by the normal
+forms of the sentences (`text/normal_form.py`). `numbers.py`, `names.py` and `addresses.py` find the claims, and
+negations are found here. A chunk between blanks and a run of chunks are read once.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.meaning import names, numbers
+from paranmt_hf.corpus.meaning import addresses, names, number_words, numbers
 from paranmt_hf.corpus.meaning.items import Claims, Lists, Memory, Statement, count_unconfirmed
+from paranmt_hf.text.normal_form import normal_form
 
-MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch")
-DEFINITION = 1  # To be raised when a definition changes, so that older columns of a release are computed again
+MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch", "address_mismatch")
+DEFINITION = 2  # To be raised when a definition changes, so that older columns of a release are computed again
 
 
 # Negations are claims, as is every `n't`; the other sentence confirms them by a negation of any kind, also a weaker
 # one: `hardly`, `unable`, `lack`, `refuse`, a word with `un-` or `-less`. `not only`, `no. 5`, `no doubt` and the like
-# are not negations, nor is `or not`.
+# are not negations, nor is `or not`, nor are two negations of one word: `not bad`, `not so uncommon`, `not without`.
 NEGATIONS = frozenset(
     "not no never nobody nothing none nor neither nowhere cannot without cant dont doesnt didnt isnt arent wasnt "
     "werent wont wouldnt couldnt shouldnt hasnt havent hadnt aint".split()
@@ -39,7 +41,7 @@ WEAKER = re.compile(
     |block\w*|exclu[ds]\w*|forb\w+|prohibit\w*|ban|bans|banned|refrain\w*|abst\w+|reluct\w+|negati\w+|oppos[ei]\w*
     |contrary|los[et]\w*|miss|misses|missed|wrong\w*|false\w*|doubt\w*|skeptic\w*|neglect\w*|ignore[ds]?|ignoring|ignoran\w+
     |beyond|despite|regardless|alone|void|empty|devoid|spare\w*|remove\w*|bad\w*|poor\w*|worse\w*|worst
-    |un[a-z]{3,}|im(?:poss|mob|mat|pat|perf|pol|prob|prac|moral|mun|pun)\w+|il(?:leg|lic|lit|log)\w+|ir(?:r|regular)\w+
+    |un(?!der|i[tqvfo]|cle)[a-z]{3,}|im(?:poss|mob|mat|pat|perf|pol|prob|prac|moral|mun|pun)\w+|il(?:leg|lic|lit|log)\w+|ir(?:r|regular)\w+
     |in(?:abil|cap|suff|adeq|acc|corr|val|vis|act|app|comp|con|cred|dec|def|dep|dis|eff|equ|exp|flex|form|hum|sens|sign
     |sta|tol|vul)\w*|dis[a-z]{3,}|mi[s][a-z]{4,}|non\w*|anti\w*|[a-z]{3,}less(?:ly|ness)?""",
     re.VERBOSE,
@@ -47,14 +49,24 @@ WEAKER = re.compile(
 # After `not`, these take the negation away again; so do these after `no`, and `or` before `not`.
 AFTER_NOT = frozenset("only just merely simply solely least alone necessarily long far".split())
 AFTER_NO = frozenset("doubt matter wonder less fewer sooner later question".split())
+UNDOES = re.compile(
+    r"""bad|worse|worst|poor|wrong|false|hopeless|useless|without|rare|rarely
+    |un(?!der|til|less|i[tqvfo]|cle)[a-z]{3,}|im(?:poss|mob|mat|perf|prob|prac|moral)\w+|il(?:leg|lic|log)\w+|irr\w+
+    |in(?:accu|adeq|appr|cap|comp[ae]t|cons[ie]|conv|corr|expen|freq|sens|sign|suff|vis)\w+|dissimilar|dis(?:hon|sat|pl)\w+""",
+    re.VERBOSE,
+)
+DEGREES = frozenset("so too that very all at half really entirely completely particularly".split())
 NEGATES, CONFIRMS, IS_NOT, IS_NO, TAKES_NOT, TAKES_NO, IS_OR = (1 << bit for bit in range(6, 13))
+NEGATIVE, DEGREE, TURNS = (1 << bit for bit in range(22, 25))
 PARTICLES = {
+    **dict.fromkeys(DEGREES, DEGREE),
     **dict.fromkeys(AFTER_NOT, TAKES_NOT),
     **dict.fromkeys(AFTER_NO, TAKES_NO),
-    "not": IS_NOT,
+    "not": IS_NOT | TURNS,
     "no": IS_NO,
     "or": IS_OR,
 }
+ADDRESS = 1 << 25
 WORD_EDGES = re.compile(r"^\W+|\W+$")
 NUMBER_AHEAD = re.compile(r"^\W*[0-9]")
 
@@ -63,14 +75,15 @@ def negation_bits(chunk: str, words: list[str]) -> int:
     """Flags for negations of a chunk between blanks and its words (runs of letters).
 
     `NEGATES` is a negation, `CONFIRMS` any kind of it; `IS_NOT`, `IS_NO` and `IS_OR` are those words; `TAKES_NOT` and
-    `TAKES_NO` are what takes the negation away from a `not` or `no` before it.
+    `TAKES_NO` are what takes the negation away from a `not` or `no` before it. `TURNS` is `not` or `n't`, which
+    together with a `NEGATIVE` word, or with a word of `DEGREE` between them, negates nothing.
     """
     if not words:
         return TAKES_NO if NUMBER_AHEAD.match(chunk) else 0
-    word = words[0].lower() if len(words) == 1 else WORD_EDGES.sub("", chunk).lower().replace("\u2019", "'")
-    bits = PARTICLES.get(word, 0)
+    word = words[0].lower() if len(words) == 1 else WORD_EDGES.sub("", chunk).lower()
+    bits = PARTICLES.get(word, 0) | (NEGATIVE if UNDOES.fullmatch(word) else 0)
     if word.endswith("n't"):
-        return bits | NEGATES | CONFIRMS
+        return bits | NEGATES | CONFIRMS | TURNS
     if word in NEGATIONS:
         # Doctors Without Borders: part of a name.
         return bits | CONFIRMS | (0 if chunk[0] == "W" else NEGATES)
@@ -84,7 +97,7 @@ class Chunks:
 
     texts: pa.DictionaryArray  # The chunks [chunk], sentence after sentence, as a dictionary column
     bounds: np.ndarray  # Bounds [sentence + 1]: sentence `i` has the chunks from `bounds[i]` to `bounds[i + 1]`
-    flags: np.ndarray  # Bits for numbers, negations and names of each chunk [chunk]
+    flags: np.ndarray  # Bits for numbers, negations, names and addresses of each chunk [chunk]
     keys: Lists  # Keys of names that each chunk confirms [chunk]
 
     def has(self, *bits: int) -> np.ndarray:
@@ -149,10 +162,12 @@ class MismatchReader:
         self._chunks = Memory(self._read_chunk)
         self._numbers = Memory(lambda run: self._read(numbers.numbers_in(run)))
         self._names = Memory(lambda run: self._read(names.names_in(run)))
+        self._addresses = Memory(lambda run: self._read(addresses.addresses_in(run)))
 
     def _read_chunk(self, chunk: str) -> tuple[list[int], list[int]]:
         words = [chunk] if chunk.isalpha() else names.WORD.findall(chunk)
-        flags = numbers.number_bits(chunk, words) | negation_bits(chunk, words) | names.name_bits(chunk, words)
+        flags = number_words.number_bits(chunk, words) | negation_bits(chunk, words) | names.name_bits(chunk, words)
+        flags |= ADDRESS if addresses.has_address(chunk) else 0
         return [flags], [self._keys[key] for key in names.name_keys(chunk, words)]
 
     def _read(self, found: Statement) -> tuple[list[int], list[int]]:
@@ -162,16 +177,22 @@ class MismatchReader:
 
     def columns(self, references: pa.Array, translations: pa.Array) -> dict[str, pa.Array]:
         """Compute the wanted columns of a batch of references and translations, strings [pair]: each [pair], int32."""
-        if sum(map(len, (self._chunks, self._numbers, self._names))) > self._capacity:
+        first = np.arange(len(references))
+        counts = self.counts(pa.concat_arrays([references, translations]), first, first + len(references))
+        return {name: pa.array(count, pa.int32()) for name, count in counts.items()}
+
+    def counts(self, sentences: pa.Array, first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
+        """Compute the wanted columns [pair] of pairs of some sentences, strings [sentence], by their places [pair]."""
+        if sum(map(len, (self._chunks, self._numbers, self._names, self._addresses))) > self._capacity:
             self._forget()
-        count = len(references)
-        chunks = self._cut(pa.concat_arrays([references, translations]))
-        functions: dict[str, Callable[[Chunks, int], np.ndarray]] = {
+        chunks = self._cut(normal_form(sentences))
+        functions: dict[str, Callable[[Chunks, np.ndarray, np.ndarray], np.ndarray]] = {
             "number_mismatch": self._number_mismatch,
             "negation_mismatch": self._negation_mismatch,
             "name_mismatch": self._name_mismatch,
+            "address_mismatch": self._address_mismatch,
         }
-        return {name: pa.array(functions[name](chunks, count), pa.int32()) for name in self._wanted}
+        return {name: functions[name](chunks, first, second) for name in self._wanted}
 
     def _cut(self, sentences: pa.Array) -> Chunks:
         pieces = pc.split_pattern(sentences, " ")
@@ -181,29 +202,43 @@ class MismatchReader:
         chosen = texts.indices.to_numpy()
         return Chunks(texts, bounds - bounds[0], flags.values[flags.starts][chosen], keys.take(chosen))
 
-    def _number_mismatch(self, chunks: Chunks, count: int) -> np.ndarray:
-        number = chunks.has(numbers.NUMBER)
-        joins = chunks.has(numbers.AND) & chunks.before(chunks.has(numbers.SCALE)) & chunks.after(number)
-        per, cent = chunks.has(numbers.PER), chunks.has(numbers.CENT)
+    def _number_mismatch(self, chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        number = chunks.has(number_words.NUMBER)
+        joins = chunks.has(number_words.AND) & chunks.before(chunks.has(number_words.SCALE)) & chunks.after(number)
+        per, cent = chunks.has(number_words.PER), chunks.has(number_words.CENT)
         joins |= (per & chunks.after(cent)) | (cent & chunks.before(per))
-        joins |= chunks.has(numbers.HALF_DAY) & chunks.before(number)
-        joins |= (
-            chunks.has(numbers.A) & chunks.before(chunks.has(numbers.HALF)) & chunks.after(chunks.has(numbers.SCALE))
-        )
+        joins |= chunks.has(number_words.HALF_DAY) & chunks.before(number)
+        a, half, scale = (chunks.has(bit) for bit in (number_words.A, number_words.HALF, number_words.SCALE))
+        joins |= a & chunks.before(half) & chunks.after(scale)
+        part = a & chunks.after(half | chunks.has(number_words.PART))
+        joins |= part | (chunks.has(number_words.AND) & chunks.before(number) & chunks.after(part))
         none = np.zeros_like(number)
         runs, bounds = chunks.runs(number | joins, none, none)
         claims, evidence = (lists.joined(bounds) for lists in self._numbers.lists(runs))
-        return self._both_ways(count, claims, evidence)
+        return self._both_ways(first, second, claims, evidence)
 
-    def _negation_mismatch(self, chunks: Chunks, count: int) -> np.ndarray:
+    def _negation_mismatch(self, chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         taken = chunks.has(IS_NOT) & chunks.after(chunks.has(TAKES_NOT))
         taken |= chunks.has(IS_NOT) & chunks.before(chunks.has(IS_OR))
         taken |= chunks.has(IS_NO) & chunks.after(chunks.has(TAKES_NO))
+        negative = chunks.has(NEGATIVE)
+        ahead = negative
+        for _ in range(2):  # Up to two words of degree
+            ahead = negative | (chunks.has(DEGREE) & chunks.after(ahead))
+        turned = chunks.has(TURNS) & chunks.after(ahead)
+        # Of `not without` both words negate.
+        taken |= turned | (negative & chunks.before(turned))
         claims = chunks.count(chunks.has(NEGATES) & ~taken)
         confirmed = chunks.count(chunks.has(CONFIRMS)) > 0
-        return np.where(confirmed[count:], 0, claims[:count]) + np.where(confirmed[:count], 0, claims[count:])
+        return np.where(confirmed[second], 0, claims[first]) + np.where(confirmed[first], 0, claims[second])
 
-    def _name_mismatch(self, chunks: Chunks, count: int) -> np.ndarray:
+    def _address_mismatch(self, chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        address = chunks.has(ADDRESS)
+        runs, bounds = chunks.runs(address, address, np.zeros_like(address))
+        claims, evidence = (lists.joined(bounds) for lists in self._addresses.lists(runs))
+        return self._both_ways(first, second, claims, evidence)
+
+    def _name_mismatch(self, chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         letters, capital = chunks.has(names.LETTERS), chunks.has(names.CAPITAL)
         ends = chunks.has(names.ENDS)
         opens = chunks.begins | chunks.before(ends) | chunks.has(names.OPENS)
@@ -211,12 +246,11 @@ class MismatchReader:
         claims, initials = (lists.joined(bounds) for lists in self._names.lists(runs))
         headline = (2 * chunks.count(capital) > chunks.count(letters)) & (chunks.count(chunks.has(names.PLAIN)) == 0)
         claims = Lists(claims.values, claims.starts, np.where(headline, 0, claims.lengths))
-        return self._both_ways(count, claims, chunks.keys.joined(chunks.bounds), initials)
+        return self._both_ways(first, second, claims, chunks.keys.joined(chunks.bounds), initials)
 
-    def _both_ways(self, count: int, claims: Lists, *evidence: Lists) -> np.ndarray:
-        keys, first, second = self._claims.keys, np.arange(count), np.arange(count, 2 * count)
+    def _both_ways(self, first: np.ndarray, second: np.ndarray, claims: Lists, *evidence: Lists) -> np.ndarray:
         counts = [
-            count_unconfirmed(claims.take(own), keys, *(part.take(other) for part in evidence))
+            count_unconfirmed(claims.take(own), self._claims, *(part.take(other) for part in evidence))
             for own, other in ((first, second), (second, first))
         ]
         return counts[0] + counts[1]

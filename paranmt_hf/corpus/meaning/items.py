@@ -2,7 +2,8 @@
 
 A sentence makes claims: a number, a negation, a name. A claim is a set of keys, the forms in which the other sentence
 may say the same. It is confirmed if the other sentence's evidence holds one of these keys. There is more evidence than
-claims: "both" confirms the number 2 without claiming it, so that its absence is no mismatch.
+claims: "both" confirms the number 2 without claiming it, so that its absence is no mismatch. Some claims count under a
+condition only: if the other sentence's evidence holds another key. So a unit counts only against a unit.
 """
 
 from __future__ import annotations
@@ -17,14 +18,20 @@ import pyarrow as pa
 
 from paranmt_hf.text.tokens import expand
 
-Claim = tuple[str, ...]
+Claim = tuple[str, ...]  # Keys that confirm the claim, and conditions
+CONDITION = "if "
+
+
+def condition(key: str) -> str:
+    """A condition of a claim: it counts only if the other sentence has this key, or that of another condition."""
+    return CONDITION + key
 
 
 @dataclass(frozen=True)
 class Statement:
     """What a text says."""
 
-    claims: tuple[Claim, ...]  # Each a tuple of keys, any one of which confirms it
+    claims: tuple[Claim, ...]  # Each a tuple of keys, any one of which confirms it, and of conditions
     evidence: tuple[str, ...]  # Keys that the text confirms
 
 
@@ -70,16 +77,17 @@ class GrowingLists:
 
 
 class Claims:
-    """Numbers claims; `keys` are the numbered keys of each claim."""
+    """Numbers claims; `keys` and `conditions` are the numbered keys of each claim."""
 
     def __init__(self) -> None:
         self._known: dict[Claim, int] = {}
-        self.keys = GrowingLists()
+        self.keys, self.conditions = GrowingLists(), GrowingLists()
 
     def number(self, claim: Claim, keys: dict[str, int]) -> int:
         if claim not in self._known:
             self._known[claim] = len(self._known)
-            self.keys.add([[keys[key] for key in claim]])
+            self.keys.add([[keys[key] for key in claim if not key.startswith(CONDITION)]])
+            self.conditions.add([[keys[key[len(CONDITION) :]] for key in claim if key.startswith(CONDITION)]])
         return self._known[claim]
 
 
@@ -110,22 +118,30 @@ class Memory:
         return [grown.take(rows) for grown in self._lists]
 
 
-def count_unconfirmed(claims: Lists, keys: GrowingLists, *evidence: Lists) -> np.ndarray:
+def count_unconfirmed(made: Lists, claims: Claims, *evidence: Lists) -> np.ndarray:
     """Count the distinct claims of sentences that the other sentences do not confirm [pair], int32.
 
-    `claims` are the numbers of the claims of each sentence [pair], `keys` the keys of each claim [claim], and
-    `evidence` the keys of the other sentences [pair], in one or more parts.
+    `made` are the numbers of the claims of each sentence [pair], and `evidence` the keys of the other sentences
+    [pair], in one or more parts.
     """
-    made, bounds = claims.flat()
-    pairs = np.repeat(np.arange(len(claims.starts)), np.diff(bounds))
-    alternatives, limits = keys.take(made).flat()
-    claim_of = np.repeat(np.arange(len(made)), np.diff(limits))
-    confirmed = np.zeros(len(made), bool)
+    numbers, bounds = made.flat()
+    pairs = np.repeat(np.arange(len(made.starts)), np.diff(bounds))
+    conditions = claims.conditions.take(numbers)
+    open_ = ~_any_offered(claims.keys.take(numbers), pairs, evidence)
+    open_ &= (conditions.lengths == 0) | _any_offered(conditions, pairs, evidence)
+    # A claim that is made twice counts once.
+    left = np.unique(np.stack([pairs[open_], numbers[open_]]), axis=1)
+    return np.bincount(left[0], minlength=len(made.starts)).astype(np.int32)
+
+
+def _any_offered(keys: Lists, pairs: np.ndarray, evidence: Sequence[Lists]) -> np.ndarray:
+    """Whether the evidence of its pair [claim] holds any of the keys of each claim [claim]."""
+    values, limits = keys.flat()
+    claim_of = np.repeat(np.arange(len(pairs)), np.diff(limits))
+    found = np.zeros(len(pairs), bool)
     for part in evidence:
         offered = part.take(pairs[claim_of])
-        values, ends = offered.flat()
-        equal = np.flatnonzero(values == np.repeat(alternatives, offered.lengths))
-        confirmed[claim_of[np.searchsorted(ends, equal, side="right") - 1]] = True
-    # A claim that is made twice counts once.
-    left = np.unique(np.stack([pairs[~confirmed], made[~confirmed]]), axis=1)
-    return np.bincount(left[0], minlength=len(claims.starts)).astype(np.int32)
+        others, ends = offered.flat()
+        equal = np.flatnonzero(others == np.repeat(values, offered.lengths))
+        found[claim_of[np.searchsorted(ends, equal, side="right") - 1]] = True
+    return found

@@ -2,7 +2,8 @@
 
 A name is a word with a capital letter that does not begin a sentence and is not a title, month or day. The other
 sentence confirms it by any word, capital or not, with the same first four letters, accents aside: `Russia` and
-`Russians`, `Praha` and `prahy`. So the first word of a sentence confirms names and does not claim one. Acronyms are
+`Russians`, `Praha` and `prahy`. The first word of a sentence is a name if it is none of the words that usually begin
+one (assets/meaning/openings.txt), and counts only if the other sentence begins with a name too. Acronyms are
 confirmed by capitalised words with these initials (`EU`, `European Union`) and the other way round, and some
 countries by the words for their people (`France`, `French`). A sentence more than half of whose words begin with a
 capital, and none in lower case but little ones (`of`, `the`), is a headline, whose capitals say nothing: it claims no
@@ -13,9 +14,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
+from importlib import resources
 
-from paranmt_hf.corpus.meaning.items import Claim, Statement
-from paranmt_hf.corpus.meaning.numbers import HUNDREDS, ORDINALS, ROMAN, SCALES, TENS, UNITS
+from paranmt_hf.corpus.meaning.addresses import has_address
+from paranmt_hf.corpus.meaning.items import Claim, Statement, condition
+from paranmt_hf.corpus.meaning.number_words import HUNDREDS, ORDINALS, ROMAN, SCALES, TENS, UNITS
 
 STEM = 4
 # Capitalised words that are no names.
@@ -35,8 +39,8 @@ NOT_NAMES = frozenset(
     "year century age middle ages english new old great january february march april may june july august "
     "september october november december jan feb mar apr jun jul aug sep sept oct nov dec monday tuesday "
     "wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays "
-    "christmas easter bible sun earth moon member representatives foreign affairs interior defence defense "
-    "finance health education gen mp bc bce ad ce high eur usd inc ltd co corp sen rep gov".split()
+    "celsius fahrenheit christmas easter bible sun earth moon member representatives foreign affairs interior "
+    "defence defense finance health education gen mp bc bce ad ce high eur usd inc ltd co corp sen rep gov".split()
 ).union(UNITS, ORDINALS, TENS, HUNDREDS, SCALES)
 # Words that headlines leave in lower case.
 LITTLE = frozenset(
@@ -86,6 +90,7 @@ PEOPLES = {
     for word in words.split()
 }
 CAPITAL, LETTERS, ENDS, OPENS, TAIL, PLAIN = (1 << bit for bit in range(13, 19))
+OPENING = "opening"
 WORD = re.compile(r"[^\W\d_]+")
 CLOSING, ENDING = "\"')]}\u201d\u2019\u00bb", (".", "!", "?", ":", ";", "\u2026")
 EDGES = "\"'()[]{}.,;:!?\u2018\u2019\u201c\u201d\u00ab\u00bb"
@@ -103,6 +108,8 @@ def name_bits(chunk: str, words: list[str]) -> int:
         return _word_bits(chunk) | (CAPITAL if _is_name(chunk, chunk) else 0)
     if not words:
         return ENDS | TAIL if chunk else 0
+    if has_address(chunk):
+        return TAIL
     bits = _word_bits(words[0]) | (0 if chunk[0].isalnum() else OPENS)
     if not chunk[-1].isalnum():
         closed = chunk.rstrip(CLOSING)
@@ -111,7 +118,7 @@ def name_bits(chunk: str, words: list[str]) -> int:
             bits |= ENDS
         if bits & ENDS or chunk[-1] != ".":
             bits |= TAIL
-    return bits | (CAPITAL if _is_name(words[0], chunk.strip(EDGES).replace("\u2019", "'")) else 0)
+    return bits | (CAPITAL if _is_name(words[0], chunk.strip(EDGES)) else 0)
 
 
 def _word_bits(word: str) -> int:
@@ -170,16 +177,34 @@ def names_in(run: str) -> Statement:
         run: The chunks with blanks between them, a blank before them if the first one begins a sentence.
 
     >>> names_in(" Peter Smith").claims
-    (('smit', 'initials ps'),)
+    (('pete', 'initials ps', 'if opening'), ('smit', 'initials ps'))
     """
-    chunks = run.replace("\u2019", "'").split()
+    chunks = run.split()
     names = [WORD.findall(chunk.removesuffix("'s")) for chunk in chunks]
     initials = "".join(words[0][0].lower() for words in names if words)
     whole = _initials(initials) if len(initials) > 1 else []
     claims: list[Claim] = []
-    for chunk, words in list(zip(chunks, names, strict=True))[run.startswith(" ") :]:
+    evidence = list(whole)
+    opens = run.startswith(" ")
+    if opens and _is_opening_name(chunks[0], names[0]):
+        keys = _acronym(chunks[0]) or _keys(names[0][0])
+        claims.append((*keys, *whole, condition(OPENING)))
+        evidence.append(OPENING)
+    for chunk, words in list(zip(chunks, names, strict=True))[opens:]:
         if acronym := _acronym(chunk):
             claims.append((*acronym, *whole))
         else:
             claims += [(*_keys(word), *whole) for word in words if word[0].isupper() and len(word) > 1]
-    return Statement(tuple(dict.fromkeys(claims)), tuple(whole))
+    return Statement(tuple(dict.fromkeys(claims)), tuple(evidence))
+
+
+def _is_opening_name(chunk: str, words: list[str]) -> bool:
+    """Whether the first chunk of a sentence is a name: its first word has no other use."""
+    return bool(words) and len(words[0]) > 1 and chunk[0].isalnum() and words[0].lower() not in _usual_openings()
+
+
+@cache
+def _usual_openings() -> frozenset[str]:
+    """Words that begin sentences and are written in lower case elsewhere."""
+    path = resources.files("paranmt_hf") / "assets" / "meaning" / "openings.txt"
+    return frozenset(path.read_text(encoding="ascii").split())

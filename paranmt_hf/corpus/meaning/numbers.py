@@ -7,122 +7,39 @@ Chunks of text between blanks that have to do with numbers form runs, such as `t
   `twenty-five`, `twenty-fifth`;
 - `5 %`, `5 percent`, `5 per cent`;
 - `May 5`, `5/5`, where a part of a date such as 12.05.2008 may be the month; `Jan.`, `January`;
-- `10:30`, `10.30`, `10:30 pm`, `22:30`; `10 a.m.`, `10:00`, `10 o'clock`: times count by the clock of twelve hours;
-- `1990s`, `90s`, `nineties`.
+- `10:30`, `10.30`, `10:30 pm`, `22:30`; `10 a.m.`, `10:00`, `10 o'clock`: times count by the clock of twelve hours,
+  and the halves of the day only against each other;
+- `1990s`, `90s`, `nineties`;
+- `one and a half years`, `a year and a half`, `18 months`; `1.5 kg`, `1,500 grams`; `a third`, `33 percent`.
 
 `one`, `first`, `second`, `both`, `twice`, `half`, `hundreds`, Roman numerals and the like confirm a number and do not
-claim one: languages use them too freely.
+claim one: languages use them too freely. Units, fractions and multiples (`measures.py`) count only against others.
 """
 
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
-from paranmt_hf.corpus.meaning.items import Claim, Statement
-
-UNITS = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen".split()
-    )
-}
-ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth".split(),
-        1,
-    )
-}
-TENS = {
-    form: 10 * value
-    for value, stem in enumerate("twent thirt fort fift sixt sevent eight ninet".split(), 2)
-    for form in (f"{stem}y", f"{stem}ieth")
-}
-DECADES = {f"{word[:-1]}ies": value for word, value in TENS.items() if word.endswith("y")}
-HUNDREDS = {"hundred": 100, "hundredth": 100}
-SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-SCALES |= {f"{word}th": value for word, value in SCALES.items()} | {"mln": 10**6, "bln": 10**9, "bn": 10**9}
-SUFFIXES = {"k": 10**3, "m": 10**6, "mn": 10**6, "mln": 10**6, "b": 10**9, "bn": 10**9, "tn": 10**12}
-MONTHS = {
-    form: number
-    for number, month in enumerate(
-        "january february march april may june july august september october november december".split(), 1
-    )
-    for form in {month, month[:3], *(["sept"] if number == 9 else [])}
-}
-# Months whose names are other words too: only a number next to them makes them one.
-AMBIGUOUS = {"march", "mar", "may", "jun", "jul", "dec", "august"}
-DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-WEEKDAYS = {form: f"day {day}" for day in DAYS for form in (day, f"{day}s")}
-PERCENT = {"percent", "pct", "percentage", "percents"}
-# Words that confirm numbers and claim none.
-CONFIRMING = {
-    word: keys
-    for keys, words in {
-        ("1",): "once single sole",
-        ("2",): "double doubled doubling doubles twice twofold both couple pair twin twins duo bilateral seconds",
-        ("0.5", "50", "%", "half", "2", "6", "30", "t0:30"): "half",
-        ("2", "half"): "halves",
-        ("2", "50"): "halved",
-        ("3",): "triple tripled trio threefold thirds thrice",
-        ("4", "25", "0.25", "%", "3", "15"): "quarter",
-        ("4", "75", "0.75"): "quarters",
-        ("4",): "quadruple fourfold",
-        ("14", "2"): "fortnight",
-        ("7",): "week weeks",
-        ("%",): "third",
-        ("10",): "decade decades tens",
-        ("100",): "century centuries hundreds",
-        ("12",): "dozens",
-        ("1000",): "thousands millennium",
-        ("1000000",): "millions",
-        ("1000000000",): "billions",
-        ("t0:00", "12"): "noon midday",
-        ("t0:00", "12", "0", "24"): "midnight",
-        ("0",): "none nil",
-    }.items()
-    for word in words.split()
-}
-ROMAN = dict(
-    zip("II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split(), range(2, 22), strict=True)
+from paranmt_hf.corpus.meaning.addresses import ADDRESS
+from paranmt_hf.corpus.meaning.items import Claim, Statement, condition
+from paranmt_hf.corpus.meaning.measures import FRACTIONS, LOWER_CASE, MEASURES, OPPOSED
+from paranmt_hf.corpus.meaning.number_words import (
+    AMBIGUOUS,
+    CONFIRMING,
+    DECADES,
+    DIGIT,
+    HUNDREDS,
+    MONTHS,
+    ORDINALS,
+    ROMAN,
+    SCALES,
+    SUFFIXES,
+    TENS,
+    UNITS,
+    WEEKDAYS,
+    is_number,
 )
-WORDS = {*UNITS, *ORDINALS, *TENS, *DECADES, *HUNDREDS, *SCALES, *MONTHS, *WEEKDAYS, *PERCENT, "dozen"}
-WORDS |= set(CONFIRMING)
-# Abbreviations of months are also names and parts of words: only in this spelling.
-SPELT = {month.capitalize() for month in MONTHS if len(month) < 5} | {"March", "August"}
-
-# Bits of a chunk.
-NUMBER, SCALE, AND, PER, CENT, HALF_DAY = (1 << bit for bit in range(6))
-HALF, A = 1 << 19, 1 << 20
-JOINING = {"and": AND, "per": PER, "cent": CENT, "am": HALF_DAY, "pm": HALF_DAY, "oclock": HALF_DAY, "a": A}
-DIGIT = re.compile(r"[0-9]")
-
-
-def number_bits(chunk: str, words: list[str]) -> int:
-    """Flags for numbers of a chunk between blanks and its words (runs of letters).
-
-    `NUMBER`: a number or part of one; `SCALE`: hundred, thousand, which `and` may follow; `AND`; `PER` and `CENT`: of
-    `per cent`; `HALF_DAY`: a.m., p.m., o'clock; `HALF` and `A`: of `half a million`.
-    """
-    for word in words:
-        lower = word.lower()
-        if (lower in WORDS or word in ROMAN) and _is_number(word, lower):
-            last = words[-1].lower()
-            return NUMBER | (SCALE if last in HUNDREDS or last in SCALES else HALF if last == "half" else 0)
-    if chunk.isalpha():
-        return JOINING.get(chunk.lower(), 0)
-    if DIGIT.search(chunk) or "%" in chunk:
-        return NUMBER
-    return JOINING.get("".join(words).lower(), 0) if words else 0
-
-
-def _is_number(word: str, lower: str) -> bool:
-    if lower in MONTHS and (len(lower) < 5 or lower in AMBIGUOUS):
-        return word in SPELT
-    return lower in WORDS or word in ROMAN
-
 
 PARTS = re.compile(
     r"""(?P<date>(?<![\d.,/-])(?:\d{1,2}([./-])\d{1,2}\2\d{2,4}|\d{4}([/-])\d{1,2}\3\d{1,2})(?![\d/-]))
@@ -133,13 +50,28 @@ PARTS = re.compile(
       |(?<![\d.,])\d{1,3}(?:(?:\.\d{3}){2,}(?:,\d+)?|\.\d{3},\d+)(?![\d]|\.\d)
       |(?<![\d.,])[1-9]\d{0,2}(?:\ \d{3})+(?:\.\d+)?(?!\d|[.,]\d))
     |(?P<decimal>\d+[.,]\d+)|(?P<whole>\d+)
-    |(?P<percent>%)|(?P<half>(?<![^\W_])[apAP]\.?[mM](?![^\W\d_])\.?|o['\u2019]?clock)|(?P<word>[^\W\d_]+)""",
+    |(?P<percent>%)|(?P<half>(?<![^\W\d_])[apAP]\.?[mM](?![^\W\d_])\.?|o'?clock)
+    |(?P<fraction>[\u00bc-\u00be\u2152-\u2155])|(?P<unit>[$\u20ac\u00a3\u00a5]|\u00b0[cCfF](?![^\W\d_]))
+    |(?P<word>[^\W\d_]+)""",
     re.VERBOSE | re.ASCII,
 )
 ATTACHED = re.compile(r"(k|m|mn|mln|b|bn|tn)(?![^\W_])", re.IGNORECASE)
 # Longer sequences of digits are compared as text; Python refuses to convert very long ones.
 DIGITS = 30
 LARGEST = 10**DIGITS
+# Words for a fraction, which become its character: behind a number, behind a unit, and alone.
+SPELT_FRACTIONS = (
+    (re.compile(r"[ -]and[ -]a[ -]half\b", re.IGNORECASE), "\u00bd"),
+    (re.compile(r"[ -]and[ -]a[ -]quarter\b", re.IGNORECASE), "\u00bc"),
+    (re.compile(r"\b(?:a|one)[ -]third\b", re.IGNORECASE), "\u2153"),
+    (re.compile(r"\btwo[ -]thirds\b", re.IGNORECASE), "\u2154"),
+    (re.compile(r"\b(?:a|one)[ -]quarter\b", re.IGNORECASE), "\u00bc"),
+    (re.compile(r"\bthree[ -]quarters\b", re.IGNORECASE), "\u00be"),
+    (re.compile(r"\b(?:a|one)[ -]fifth\b", re.IGNORECASE), "\u2155"),
+    (re.compile(r"\b(?:a|one)[ -]tenth\b", re.IGNORECASE), "\u2152"),
+    (re.compile(r"\b(?:(?:one|1) )?(hour|day|week|month|year|mile)\u00bd", re.IGNORECASE), "1\u00bd \\1"),
+    (re.compile(r"\b(\w+s)\u00bd", re.IGNORECASE), "\u00bd \\1"),
+)
 
 
 def numbers_in(run: str) -> Statement:
@@ -148,8 +80,12 @@ def numbers_in(run: str) -> Statement:
     >>> numbers_in("two hundred and five per cent").claims
     (('205',), ('%',))
     """
+    run = ADDRESS.sub(" ", run) if "." in run or "@" in run else run
+    if " " in run or "-" in run:
+        for pattern, character in SPELT_FRACTIONS:
+            run = pattern.sub(character, run)
     reader = _Reader(run)
-    for match in PARTS.finditer(run.replace("\u2019", "'")):
+    for match in PARTS.finditer(run):
         getattr(reader, f"on_{match.lastgroup}")(match)
     reader.flush()
     return Statement(tuple(dict.fromkeys(reader.claims)), tuple(dict.fromkeys(reader.evidence)))
@@ -176,20 +112,60 @@ class _Reader:
         self.claims.append(tuple(dict.fromkeys(keys)))
         self.evidence += keys
 
-    def flush(self) -> None:
-        """Finish the current number."""
+    def claim_against(self, *keys: str, dimension: str) -> None:
+        """Claim something that counts only against other claims of a dimension."""
+        self.claims.append((*keys, condition(dimension)))
+        self.evidence += [*keys, dimension]
+
+    def flush(self, *quantity: str) -> None:
+        """Finish the current number, which makes up the `quantity` with its unit."""
         if self._digits is not None:
             value, places, others = self._digits
             key = spelt(value, places)
-            self.claim(key, *others, *(["half"] if key.endswith(".5") else []))
+            self.claim(key, *others, *quantity, *(["half"] if key.endswith(".5") else []))
             self._digits = None
         if self._small >= 0 or self._large:
             whole = str(self._large + max(self._small, 0))
             if self._weak:
-                self.evidence.append(whole)
+                self.evidence += [whole, *quantity]
             else:
-                self.claim(whole)
+                self.claim(whole, *quantity)
             self._large, self._small, self._weak = 0, -1, True
+
+    def _value(self) -> Fraction | None:
+        """The current number."""
+        if self._digits is not None:
+            value, places, _ = self._digits
+            return Fraction(value, 10**places)
+        return Fraction(self._large + max(self._small, 0)) if self._small >= 0 or self._large else None
+
+    def _measure(self, word: str) -> bool:
+        """Read the unit of the current number; False if there is no number, or it is no unit."""
+        value, measure = self._value(), MEASURES.get(word)
+        if value is None or measure is None:
+            return False
+        quantity = measure.quantity(value)
+        self.flush(quantity)
+        self.claims.append(measure.claim(quantity))
+        self.evidence += [*measure.units, *measure.dimensions]
+        return True
+
+    def on_unit(self, match: re.Match[str]) -> None:
+        """Read a sign of money, which stands before its number or behind it, or of temperature."""
+        unit = MEASURES[match.group().lower()]
+        self.claims.append(unit.claim())
+        self.evidence += [*unit.units, *unit.dimensions]
+
+    def on_fraction(self, match: re.Match[str]) -> None:
+        part, others = FRACTIONS[match.group()]
+        whole = self._value()
+        if whole is not None and whole.denominator == 1 and whole < LARGEST:
+            self._large, self._small, self._weak = 0, -1, True
+            self._digits = (int((whole + part) * 100), 2, [])
+        else:
+            self.flush()
+            self.claim_against(f"part {part}", dimension="part")
+            self.evidence += others.split()
 
     def _start(self, value: int, places: int, *others: str) -> None:
         self.flush()
@@ -212,6 +188,8 @@ class _Reader:
             self.claim(str(minute))
         else:
             self.claim(_clock(hour, minute), *([str(hour), str(hour % 12)] if not minute else []))
+            if hour > 12:
+                self.claim_against("pm", dimension="half day")
 
     def on_decade(self, match: re.Match[str]) -> None:
         self.flush()
@@ -265,12 +243,16 @@ class _Reader:
             hour, self._small = self._small, -1
             self.claim(str(hour), _clock(hour, 0), str(hour % 12), str(hour % 12 + 12))
         self.flush()
+        half = match.group()[0].lower()
+        if half != "o":
+            self.claim_against(f"{half}m", dimension="half day")
 
     def on_word(self, match: re.Match[str]) -> None:
         word, lower = match.group(), match.group().lower()
-        if lower == "a" and self._last == "half":
+        if (lower == "a" and self._last == "half") or lower in ("degree", "degrees"):
             return
-        if not self._add(lower):
+        known = word if lower in LOWER_CASE else lower
+        if not self._measure(known) and not self._add(lower):
             self.flush()
             self._other(word, lower)
         self._last = lower
@@ -319,7 +301,7 @@ class _Reader:
             self._weak = False
 
     def _other(self, word: str, lower: str) -> None:
-        if lower in MONTHS and _is_number(word, lower):
+        if lower in MONTHS and is_number(word, lower):
             key = f"month {MONTHS[lower]}"
             if lower not in AMBIGUOUS or self._dated:
                 self.claim(key)
@@ -333,8 +315,15 @@ class _Reader:
             self.claim("%")
         elif lower == "percentage":
             self.evidence.append("%")
-        elif lower in CONFIRMING:
-            self.evidence += CONFIRMING[lower]
+        elif lower in CONFIRMING or lower in OPPOSED or lower in MEASURES:
+            self.evidence += CONFIRMING.get(lower, ())
+            if lower in MEASURES:
+                self.evidence += MEASURES[lower].units
+            if lower in OPPOSED:
+                dimension, key = OPPOSED[lower]
+                self.claim_against(key, dimension=dimension)
+            if lower == "half" and self._last not in ("first", "second"):
+                self.claim_against("part 1/2", dimension="part")
         elif word in ROMAN:
             self.evidence.append(str(ROMAN[word]))
 

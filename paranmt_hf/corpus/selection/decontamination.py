@@ -1,7 +1,7 @@
 """Sentences that are also in an evaluation set: the whole sentence, or a long run of its words.
 
-Sentences are compared by their word tokens with a letter or a digit: case, white space, punctuation and the kind of
-apostrophe do not count. Hashes find candidates; the words decide.
+The word tokens with a letter or a digit of their normal forms are compared: case, white space and punctuation do not
+count, nor do HTML entities, soft hyphens and the like (`text/normal_form.py`). Hashes find candidates; words decide.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.evaluation_sets import EvaluationSentences
+from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.tokens import PerToken, TokenTable, ranges
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
@@ -42,7 +43,7 @@ class EvaluationText:
         self.ngram, self.min_words, self.language = ngram, min_words, language
         self.sentences = sorted(set(sentences))
         self._tokenizer = word_tokenizer_for(language)
-        (table,) = self._tokenizer.tables(pa.array(self.sentences, pa.string()))
+        (table,) = self._tokenizer.tables(normal_form(pa.array(self.sentences, pa.string())))
         self._ids = {token: number for number, token in enumerate(filter(is_word, table.vocabulary), 1)}
         self._numbers = PerToken(self._number, np.int64)
         words, bounds = self._look_up(table)
@@ -59,7 +60,7 @@ class EvaluationText:
 
     def items_of(self, sentences: pa.Array) -> np.ndarray:
         """Index in `sentences` of the evaluation sentence that each string is or shares words with; -1 for none."""
-        (table,) = self._tokenizer.tables(sentences)
+        (table,) = self._tokenizer.tables(normal_form(sentences))
         words, bounds = self._look_up(table)
         found = np.full(len(sentences), -1, np.int64)
         hashes = _RunHashes(words)

@@ -28,6 +28,7 @@ from paranmt_hf.corpus.selection.minhash import (
     sharing,
 )
 from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import writing
@@ -272,7 +273,7 @@ class FirstIsKept(TwoPassFilter):
 
 
 class FirstCopies(FirstIsKept):
-    """Drops a row with the pair, reference or translation of an earlier one, exactly as written.
+    """Drops a row with the pair, reference or translation of an earlier one, in the same normal form.
 
     Two independent hashes of 64 bits represent the sentences; DuckDB finds those that repeat, out of core.
     """
@@ -289,7 +290,8 @@ class FirstCopies(FirstIsKept):
             connection.execute("CREATE TABLE hashed (one UBIGINT, other UBIGINT, place BIGINT, id BIGINT)")
             for table in rows():
                 places = pa.array(np.arange(seen, seen + table.num_rows))
-                connection.register("block", table.append_column("place", places))
+                sides = {name: normal_form(table[name]) for name in self.columns}
+                connection.register("block", pa.table({**sides, "id": table["id"], "place": places}))
                 connection.execute(f"INSERT INTO hashed SELECT hash({names}), hash({shifted}), place, id FROM block")
                 seen += table.num_rows
             found = connection.execute(

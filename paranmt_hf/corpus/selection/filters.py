@@ -149,7 +149,7 @@ class LengthLimit(Filter):
 class DifferentSides(Filter):
     """Drops rows whose sides have the same letters and digits in the same order, ignoring case and all else.
 
-    Two sides without any letter or digit are the same.
+    Their normal forms are compared (`text/normal_form.py`). Two sides without any letter or digit are the same.
     """
 
     def __init__(self) -> None:
@@ -180,7 +180,7 @@ _COUNTS = bytes(
 
 
 def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Sums [text] that are equal if letters and digits are, and a mask of texts [text] with non-ASCII characters."""
+    """Sums [text] that are equal if letters and digits are, and a mask of texts [text] that may have a normal form."""
     content, offsets = text_bytes(texts)
     if not len(content):
         return np.zeros(len(texts), np.uint32), np.zeros(len(texts), bool)
@@ -190,7 +190,7 @@ def _letter_sums(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     # Of an empty text `reduceat` gives a byte of the next one.
     sums[offsets[1:] == offsets[:-1]] = 0
     strange = np.zeros(len(texts), bool)
-    others = np.flatnonzero(content > 127)
+    others = np.flatnonzero((content > 127) | (content == ord("&")))
     strange[np.searchsorted(offsets, others, side="right") - 1] = True
     return sums, strange
 

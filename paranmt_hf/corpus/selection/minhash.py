@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.draws import mix, run_hashes, salt
+from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.tokens import TokenHashes, ranges
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
@@ -51,7 +52,7 @@ class Shingler:
 
     def _keys(self, column: pa.Array, side: int) -> np.ndarray:
         """Document in the upper 16 bits, shingle in the lower 48 [shingle of a sentence]."""
-        (table,) = self._tokenizer.tables(column)
+        (table,) = self._tokenizer.tables(normal_form(column))
         hashes, lengths = self._hashes.of(table)[table.ids], np.diff(table.offsets)
         whole, short = np.flatnonzero(lengths >= WORDS), np.flatnonzero(lengths == 1)
         return np.concatenate(

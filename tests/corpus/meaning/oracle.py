@@ -1,12 +1,25 @@
 """The definition of the mismatch columns, written slowly: one pair, one sentence, one chunk at a time."""
 
+import pyarrow as pa
+
+from paranmt_hf.corpus.meaning import addresses, names, number_words, numbers
 from paranmt_hf.corpus.meaning import columns as negation
-from paranmt_hf.corpus.meaning import names, numbers
+from paranmt_hf.text.normal_form import normal_form
 
 
 def unconfirmed(claims, evidence):
     """Count the different claims of one sentence that the evidence of the other does not confirm."""
-    return sum(set(evidence).isdisjoint(claim) for claim in set(claims))
+    return sum(counts(claim, evidence) and set(evidence).isdisjoint(claim) for claim in set(claims))
+
+
+def counts(claim, evidence):
+    """Whether one of the conditions of a claim holds, if it has any."""
+    conditions = [key.removeprefix("if ") for key in claim if key.startswith("if ")]
+    return not conditions or not set(evidence).isdisjoint(conditions)
+
+
+def chunks_of(sentence):
+    return normal_form(pa.array([sentence]))[0].as_py().split(" ")
 
 
 def both_ways(claims, evidence):
@@ -22,18 +35,20 @@ def neighbours(marks, index):
 
 
 def numbers_of(sentence):
-    chunks = sentence.split(" ")
-    marks = [flags(numbers.number_bits, chunk) for chunk in chunks]
+    chunks = chunks_of(sentence)
+    marks = [flags(number_words.number_bits, chunk) for chunk in chunks]
     runs, last = [], -2
     for index, (chunk, mark) in enumerate(zip(chunks, marks, strict=True)):
         before, after = neighbours(marks, index)
         inside = (
-            mark & numbers.NUMBER
-            or (mark & numbers.AND and before & numbers.SCALE and after & numbers.NUMBER)
-            or (mark & numbers.PER and after & numbers.CENT)
-            or (mark & numbers.CENT and before & numbers.PER)
-            or (mark & numbers.HALF_DAY and before & numbers.NUMBER)
-            or (mark & numbers.A and before & numbers.HALF and after & numbers.SCALE)
+            mark & number_words.NUMBER
+            or (mark & number_words.AND and before & number_words.SCALE and after & number_words.NUMBER)
+            or (mark & number_words.PER and after & number_words.CENT)
+            or (mark & number_words.CENT and before & number_words.PER)
+            or (mark & number_words.HALF_DAY and before & number_words.NUMBER)
+            or (mark & number_words.A and before & number_words.HALF and after & number_words.SCALE)
+            or begins_part(marks, index)
+            or (mark & number_words.AND and before & number_words.NUMBER and begins_part(marks, index + 1))
         )
         if inside:
             if last == index - 1:
@@ -45,19 +60,38 @@ def numbers_of(sentence):
     return [c for r in readings for c in r.claims], [e for r in readings for e in r.evidence]
 
 
+def begins_part(marks, index):
+    """Whether a chunk is the first of `a half` or `a third`."""
+    if index + 1 >= len(marks) or not marks[index] & number_words.A:
+        return False
+    return bool(marks[index + 1] & (number_words.HALF | number_words.PART))
+
+
 def number_mismatch(reference, translation):
     return both_ways(*zip(numbers_of(reference), numbers_of(translation), strict=True))
 
 
 def negations_of(sentence):
-    marks = [flags(negation.negation_bits, chunk) for chunk in sentence.split(" ")]
+    marks = [flags(negation.negation_bits, chunk) for chunk in chunks_of(sentence)]
     count = 0
     for index, mark in enumerate(marks):
         before, after = neighbours(marks, index)
         taken = mark & negation.IS_NOT and (after & negation.TAKES_NOT or before & negation.IS_OR)
         taken = taken or (mark & negation.IS_NO and after & negation.TAKES_NO)
+        taken = taken or turned(marks, index)
+        taken = taken or (mark & negation.NEGATIVE and index and turned(marks, index - 1))
         count += bool(mark & negation.NEGATES and not taken)
     return count, any(mark & negation.CONFIRMS for mark in marks)
+
+
+def turned(marks, index):
+    """Whether a negation is followed by a negative word, with up to two words of degree between them."""
+    ahead = index + 1
+    while ahead < min(index + 3, len(marks)) and marks[ahead] & negation.DEGREE:
+        if marks[ahead] & negation.NEGATIVE:
+            break
+        ahead += 1
+    return bool(marks[index] & negation.TURNS and ahead < len(marks) and marks[ahead] & negation.NEGATIVE)
 
 
 def negation_mismatch(reference, translation):
@@ -66,7 +100,7 @@ def negation_mismatch(reference, translation):
 
 
 def names_of(sentence):
-    chunks = sentence.split(" ")
+    chunks = chunks_of(sentence)
     marks = [flags(names.name_bits, chunk) for chunk in chunks]
     runs, last = [], -2
     for index, (chunk, mark) in enumerate(zip(chunks, marks, strict=True)):
@@ -92,4 +126,18 @@ def name_mismatch(reference, translation):
     return both_ways(*zip(names_of(reference), names_of(translation), strict=True))
 
 
-SLOW = {"number_mismatch": number_mismatch, "negation_mismatch": negation_mismatch, "name_mismatch": name_mismatch}
+def addresses_of(sentence):
+    readings = [addresses.addresses_in(chunk) for chunk in chunks_of(sentence) if addresses.has_address(chunk)]
+    return [c for r in readings for c in r.claims], [e for r in readings for e in r.evidence]
+
+
+def address_mismatch(reference, translation):
+    return both_ways(*zip(addresses_of(reference), addresses_of(translation), strict=True))
+
+
+SLOW = {
+    "number_mismatch": number_mismatch,
+    "negation_mismatch": negation_mismatch,
+    "name_mismatch": name_mismatch,
+    "address_mismatch": address_mismatch,
+}

@@ -1,5 +1,10 @@
 """Mismatches of numbers, negations and names: worked by hand, and the fast columns against the slow definition."""
 
+import csv
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
@@ -20,10 +25,46 @@ def mismatch(column: str, reference: str, translation: str) -> int:
     return found[0]
 
 
+# Pairs of our own: kind of the difference, whether a person takes the two for different, and the two sentences.
+with (Path(__file__).parent / "labelled_pairs.tsv").open(encoding="utf8", newline="") as file:
+    LABELLED = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def test_labelled_pairs_are_judged_like_people_do():
+    sides = (pa.array([pair[side] for pair in LABELLED]) for side in ("first", "second"))
+    counts = MismatchReader().columns(*sides)
+    found = [
+        "differ" if any(counts[name][row].as_py() for name in MISMATCHES) else "same" for row in range(len(LABELLED))
+    ]
+    wrong = [tuple(pair.values()) for pair, label in zip(LABELLED, found, strict=True) if pair["label"] != label]
+    assert wrong == []
+    kinds = Counter((pair["kind"], pair["label"]) for pair in LABELLED)
+    assert len(kinds) == 20
+    assert min(kinds.values()) >= 12
+
+
+def test_an_address_is_one_claim_and_no_number():
+    first, second = "Mail a@example.com, see http://example.com/2024/05.", "Mail b@example.com in 2024."
+    counts = MismatchReader().columns(pa.array([first]), pa.array([second]))
+    assert {name: count.to_pylist() for name, count in counts.items()} == {
+        "number_mismatch": [1],
+        "negation_mismatch": [0],
+        "name_mismatch": [0],
+        "address_mismatch": [3],
+    }
+
+
+def test_pairs_of_sentences_are_chosen_by_their_places():
+    sentences = pa.array(["He has 3 cats.", "He has 4 cats.", "He has three cats."])
+    counts = MismatchReader(["number_mismatch"]).counts(sentences, np.array([0, 0, 1, 2]), np.array([1, 2, 2, 2]))
+    assert counts["number_mismatch"].tolist() == [2, 0, 2, 0]
+
+
 def test_claims_by_hand():
     assert unconfirmed([("2", "t2:00"), ("7",), ("7",)], ["t2:00", "5"]) == 1
     assert unconfirmed([], ["5"]) == 0
     assert unconfirmed([("a",), ("b",)], []) == 2
+    assert unconfirmed([("kg", "if mass"), ("km", "if length", "if area")], ["lb", "mass"]) == 1
 
 
 @pytest.mark.parametrize(
@@ -158,7 +199,8 @@ CHUNKS = [
     *"per cent % 2.5 May 5, 2008 12.05.2008 10:30 a.m. o'clock '90s 1,000 000 million, II both London".split(),
     *'London\'s (London) EU U.S. European Union "Peter Peter." said: Mr. Mr I USA United States x A B. C'.split(),
     *"Fran\u00e7ais \u2019s \u2026 - \u0660\u0661 5\u00be".split(),
-    "", "''", "\u2019", "n\u2019t", "can\u2019t",
+    "", "''", "\u2019", "n\u2019t", "can\u2019t", "a", "half", "third", "kg", "miles", "$5", "am", "bad", "so",
+    "unusual", "a@example.com", "(www.example.com/5)", "Google", "&amp;", "it&#39;s", "years", "twice", "\u00bd", "20\u00b0C",
 ]  # fmt: skip
 sentence = st.lists(st.sampled_from(CHUNKS) | st.text(max_size=5), max_size=9).map(" ".join)
 
