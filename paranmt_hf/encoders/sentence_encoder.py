@@ -117,7 +117,10 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         return self.tensors_checksum() == self.loaded_weights
 
     def stored_as(self, precision: str) -> SentenceEncoder:
-        """Return an averaging encoder whose rows `save_pretrained` writes as float32, float16, int8 or int4."""
+        """Round the rows of an averaging encoder to float32, float16, int8 or int4, as `save_pretrained` writes them.
+
+        Rows that are trained afterwards are written as float32.
+        """
         composition = self.composition
         if composition is None or not composition.is_bag:
             raise InputError(
@@ -136,6 +139,13 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
             except ValueError as error:
                 raise InputError(f"{error}; choose another `precision`", option="precision") from None
         return self.with_parts(chains, composition.mode)
+
+    @classmethod
+    def _load_with_module_classes(cls, model_name_or_path: str, *args: Any, **kwargs: Any) -> SentenceEncoder:
+        """Load a checkpoint, as the trainers of sentence-transformers do for the best one and to continue."""
+        from paranmt_hf.encoders.loading import load
+
+        return load(model_name_or_path, device="cpu")
 
     def with_parts(self, parts: Sequence[Sequence[nn.Module]], mode: str) -> SentenceEncoder:
         """Build an encoder with the settings of this one from the modules of each part."""
