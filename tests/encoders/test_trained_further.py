@@ -71,7 +71,7 @@ def test_what_is_saved_is_what_was_trained(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["word-int4", "trigram", "trigram,word-int8", "word,lstm"])
+@pytest.mark.parametrize("name", ["word-int4", "trigram", "trigram,word-int8", "word,lstm", "blstm-average-max"])
 def test_the_best_checkpoint_is_the_best(name, tmp_path):
     model = encoder(name)
     trainer, evaluator = trained(model, tmp_path, scores=[0.1, 0.9, 0.5])
