@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
@@ -15,6 +15,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum
+from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.wording import counted
 
@@ -168,7 +169,7 @@ class WithCalibration:
         return True
 
     def probability(
-        self, first: str | Sequence[str], second: str | Sequence[str], *, prior: float | None = None
+        self, first: str | Iterable[str], second: str | Iterable[str], *, prior: float | None = None
     ) -> Any:  # noqa: ANN401 - a number for two sentences
         """Compute the probability that two sentences are paraphrases, or of each pair of two lists [pair].
 
@@ -184,7 +185,10 @@ class WithCalibration:
         if calibration is None:
             raise InputError(f"this encoder has no {CALIBRATION_FILE}; {ADVICE}")
         single = isinstance(first, str)
-        sides = [[side] if isinstance(side, str) else list(side) for side in (first, second)]
+        sides = [
+            list_of_texts([side] if isinstance(side, str) else side, name)
+            for name, side in (("first", first), ("second", second))
+        ]
         if single != isinstance(second, str) or len(sides[0]) != len(sides[1]):
             raise InputError("expected two sentences, or two lists with as many sentences each")
         if not sides[0]:

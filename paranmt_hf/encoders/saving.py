@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from torch import nn
 
 from paranmt_hf.encoders.model_folder import MODULES, write_code
-from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
+from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding, NgramEmbedding, WordEmbedding
 from paranmt_hf.encoders.modules.paranmt_combination import OWN, Combination
 from paranmt_hf.encoders.modules.paranmt_tables import LARGEST
 from paranmt_hf.encoders.sequences import directions_behind
@@ -40,6 +40,9 @@ def save(model: SentenceTransformer, folder: Path | str) -> None:
 def saved_modules(model: SentenceTransformer) -> Iterator[None]:
     """Replace our modules by stock ones while a model is saved; rows of integers have no stock module."""
     own = dict(model._modules)
+    for module in model.modules():
+        if isinstance(module, AverageEmbedding):
+            module.keep_rows()
     stock = [
         module.stock() if isinstance(module, WordEmbedding) and module.precision not in LARGEST else module
         for module in directions_behind(list(model))

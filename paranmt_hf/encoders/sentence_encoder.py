@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -24,11 +24,13 @@ from paranmt_hf.encoders.model_folder import SETTINGS
 from paranmt_hf.encoders.modules.paranmt_averages import AverageEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import PRECISIONS
 from paranmt_hf.encoders.pushing import push_encoder
-from paranmt_hf.encoders.saving import add_code, saved_modules
+from paranmt_hf.encoders.saving import CLASSES, add_code, saved_modules
+from paranmt_hf.encoders.sequences import directions_before
 from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.push import CardOptions, PushOptions, with_datasets
+from paranmt_hf.text.text_lists import list_of_texts
 
 # Options of `encode` that the fast path takes, and those that it takes with this value only.
 FAST_OPTIONS = {"prompt", "prompt_name", "batch_size", "show_progress_bar", "convert_to_numpy", "convert_to_tensor"}
@@ -57,17 +59,22 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
     def encode(self, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Encode sentences; arguments and result as `SentenceTransformer.encode`, within 1e-6.
 
+        Sentences may also be a generator, or a column of pandas, polars, pyarrow or datasets. Halves of surrogate
+        pairs are read as U+FFFD.
+
         On the CPU an averaging encoder averages thousands of sentences at once, whatever `batch_size` is, on as many
         threads as torch uses. Its vectors are float32, and of no sentences [0, dimension].
         """
         if inputs is None and "sentences" in kwargs:
             # The argument's name in older releases.
             inputs = kwargs.pop("sentences")
-        average = self.average
-        if average is not None and not args:
-            texts = _texts(inputs)
-            if texts is not None and (not kwargs or _is_plain(kwargs)):
-                return self._encode_fast(average, texts, isinstance(inputs, str), **kwargs)
+        single = isinstance(inputs, str)
+        if self.modalities == ["text"]:
+            texts = list_of_texts([inputs] if single else inputs, "sentences")
+            inputs = texts[0] if single else texts
+            average = self.average
+            if average is not None and not args and (not kwargs or _is_plain(kwargs)):
+                return self._encode_fast(average, texts, single, **kwargs)
         return super().encode(inputs, *args, **kwargs)
 
     def preprocess(self, inputs: Any, prompt: str | None = None, **kwargs: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -140,7 +147,10 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         return self.tensors_checksum() == self.loaded_weights
 
     def stored_as(self, precision: str) -> SentenceEncoder:
-        """Return an averaging encoder whose rows `save_pretrained` writes as float32, float16, int8 or int4."""
+        """Round the rows of an averaging encoder to float32, float16, int8 or int4, as `save_pretrained` writes them.
+
+        Rows that are trained afterwards are written as float32.
+        """
         composition = self.composition
         if composition is None or not composition.is_bag:
             raise InputError(
@@ -159,6 +169,15 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
             except ValueError as error:
                 raise InputError(f"{error}; choose another `precision`", option="precision") from None
         return self.with_parts(chains, composition.mode)
+
+    @classmethod
+    def _load_with_module_classes(
+        cls, model_name_or_path: str, module_classes: Mapping[str, type[nn.Module]], **kwargs: Any
+    ) -> SentenceEncoder:
+        """Load a checkpoint, as the trainers of sentence-transformers do for the best one and to continue."""
+        found = super()._load_with_module_classes(model_name_or_path, {**module_classes, **CLASSES}, **kwargs)
+        # The weights have the names that they have in a model that `load` gives.
+        return cls(modules=directions_before(list(found)), device="cpu")
 
     def with_parts(self, parts: Sequence[Sequence[nn.Module]], mode: str) -> SentenceEncoder:
         """Build an encoder with the settings of this one from the modules of each part."""
@@ -280,18 +299,6 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
         if single:
             return tensors[0]
         return tensors if convert_to_tensor else list(tensors)
-
-
-def _texts(inputs: Any) -> list[str] | None:  # noqa: ANN401
-    """The sentences of a call: a string, a list, an array or a column of a dataset; None if they are not texts."""
-    if isinstance(inputs, str):
-        return [inputs]
-    if isinstance(inputs, np.ndarray):
-        inputs = inputs.tolist()
-    if isinstance(inputs, Sequence):
-        texts = inputs if isinstance(inputs, list) else list(inputs)
-        return texts if all(type(text) is str for text in texts) else None
-    return None
 
 
 def _is_plain(options: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,6 +14,7 @@ from paranmt_hf.encoders.static_average import StaticAverage, normalize
 from paranmt_hf.encoders.vocabulary import AverageTable
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.text.text_lists import list_of_texts
 
 if TYPE_CHECKING:
     from paranmt_hf.hub.push import PushOptions
@@ -74,7 +75,7 @@ class StaticEncoder(WithCalibration):
 
     def encode(
         self,
-        sentences: str | Sequence[str],
+        sentences: str | Iterable[str],
         *,
         prompt_name: str | None = None,
         prompt: str | None = None,
@@ -85,7 +86,8 @@ class StaticEncoder(WithCalibration):
         """Encode sentences.
 
         Args:
-            sentences: The sentences, or a single one.
+            sentences: The sentences, or a single one; also a generator, or a column of pandas, polars, pyarrow or
+                datasets. Halves of surrogate pairs are read as U+FFFD.
             prompt_name: Name of a prompt of the model to put before each sentence; its default one if left out.
             prompt: Text to put before each sentence, instead of a prompt of the model.
             normalize_embeddings: Whether to give vectors a length of 1.
@@ -95,7 +97,7 @@ class StaticEncoder(WithCalibration):
         Returns:
             Vectors [sentence, dimension], float32; [dimension] of a single sentence.
         """
-        texts = [sentences] if isinstance(sentences, str) else list(sentences)
+        texts = list_of_texts([sentences] if isinstance(sentences, str) else sentences, "sentences")
         if prompt is None:
             prompt = self._prompt(prompt_name)
         if prompt:
@@ -109,9 +111,9 @@ class StaticEncoder(WithCalibration):
         """Encode sentences given as word tokens into vectors [sentence, dimension], float32."""
         return self._truncated(self._average.encode_tokens(tokens), None)
 
-    def known_tokens(self, sentences: list[str]) -> np.ndarray:
+    def known_tokens(self, sentences: Iterable[str]) -> np.ndarray:
         """Count the units of each sentence that have their own row [sentence]."""
-        return self._average.known_tokens(sentences)
+        return self._average.known_tokens(list_of_texts(sentences, "sentences"))
 
     @property
     def splits_words(self) -> bool:

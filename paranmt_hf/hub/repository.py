@@ -35,6 +35,8 @@ INSTEAD: dict[ModelKind, str] = {
 }
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
+# What the trainers of transformers write next to the weights of a checkpoint; no loader of a model reads it.
+OF_TRAINERS = ("optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state*.pth", "training_args.bin")
 CODE = ("*.py",)
 SETTINGS_FILE = "config_sentence_transformers.json"  # Settings of a whole encoder
 CALIBRATION_FILE = "calibration.json"  # It changes no vector, so neither checksum nor loaders see it
@@ -293,6 +295,9 @@ def _settings_checksum(path: Path) -> str:
 
 
 def _is_pickle(path: Path) -> bool:
+    """Whether a file may hold weights as a pickle."""
+    if any(path.match(pattern) for pattern in OF_TRAINERS):
+        return False
     return any(path.match(pattern) for pattern in PICKLES)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self, TypeGuard
@@ -30,6 +30,7 @@ from paranmt_hf.paraphrase.templates import (
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_rules import letters
 
@@ -150,7 +151,7 @@ class Paraphraser(PushedFromFolder):
 
     def __call__(
         self,
-        sentences: Sequence[str],
+        sentences: Iterable[str],
         n: int | None = None,
         *,
         templates: Sequence[str] | int | None = None,
@@ -168,16 +169,12 @@ class Paraphraser(PushedFromFolder):
             Paraphrases of each sentence, at most `n` different ones (for each template); none for a sentence that is
             blank, too long, not text or without a tree, and fewer if fewer are found or reach `min_score`.
         """
-        if isinstance(sentences, str):
-            raise InputError("expected a list of sentences, got a single one; put it into a list")
-        for place, sentence in enumerate(sentences):
-            if not isinstance(sentence, str):
-                raise InputError(f"expected a list of sentences, got {type(sentence).__name__} at place {place} of it")
+        texts = list_of_texts(sentences, "sentences")
         if fixed := {"device", "dtype"} & set(settings):
             raise InputError(f"{', '.join(sorted(fixed))} is fixed when the model is loaded; give it to Paraphraser")
         config = replace(self.config, **(settings if n is None else {**settings, "n": n}))
         chosen = None if templates is None else self._chosen(templates)
-        return [result.paraphrases for result in self.paraphrase(list(sentences), config, templates=chosen)]
+        return [result.paraphrases for result in self.paraphrase(texts, config, templates=chosen)]
 
     def paraphrase(
         self,

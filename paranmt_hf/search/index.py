@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, encoded, holds_vectors, store_vectors
 from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.util.files import checksum
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -174,7 +175,7 @@ class SentenceIndex(Result[IndexRecord]):
         lines = [f"{self.folder}: {counted(record.sentences, 'distinct sentence')} of {record.lines:,}{state}"]
         return "\n".join([*lines, *(f"  dropped  {count:>12,} {reason}" for reason, count in record.dropped.items())])
 
-    def search(self, queries: Sequence[str], *, top: int = 10, probes: int = PROBES) -> list[list[Hit]]:
+    def search(self, queries: Iterable[str], *, top: int = 10, probes: int = PROBES) -> list[list[Hit]]:
         """Find the sentences nearest to queries.
 
         Args:
@@ -188,7 +189,8 @@ class SentenceIndex(Result[IndexRecord]):
         for name, value in (("top", top), ("probes", probes)):
             if value < 1:
                 raise InputError(f"{name} must be at least 1, was {value}", option=name)
-        if not queries:
+        texts = list_of_texts(queries, "queries")
+        if not texts:
             return []
         import torch
 
@@ -196,7 +198,7 @@ class SentenceIndex(Result[IndexRecord]):
         from paranmt_hf.search.neighbours import nearest_vectors
 
         indexed = self._indexed
-        vectors, most = torch.from_numpy(encoded(self._encoder, list(queries))), min(top, len(indexed.sentences))
+        vectors, most = torch.from_numpy(encoded(self._encoder, texts)), min(top, len(indexed.sentences))
         if indexed.lists is None:
             found = nearest_vectors(vectors, indexed.vectors, most)
         else:

@@ -112,7 +112,8 @@ def module(order: int = 2, cut: str = "words", precision: str = "float32", seed:
     """Words of the toys with rows for every second bucket."""
     hashes = np.arange(0, BUCKETS if order > 1 else 0, 2)
     weight = rows([*WORDS, *map(str, hashes)], 4, seed)
-    return NgramEmbedding(WORDS, weight, precision, order=order, buckets=BUCKETS, hashes=hashes, cut=cut)
+    made = NgramEmbedding(WORDS, weight, order=order, buckets=BUCKETS, hashes=hashes, cut=cut)
+    return made.stored_as(precision)
 
 
 def encoder(*args: object, **options: object) -> SentenceEncoder:

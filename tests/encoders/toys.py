@@ -81,11 +81,11 @@ def rows(units: list[str], width: int, seed: int = 1) -> np.ndarray:
 
 
 def word(width: int = 4, precision: str = "float32") -> WordEmbedding:
-    return WordEmbedding(WORDS, rows(WORDS, width), precision)
+    return WordEmbedding(WORDS, rows(WORDS, width)).stored_as(precision)
 
 
 def trigram(width: int = 4, precision: str = "float32") -> TrigramEmbedding:
-    return TrigramEmbedding(TRIGRAMS, rows(TRIGRAMS, width, 2), precision)
+    return TrigramEmbedding(TRIGRAMS, rows(TRIGRAMS, width, 2)).stored_as(precision)
 
 
 def lstm(width: int = 4, units: list[str] = WORDS, **options: object) -> list[nn.Module]:

@@ -396,10 +396,10 @@ def test_files_and_calls_that_make_no_sense_are_refused(trained, text, tmp_path)
     with pytest.raises(InputError, match="the file is empty"):
         run(tmp_path / "empty.txt", tmp_path / "out.tsv", trained.folder)
     paraphraser = Paraphraser(trained.folder)
-    with pytest.raises(InputError, match="put it into a list"):
-        paraphraser("a sentence")
-    with pytest.raises(InputError, match="expected a list of sentences, got bytes at place 1 of it"):
-        paraphraser(["a sentence", b"another"])
+    for given in ("a sentence", ["a sentence", b"another"], {"a sentence": 1}):
+        with pytest.raises(InputError) as error:
+            paraphraser(given)
+        assert error.value.option == "sentences"
     with pytest.raises(InputError, match="is not syntactically controlled, so it has no templates"):
         paraphraser(["a sentence"], templates=2)
     with pytest.raises(TypeError, match="'beam'"):

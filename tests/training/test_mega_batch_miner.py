@@ -146,3 +146,13 @@ def test_bad_settings():
         MegaBatchMiner(model, pairs_of(sides), mega_batch=0)
     with pytest.raises(InputError, match="margin must be above 0"):
         MarginLoss(model, 0)
+
+
+def test_pairs_without_a_text_are_refused_with_their_index():
+    sides = synonyms(20)
+    model = encoder_of(sides, model="word", dimension=4)
+    pairs = datasets.Dataset.from_dict({"reference": sides[0], "translation": [*sides[1][:7], None, *sides[1][8:]]})
+    with pytest.raises(InputError, match="index 7") as error:
+        MegaBatchMiner(model, pairs)
+    assert error.value.option == "pairs"
+    MegaBatchMiner(model, pairs.select([0, 1, 2]))

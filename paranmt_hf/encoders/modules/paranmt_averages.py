@@ -22,13 +22,15 @@ from .paranmt_tables import (
     CONFIG_FILE,
     HASHES,
     HUB_KEYS,
-    PRECISIONS,
     VOCABULARY_FILE,
     WEIGHTS_FILE,
     NgramTable,
     blank_tokens,
+    can_hold,
+    check_precision,
     read_rows,
     read_units,
+    restore,
     store,
     unequal,
 )
@@ -45,7 +47,8 @@ class AverageEmbedding(InputModule):
         units: Unit of each row; the first is `[UNK]`.
         weight: Vectors [row, dimension].
         precision: How `save` stores the rows: `float32`, `float16`, or `int8` or `int4` with a scale for each row. In
-            memory they are float32.
+            memory they are float32. Rows that it would round, such as rows that were trained, are stored as float32;
+            `stored_as` rounds them.
         further: Number of rows behind those of the units.
     """
 
@@ -58,10 +61,7 @@ class AverageEmbedding(InputModule):
         self, units: Sequence[str], weight: torch.Tensor | np.ndarray, precision: str = "float32", *, further: int = 0
     ) -> None:
         super().__init__()
-        if precision not in PRECISIONS:
-            raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}")
-        if precision == "int4" and np.shape(weight)[1] % 2:
-            raise ValueError(f"int4 needs an even number of dimensions, was {np.shape(weight)[1]}")
+        check_precision(precision, np.shape(weight)[1])
         if len(units) + further != len(weight):
             raise ValueError(unequal(len(units), further, len(weight)))
         self.units = list(units)
@@ -103,11 +103,21 @@ class AverageEmbedding(InputModule):
         return self.embedding.weight.data
 
     def stored_as(self, precision: str) -> AverageEmbedding:
-        """Convert the encoder to another storage precision."""
-        return type(self)(self.units, self.weight, precision)
+        """Convert the encoder to another storage precision, which rounds its rows."""
+        return type(self)(self.units, self._rounded(precision), precision)
+
+    def _rounded(self, precision: str) -> np.ndarray:
+        check_precision(precision, self.get_embedding_dimension())
+        return restore(store(self.weight.float().cpu().numpy(), precision))
+
+    def keep_rows(self) -> None:
+        """Choose float32 if the precision would round the rows, because they were trained."""
+        if not can_hold(self.weight.float().cpu().numpy(), self.precision):
+            self.precision = "float32"
 
     def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:
         """Write configuration, vocabulary and weights (always safetensors)."""
+        self.keep_rows()
         self.save_config(output_path)
         vocabulary = json.dumps(self.units, ensure_ascii=False)
         (Path(output_path) / VOCABULARY_FILE).write_text(vocabulary, encoding="utf8", newline="\n")
@@ -220,9 +230,9 @@ class NgramEmbedding(AverageEmbedding):
         return words(text) if self.cut == "words" else blank_tokens(text)
 
     def stored_as(self, precision: str) -> NgramEmbedding:
-        """Convert the encoder to another storage precision."""
+        """Convert the encoder to another storage precision, which rounds its rows."""
         table: dict[str, Any] = {"order": self.order, "buckets": self.buckets, "hashes": self.hashes, "cut": self.cut}
-        return NgramEmbedding(self.units, self.weight, precision, **table)
+        return NgramEmbedding(self.units, self._rounded(precision), precision, **table)
 
     def _tensors(self) -> dict[str, np.ndarray]:
         return {**super()._tensors(), HASHES: self.hashes}

@@ -108,6 +108,14 @@ def unequal(units: int, further: int, rows: int) -> str:
     return f"a vocabulary of {units} units needs as many rows{more}, was {rows} rows"
 
 
+def check_precision(precision: str, dimension: int) -> None:
+    """Check that rows of this dimension can be stored in a precision; raises a ValueError."""
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, was {precision!r}")
+    if precision == "int4" and dimension % 2:
+        raise ValueError(f"int4 needs an even number of dimensions, was {dimension}")
+
+
 def store(rows: np.ndarray, precision: str) -> dict[str, np.ndarray]:
     """Convert rows [row, dimension] to the stored tensors.
 
@@ -150,6 +158,18 @@ def restore(stored: dict[str, np.ndarray]) -> np.ndarray:
         )
     integers = rows if rows.dtype == np.int8 else unpack(rows)
     return integers.astype(np.float32) * scale.astype(np.float32)[:, None]
+
+
+def can_hold(rows: np.ndarray, precision: str) -> bool:
+    """Whether rows [row, dimension], float32, are restored from a storage precision as they are.
+
+    What differs by a few roundings of float32 is taken to be equal.
+    """
+    if precision == "float32":
+        return True
+    tolerance = 4 * np.finfo(np.float32).eps * np.abs(rows).max(axis=1, initial=0)
+    difference = np.abs(restore(store(rows, precision)) - rows)
+    return bool((difference <= tolerance[:, None]).all())
 
 
 def blank_tokens(text: str) -> list[str]:

@@ -7,7 +7,7 @@ arXiv:1503.00075), section 4.2.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +24,7 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import locate
+from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.training.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE
 from paranmt_hf.util.files import share_weights
 from paranmt_hf.util.machine import refuse_beyond_memory
@@ -177,7 +178,7 @@ class SupervisedModel(PushedFromFolder):
             )
         self.encoder, self.head = encoder, head
 
-    def predict(self, sentences: Sequence[str], others: Sequence[str] | None = None) -> np.ndarray:
+    def predict(self, sentences: Iterable[str], others: Iterable[str] | None = None) -> np.ndarray:
         """Predict the score, as an expectation, or the name of the likeliest class.
 
         Args:
@@ -192,16 +193,16 @@ class SupervisedModel(PushedFromFolder):
             return found @ np.array(config.values)
         return np.array(config.classes)[found.argmax(axis=1)]
 
-    def probabilities(self, sentences: Sequence[str], others: Sequence[str] | None = None) -> np.ndarray:
+    def probabilities(self, sentences: Iterable[str], others: Iterable[str] | None = None) -> np.ndarray:
         """Predict the probability of each class; arguments as in `predict`.
 
         Returns:
             Probabilities [item, class], float64; the classes' names are `head.config.classes`.
         """
-        sides = [sentences] if others is None else [sentences, others]
+        sides = [list_of_texts(sentences, "sentences")]
+        if others is not None:
+            sides.append(list_of_texts(others, "others"))
         config = self.head.config
-        if any(isinstance(side, str) for side in sides):
-            raise InputError("expected a list of sentences, got a single one; put it into a list")
         if len(sides) != config.sides:
             expected = "two lists of sentences" if config.sides == 2 else "one list of sentences"
             raise InputError(f"a model of {config.task} reads {expected}, got {len(sides)}")

@@ -109,7 +109,8 @@ def test_onnx_rows_keep_their_precision(sources, tmp_path):
             out = tmp_path / f"{name}-{precision}"
             big = {"word": WordEmbedding, "trigram": type(trigram())}[name]
             units = ["[UNK]", *(f"{number:03}" for number in range(999))]
-            save(SentenceEncoder(modules=[big(units, rows(units, 50), precision)], device="cpu"), tmp_path / "in")
+            module = big(units, rows(units, 50)).stored_as(precision)
+            save(SentenceEncoder(modules=[module], device="cpu"), tmp_path / "in")
             export_encoder(tmp_path / "in", out, format="onnx")
             sizes[name, precision] = (out / "model.onnx").stat().st_size
         assert sizes[name, "int8"] < 0.3 * sizes[name, "float32"]

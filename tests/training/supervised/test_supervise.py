@@ -204,7 +204,7 @@ def test_predictions(made, folder):
     for arguments, message in [
         ((["a"],), "a model of SICK-E reads two lists of sentences, got 1"),
         ((["a"], ["b", "c"]), "expected as many first as second sentences, got 1 and 2"),
-        (("a", "b"), "expected a list of sentences, got a single one"),
+        (("a", "b"), "sentences must be a list of texts"),
     ]:
         with pytest.raises(InputError, match=message):
             model.predict(*arguments)
