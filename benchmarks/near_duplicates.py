@@ -33,10 +33,10 @@ from tokenizers import Tokenizer
 from words import word_tokenizer, words_of
 
 from paranmt_hf import EngineConfig, ReleaseConfig, ReleaseFilter, import_pairs, load, select
+from paranmt_hf.corpus.selection.minhash import bands_and_rows
 
-# The defaults of `paranmt select --drop-near-duplicates`, and the bands of its MinHash.
+# The defaults of `paranmt select --drop-near-duplicates`.
 JACCARD, COSINE = 0.7, 0.95
-BANDS, BAND_ROWS = 20, 4
 
 
 def read(path: Path, count: int) -> list[str]:
@@ -106,10 +106,10 @@ def rensa(tokenizer: Tokenizer, sentences: list[str]) -> set[int]:
     """Deduplicate by rensa in memory, with as many permutations and bands as ours."""
     from rensa import RMinHash, RMinHashDeduplicator
 
-    count = BANDS * BAND_ROWS
-    found = RMinHashDeduplicator(threshold=JACCARD, num_perm=count, use_lsh=True, num_bands=BANDS, seed=1)
+    bands, rows = bands_and_rows(JACCARD)
+    found = RMinHashDeduplicator(threshold=JACCARD, num_perm=bands * rows, use_lsh=True, num_bands=bands, seed=1)
     shingles = (word_pairs(tokenizer, sentence) for sentence in sentences)
-    signatures = RMinHash.from_token_sets(shingles, num_perm=count, seed=1)
+    signatures = RMinHash.from_token_sets(shingles, num_perm=bands * rows, seed=1)
     return {row for row, signature in enumerate(signatures) if not found.add(str(row), signature)}
 
 

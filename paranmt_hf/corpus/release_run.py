@@ -254,6 +254,7 @@ def _run_stages(
         counts.update(manifest.dropped)
         if isinstance(stage, AskStage):
             stage.tell_use()
+            warnings += stage.warnings()
         if isinstance(stage, TranslateStage) and (warning := misfit(manifest, stage.config)):
             logger.warning(f"warning: {warning}")
             warnings.append(warning)

@@ -330,3 +330,38 @@ def test_a_killed_command_goes_on(bitext, vectors, tmp_path):
     options = "paranmt.yaml"
     plainly = {name: content for name, content in bytes_of(tmp_path / "corpus").items() if options not in name}
     assert plainly == {name: content for name, content in killed.items() if options not in name}
+
+
+@pytest.mark.slow
+def test_a_refused_temperature_is_in_the_record(bitext, vectors, tmp_path):
+    def answer(sentence, request, attempt):
+        return (
+            failure(400, "temperature is not supported", param="temperature")
+            if "temperature" in request
+            else (paraphrased(sentence))
+        )
+
+    with serving(answer) as server:
+        built = make(bitext, tmp_path / "corpus", vectors, server)
+    assert built.record.statistics.rows == ROWS
+    assert built.record.settings["translator"]["temperature"] == 0.0
+    assert [warning for warning in built.record.warnings if "temperature" in warning]
+
+
+@pytest.mark.slow
+def test_answers_with_and_without_a_temperature_are_not_mixed(bitext, vectors, tmp_path):
+    def stopped(sentence, request, attempt):
+        return failure(400, "full", param="x") if CZECH.index(sentence) == 20 else paraphrased(sentence)
+
+    def refusing(sentence, request, attempt):
+        return failure(400, "no temperature") if "temperature" in request else paraphrased(sentence)
+
+    with serving(stopped) as server, pytest.raises(InputError):
+        make(bitext, tmp_path / "corpus", vectors, server, concurrency=1)
+    kept = bytes_of(tmp_path / "corpus.work")
+    with serving(refusing) as server, pytest.raises(InputError):
+        make(bitext, tmp_path / "corpus", vectors, server)
+    assert kept.keys() <= bytes_of(tmp_path / "corpus.work").keys()
+    with serving(paraphrased) as server:
+        built = make(bitext, tmp_path / "corpus", vectors, server)
+    assert built.record.statistics.rows == ROWS and not built.record.warnings

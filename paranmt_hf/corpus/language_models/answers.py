@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -17,12 +17,13 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.language import LanguageConfig, build_model, in_language
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
+from paranmt_hf.corpus.language_models.reasoning import Mark, holds_marks, split_reasoning, without_answer_marks
 from paranmt_hf.corpus.reading.columns import normalise
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.util.optional import require, versions
 
 ANSWERS_FILE = "answers.db"
-TABLE = """
+TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
     key BLOB PRIMARY KEY,
     text TEXT NOT NULL,
@@ -30,7 +31,8 @@ CREATE TABLE IF NOT EXISTS answers (
     score REAL,
     input_tokens INTEGER,
     output_tokens INTEGER
-) STRICT, WITHOUT ROWID
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS left_out (parameter TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 """
 # Of SQLite, for a disk that is full and one that cannot be written.
 UNWRITABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
@@ -42,9 +44,10 @@ class Answer:
 
     text: str  # The answer as it came
     # Why it ends: `stop`, `length`, `content_filter` or another reason of the server; `refusal` if the model rejected
-    # explicitly, `context` if the request was too long for the model
+    # explicitly, `context` if the request was too long for the model, `reasoning` if only reasoning came
     finish: str
-    # Mean of the natural logarithms of the probabilities of its tokens (<= 0); None if the server gave none
+    # Mean of the natural logarithms of the probabilities of its tokens (<= 0); None if the server gave none, or if the
+    # model reasoned, because the tokens of the reasoning are among them
     score: float | None = None
     input_tokens: int | None = None  # Tokens of the request; None if the server did not count them
     output_tokens: int | None = None  # Tokens of the answer, likewise
@@ -65,7 +68,7 @@ class KeptAnswers:
                 # No wait for the disk: a kill loses nothing, a power cut at most the last answers.
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = NORMAL")
-                self._connection.execute(TABLE)
+                self._connection.executescript(TABLES)
             except BaseException:
                 self._connection.close()
                 raise
@@ -91,6 +94,17 @@ class KeptAnswers:
                 "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)", (self._key(sentence), *astuple(answer))
             )
 
+    def left_out(self) -> set[str]:
+        """Parameters that were left out of requests, because the server refused them."""
+        with self._explained():
+            return {name for (name,) in self._connection.execute("SELECT parameter FROM left_out")}
+
+    def leave_out(self, parameters: Iterable[str]) -> None:
+        """Add parameters that are left out of requests."""
+        with self._explained():
+            rows = [(name,) for name in sorted(parameters)]
+            self._connection.executemany("INSERT OR IGNORE INTO left_out VALUES (?)", rows)
+
     def tokens(self) -> tuple[int, int, int]:
         """Count the stored answers, and the tokens of their requests and of the answers."""
         with self._explained():
@@ -112,7 +126,7 @@ class KeptAnswers:
 
 
 ALLOWANCE = 20  # Characters that an answer may be longer than the ratio allows: short sentences vary
-DEFINITION = "2"
+DEFINITION = "3"
 NOUNS: dict[ModelTask, str] = {"translate": "translation", "paraphrase": "paraphrase"}
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
 REFUSAL = re.compile(
@@ -141,8 +155,6 @@ REMARK = re.compile(
     r"(^|\W)(note|notes|explanation|literally|alternatively|alternative|alternative translation|or)\W{0,3}:", re.I
 )
 BRACKET = re.compile(r"[(\[](translator's )?(note|literal|lit\.|or[,:]|alternative|i\.e\.)", re.I)
-# Reasoning that some models write before their answer.
-THOUGHT = re.compile(r"^\s*<think(?:ing)?>(?:(?!</think).)*</think(?:ing)?>", re.S | re.I)
 MARKUP = ("```", "**", "\\boxed")
 
 
@@ -163,6 +175,7 @@ class Judge:
             "language": config.language,
             "language_detector": f"py3langid {package}",
             "max_length_ratio": config.max_length_ratio,
+            **({"reasoning_marks": list(config.reasoning_marks)} if config.reasoning_marks else {}),
         }
 
     def judge(
@@ -173,12 +186,14 @@ class Judge:
         `sentences` were to be translated or paraphrased; `references` mean the same in the language of the answers,
         and are the same list for paraphrases.
         """
-        tidy = normalise(pa.array([THOUGHT.sub("", answer.text) for answer in answers], pa.string())).to_pylist()
         texts: list[str | None] = []
         reasons: list[str | None] = []
-        for sentence, reference, answer, whole in zip(sentences, references, answers, tidy, strict=True):
-            text = unquoted(whole, sentence)
-            reason = self._reason(sentence, reference, answer, text)
+        reasoned, bare = self._without_reasoning(sentences, references, answers)
+        tidy = normalise(pa.array(bare, pa.string())).to_pylist()
+        for index, answer in enumerate(answers):
+            both = (sentences[index], references[index])
+            text = unquoted(tidy[index], both[0])
+            reason = self._ending(answer, reasoned[index], text) or self._content(*both, bare[index], text)
             texts.append(None if reason else text)
             reasons.append(reason)
         good = [index for index, text in enumerate(texts) if text is not None]
@@ -188,6 +203,17 @@ class Judge:
             reasons[good[place]] = f"answer in another language than {self._config.language}"
         return texts, reasons
 
+    def _without_reasoning(
+        self, sentences: Sequence[str], references: Sequence[str], answers: Sequence[Answer]
+    ) -> tuple[list[bool], list[str]]:
+        """Whether each answer contains reasoning, and its text without it."""
+        reasoned, bare = [], []
+        for sentence, reference, answer in zip(sentences, references, answers, strict=True):
+            found, rest = split_reasoning(answer.text, self._config.marks, (sentence, reference))
+            reasoned.append(found or answer.finish == "reasoning")
+            bare.append(without_answer_marks(rest, (sentence, reference)))
+        return reasoned, bare
+
     def _same(self, texts: Sequence[str]) -> np.ndarray:
         """Mark the texts [text] of the language whose second half is of it, too."""
         halves = [" ".join((words := text.split())[len(words) // 2 :]) for text in texts]
@@ -196,8 +222,8 @@ class Judge:
         )
         return whole & half
 
-    def _reason(self, sentence: str, reference: str, answer: Answer, text: str) -> str | None:
-        """Why an answer is not usable, apart from its language; the first reason applies."""
+    def _ending(self, answer: Answer, reasoned: bool, text: str) -> str | None:
+        """Why an answer is not usable because of how it ends; the first reason applies."""
         if answer.finish == "context":
             return "sentence too long for the model"
         if answer.finish in ("refusal", "content_filter"):
@@ -205,10 +231,17 @@ class Judge:
         if answer.finish == "length":
             return f"answer cut at {self._config.max_answer_tokens} tokens"
         if not text:
-            return "empty answer"
+            return "reasoning without an answer" if reasoned else "empty answer"
+        return None
+
+    def _content(self, sentence: str, reference: str, lines: str, text: str) -> str | None:
+        """Why an answer is not usable because of what it says, apart from its language; the first reason applies.
+
+        `lines` is the answer with its line breaks, `text` is the same in one line.
+        """
         if REFUSAL.search(text.replace("’", "'")) and not REFUSAL.search(reference.replace("’", "'")):
             return "refused by the model"
-        if says_more(answer.text, text, (sentence, reference)):
+        if says_more(lines, text, (sentence, reference), self._config.marks):
             return f"answer with more than the {self._noun}"
         if text == sentence and text != reference:
             return "answer that repeats the source"
@@ -227,13 +260,15 @@ def unquoted(text: str, sentence: str) -> str:
     return text
 
 
-def says_more(raw: str, text: str, sentences: Sequence[str]) -> bool:
-    """Whether an answer, in one line and without reasoning, contains more than the translation of a sentence.
+def says_more(lines: str, text: str, sentences: Sequence[str], marks: Sequence[Mark]) -> bool:
+    """Whether an answer without reasoning, in its lines and in one line, contains more than one sentence.
 
     Several lines are several answers, because each sentence was one line. Marks that the sentence or its reference has
     too, such as a colon, are ignored.
     """
-    if len([line for line in THOUGHT.sub("", raw).splitlines() if line.strip()]) > 1:
+    if len([line for line in lines.splitlines() if line.strip()]) > 1:
+        return True
+    if holds_marks(text, marks, sentences):
         return True
     if any(mark in text and not any(mark in sentence for sentence in sentences) for mark in MARKUP):
         return True

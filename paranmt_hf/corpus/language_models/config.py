@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from paranmt_hf.corpus.language import LANGUAGES as DETECTABLE
+from paranmt_hf.corpus.language_models.reasoning import REASONING_MARKS, Mark, parse_mark
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.util.optional import check_installed
@@ -51,9 +52,11 @@ class LanguageModelConfig(Settings):
         prompt: The request, with {sentence} in the place of the sentence (default: see docs/language-models.md).
         source_language: Two-letter code of the language of the sentences, for the prompt.
         target_language: Two-letter code of the language of the answers (default: en).
-        request_temperature: 0 takes the most probable answer; higher values sample more freely.
+        request_temperature: 0 takes the most probable answer; higher values sample more freely; null leaves it to the
+            server.
         request_seed: Seed of a request, if the server takes one.
         max_answer_tokens: Maximum length of an answer in tokens of the model, its reasoning included.
+        reasoning_marks: More marks around reasoning, such as `<cot> ... </cot>`; those of most models are known.
         max_length_ratio: Maximum ratio of the lengths of an answer and its sentence in characters, 20 more allowed.
         concurrency: Number of requests at the same time.
         retries: Number of tries after a failed one, with longer and longer waits.
@@ -69,9 +72,10 @@ class LanguageModelConfig(Settings):
     prompt: str | None = None
     source_language: str | None = None
     target_language: str | None = None
-    request_temperature: Annotated[float, Range(at_least=0, at_most=2)] = 0.0
+    request_temperature: Annotated[float | None, Range(at_least=0, at_most=2)] = 0.0
     request_seed: Seed = 0
     max_answer_tokens: Annotated[int, Range(at_least=1, at_most=1_000_000)] = 1024
+    reasoning_marks: tuple[str, ...] | None = None
     max_length_ratio: Annotated[float, Range(at_least=1, at_most=1000)] = 3.0
     concurrency: Annotated[int, Range(at_least=1, at_most=1000)] = 8
     retries: Annotated[int, Range(at_least=0, at_most=100)] = 6
@@ -91,6 +95,12 @@ class LanguageModelConfig(Settings):
             if code is not None:
                 language_name(code)
         self.template("translate")
+        _ = self.marks
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The marks around reasoning, those of the settings first."""
+        return [*map(parse_mark, self.reasoning_marks or ()), *REASONING_MARKS]
 
     @property
     def language(self) -> str:

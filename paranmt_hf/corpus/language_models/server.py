@@ -13,8 +13,9 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from paranmt_hf.corpus.language_models.answers import THOUGHT, Answer
+from paranmt_hf.corpus.language_models.answers import Answer
 from paranmt_hf.corpus.language_models.config import KEY, LanguageModelConfig
+from paranmt_hf.corpus.language_models.reasoning import split_reasoning
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 
@@ -29,6 +30,15 @@ FILTERED = "content_filter"  # Code of an error, and reason of an end, for what 
 # Status codes of failures that pass: time-out, conflict, too early, too many requests, and those of the server.
 PASSING = {408, 409, 425, 429}
 BRIEF = 300  # Characters of a server's message that are shown
+# Parameters that an answer can be asked for without, and what that changes.
+OPTIONAL = {
+    "logprobs": "translation_score is null",
+    "seed": "answers may differ from run to run",
+    "temperature": "answers are sampled as the server does by default",
+}
+# Fields of a message for reasoning that the server separated: of vLLM, OpenRouter and Ollama, and of DeepSeek, SGLang,
+# llama.cpp and vLLM before 0.12.
+REASONING_FIELDS = ("reasoning", "reasoning_content")
 LISTED = 8  # Maximum number of models that an error lists
 
 
@@ -45,7 +55,11 @@ class PassingError(Exception):
 
 
 class Server:
-    """One model of a server."""
+    """One model of a server.
+
+    Attributes:
+        left_out: Parameters of `OPTIONAL` that requests leave out, because the server refused them.
+    """
 
     def __init__(self, config: LanguageModelConfig) -> None:
         self._openai: Any = require("openai", "llm")
@@ -58,8 +72,8 @@ class Server:
             max_retries=0,
             timeout=config.timeout,
         )
-        # Parameters that this server refused, and its name for the maximum length of an answer.
-        self._without: set[str] = set()
+        self.left_out: set[str] = set()
+        # The server's name for the maximum length of an answer.
         self._limit = "max_tokens"
 
     def check(self) -> None:
@@ -105,13 +119,16 @@ class Server:
                 raise PassingError(reason) from None
 
     def _request(self, prompt: str) -> dict[str, Any]:
-        optional = {"seed": self._config.request_seed, "logprobs": True}
+        optional = {
+            "temperature": self._config.request_temperature,
+            "seed": self._config.request_seed,
+            "logprobs": True,
+        }
         return {
             "model": self._config.name,
             "messages": [{"role": "user", "content": prompt}],
-            "temperature": self._config.request_temperature,
             self._limit: self._config.max_answer_tokens,
-            **{name: value for name, value in optional.items() if name not in self._without},
+            **{name: value for name, value in optional.items() if name not in self.left_out and value is not None},
         }
 
     def _adapted(self, error: Any, request: dict[str, Any]) -> bool:  # noqa: ANN401 - an error of openai
@@ -120,23 +137,23 @@ class Server:
         if "max_tokens" in request and "max_completion_tokens" in said and not _over_context(error):
             self._limit = "max_completion_tokens"
             return True
-        refused = {name for name in ("seed", "logprobs") if name in request and re.search(rf"\b{name}\b", said)}
-        for name in sorted(refused - self._without):
-            lost = "translation_score is null" if name == "logprobs" else "answers may differ from run to run"
-            logger.warning(f"warning: {self.address} takes no {name}, so {lost}")
-        self._without |= refused
+        refused = {name for name in OPTIONAL if name in request and re.search(rf"\b{name}\b", said)}
+        for name in sorted(refused - self.left_out):
+            logger.warning(f"warning: {self.address} takes no {name}, so {OPTIONAL[name]}")
+        self.left_out |= refused
         return bool(refused)
 
     def _read(self, completion: Any) -> Answer:  # noqa: ANN401 - a completion of openai
         choice = completion.choices[0]
         message, usage = choice.message, completion.usage
-        text = message.content or ""
         finish = "refusal" if getattr(message, "refusal", None) else str(choice.finish_reason or "stop")
         counts = (getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None))
         input_tokens, output_tokens = (count if isinstance(count, int) else None for count in counts)
-        if not isinstance(text, str):
-            raise ValueError(f"text was expected, {type(text).__name__} came")
-        score = None if THOUGHT.match(text) else _mean(choice.logprobs)
+        separated, text = _parts(message)
+        reasoned = separated or split_reasoning(text, self._config.marks)[0]
+        if separated and not text and finish == "stop":
+            finish = "reasoning"
+        score = None if reasoned else _mean(choice.logprobs)
         said = text or str(getattr(message, "refusal", None) or "")
         # JSON may hold halves of characters, which no file can.
         said = said.encode("utf8", "replace").decode("utf8")
@@ -154,10 +171,7 @@ class Server:
         if status in PASSING or status >= 500:
             reason = f"{self.address} answered with status {status}: {said}"
             return PassingError(reason, _wait(error.response.headers), crowded=status == 429)
-        hint = "; give a `request_temperature` that it takes" if "temperature" in said else ""
-        return InputError(
-            f"{self.address} does not take the request for {self._config.name!r} ({status}): {said}{hint}"
-        )
+        return InputError(f"{self.address} does not take the request for {self._config.name!r} ({status}): {said}")
 
     def _refused(self, error: Any) -> str:  # noqa: ANN401 - an error of openai
         key = f"the key in {KEY}" if self._key else f"a request without a key; set {KEY}"
@@ -202,6 +216,21 @@ def _key() -> str | None:
 def _over_context(error: Any) -> bool:  # noqa: ANN401 - an error of openai
     said = f"{error.code or ''} {error.type or ''} {error.message}"
     return error.status_code == 413 or (error.status_code in (400, 422) and bool(CONTEXT.search(said)))
+
+
+def _parts(message: Any) -> tuple[bool, str]:  # noqa: ANN401 - a message of openai
+    """Whether a message holds reasoning apart from its text, and the text.
+
+    Mistral's own server sends a list: chunks of the type `thinking`, and chunks of the type `text`.
+    """
+    content = message.content or ""
+    separated = any(getattr(message, name, None) for name in REASONING_FIELDS)
+    if isinstance(content, list):
+        separated = separated or any(chunk["type"] == "thinking" for chunk in content)
+        content = "".join(chunk["text"] for chunk in content if chunk["type"] == "text")
+    if not isinstance(content, str):
+        raise ValueError(f"text was expected, {type(content).__name__} came")
+    return separated, content
 
 
 def _mean(logprobs: Any) -> float | None:  # noqa: ANN401 - of openai

@@ -19,7 +19,7 @@ from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
 from paranmt_hf.corpus.language_models.answers import ANSWERS_FILE, Answer, Judge, KeptAnswers
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
 from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, cost_of, money, price
-from paranmt_hf.corpus.language_models.server import Server
+from paranmt_hf.corpus.language_models.server import OPTIONAL, Server
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.wording import counted
 
@@ -66,6 +66,14 @@ class AskStage:
         begun = any(pq.read_metadata(path).num_rows for path in finished)
         return replace(self, answers=work / ANSWERS_FILE, begun=begun)
 
+    def warnings(self) -> list[str]:
+        """Notes for the readers of the card: parameters that the server refused, so that requests left them out."""
+        if self.answers is None or not self.answers.exists():
+            return []
+        with closing(KeptAnswers(self.answers, {})) as kept:
+            left_out = sorted(kept.left_out())
+        return [f"the server of {self.config.name} takes no {name}: {OPTIONAL[name]}" for name in left_out]
+
     def tell_use(self) -> None:
         """Log the number of tokens that the server counted for all stored answers."""
         if self.answers is None or not self.answers.exists():
@@ -80,21 +88,23 @@ class AskStage:
             )
 
     def load(self) -> Work:
+        # `ready` sets it.
+        assert self.answers is not None
         server = Server(self.config)
         server.check()
-        return _AskWork(self, server)
+        with closing(KeptAnswers(self.answers, {})) as kept:
+            server.left_out |= kept.left_out()
+        return _AskWork(self, server, self.answers)
 
 
 class _AskWork:
     """Requests the missing answers, shard by shard."""
 
-    def __init__(self, stage: AskStage, server: Server) -> None:
-        # `ready` sets it.
-        assert stage.answers is not None
-        self._path, self._config, self._task = stage.answers, stage.config, stage.task
+    def __init__(self, stage: AskStage, server: Server, answers: Path) -> None:
+        self._path, self._config, self._task = answers, stage.config, stage.task
         self._judge = Judge(self._config, self._task)
         limits = MinuteLimits(self._config.requests_per_minute, self._config.tokens_per_minute)
-        self._asker = Asker(server, self._config, limits)
+        self._server, self._asker = server, Asker(server, self._config, limits)
         # A run that continues after usable answers does not check the first ones again.
         self._seen, self._good = 0, int(stage.begun)
         self._reasons: Counter[str] = Counter()
@@ -139,11 +149,23 @@ class _AskWork:
         done, template = len(sentences) - len(missing), self._config.template(self._task)
         prompts = [template.replace("{sentence}", sentence) for sentence in missing]
         for index, answer in self._asker.ask(prompts):
+            self._keep_left_out(kept)
             kept.add(missing[index], answer)
             found[missing[index]] = answer
             done += 1
             report(done)
         return [found[sentence] for sentence in sentences]
+
+    def _keep_left_out(self, kept: KeptAnswers) -> None:
+        """Record the parameters that the server refused, before the first answer without them is kept."""
+        fresh = self._server.left_out - kept.left_out()
+        if "temperature" in fresh and kept.tokens()[0]:
+            count = counted(kept.tokens()[0], "answer")
+            raise InputError(
+                f"{self._server.address} takes no temperature, but {count} came from requests with one: continue "
+                f"with the server that took it, or delete {self._path.parent} to start again"
+            )
+        kept.leave_out(fresh)
 
     def _check_useful(self) -> None:
         """Stop if none of the first answers is usable, before many are paid for."""

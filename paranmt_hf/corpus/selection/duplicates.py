@@ -24,6 +24,7 @@ from paranmt_hf.corpus.selection.minhash import (
     MinHash,
     Sets,
     Shingler,
+    bands_and_rows,
     jaccard,
     sharing,
 )
@@ -36,8 +37,6 @@ from paranmt_hf.util.parquet import database
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 
 JACCARD, COSINE = 0.7, 0.95  # Thresholds of near-duplicates by shingles and by vectors
-# Of MinHash: pairs at the threshold are found with a probability of 1 - (1 - 0.7**4)**20 = 0.996.
-BANDS, BAND_ROWS = 20, 4
 _COMPARED = 2**15  # Pairs that are compared at once
 _ROWS = 2_048  # Documents whose cosines are computed at once
 
@@ -74,17 +73,15 @@ class NearDuplicateSearch:
         likeness: Likeness,
         language: str = ENGLISH,
         encoder: Encoder | None = None,
-        *,
-        bands: int = BANDS,
-        rows: int = BAND_ROWS,
     ) -> None:
         self._encoder, self._folder = encoder, folder
         self._least = likeness.least(encoder is not None)
         self._compares_all = encoder is not None and likeness.exhaustive
         self._shingler = Shingler(language)
-        self._minhash = MinHash(bands, rows)
+        # An encoder decides about the candidates that the default finds: a cosine is no Jaccard similarity.
+        self._minhash = MinHash(*bands_and_rows(JACCARD if encoder else self._least))
         # The last key is that of the whole set, which finds equal ones.
-        self._store = DocumentStore(folder, bands + 1)
+        self._store = DocumentStore(folder, self._minhash.bands + 1)
 
     def __len__(self) -> int:
         return len(self._store)

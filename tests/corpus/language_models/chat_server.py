@@ -21,16 +21,18 @@ class Reply:
     """What the server sends.
 
     Attributes:
-        text: The answer; with `body`, that is sent instead.
+        text: The answer, or its chunks; with `body`, that is sent instead.
+        fields: More fields of the message.
         half: Send the first half of the bytes and close the connection.
         stall: Seconds to wait first.
     """
 
-    text: str | None = ""
+    text: str | list | None = ""
     status: int = 200
     finish: str = "stop"
     logprobs: list[float] | None = None
     refusal: str | None = None
+    fields: dict[str, str] = field(default_factory=dict)
     body: object = None
     headers: dict[str, str] = field(default_factory=dict)
     half: bool = False
@@ -120,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
         choice = {
             "index": 0,
             "finish_reason": reply.finish,
-            "message": {"role": "assistant", "content": reply.text, "refusal": reply.refusal},
+            "message": {"role": "assistant", "content": reply.text, "refusal": reply.refusal, **reply.fields},
             "logprobs": {"content": tokens, "refusal": None} if values else None,
         }
         body = {"id": "1", "object": "chat.completion", "created": 0, "model": request["model"], "choices": [choice]}

@@ -55,7 +55,6 @@ def test_what_is_taken(judge, text, kept):
     [
         ("", "empty answer"),
         (" \n", "empty answer"),
-        ("<think>Hm.</think>", "empty answer"),
         ("I'm sorry, but I can't assist with that.", "refused by the model"),
         ("I’m sorry, but I cannot translate this text.", "refused by the model"),
         ("As an AI language model, I have no opinion.", "refused by the model"),

@@ -60,6 +60,31 @@ class TestAnswers:
     def test_thoughts_leave_no_score(self):
         assert ask(Reply("<think>\nHm.\n</think>\nA man.", logprobs=[-0.5, -1.0])).score is None
 
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            # vLLM 0.31 with --reasoning-parser; SGLang 0.5, llama.cpp and DeepSeek; Mistral's server for Magistral.
+            Reply("A man.", fields={"reasoning": "Hm."}),
+            Reply("A man.", fields={"reasoning_content": "Hm."}),
+            Reply(
+                [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+                    {"type": "text", "text": "A man."},
+                ]
+            ),
+        ],
+    )
+    def test_reasoning_apart_from_the_answer(self, reply):
+        reply.logprobs = [-0.5]
+        assert ask(reply) == Answer("A man.", "stop", None, 10, 5)
+
+    def test_reasoning_without_an_answer(self):
+        assert ask(Reply(None, fields={"reasoning": "Hm."})).finish == "reasoning"
+        assert ask(Reply(None, fields={"reasoning": "Hm."}, finish="length")).finish == "length"
+
+    def test_an_empty_field_of_reasoning_is_none(self):
+        assert ask(Reply("A man.", fields={"reasoning": ""}, logprobs=[-0.5])).score == -0.5
+
     def test_refusals_and_cut_answers_are_told(self):
         assert ask(Reply(None, refusal="No.")) == Answer("No.", "refusal", None, 10, 5)
         assert ask(Reply("A ma", finish="length", usage=None)) == Answer("A ma", "length")
@@ -67,7 +92,7 @@ class TestAnswers:
 
 
 class TestAServerThatTakesLess:
-    @pytest.mark.parametrize(("refused", "status"), [("logprobs", 400), ("seed", 422)])
+    @pytest.mark.parametrize(("refused", "status"), [("logprobs", 400), ("seed", 422), ("temperature", 400)])
     def test_what_it_does_not_take_is_left_out(self, refused, status, caplog):
         def answer(sentence, request, attempt):
             return failure(status, f"Unsupported parameter: '{refused}'") if refused in request else "A man."
@@ -77,6 +102,28 @@ class TestAServerThatTakesLess:
             assert [asks.ask("x").text, asks.ask("y").text] == ["A man."] * 2
         assert [refused in request for request in server.requests] == [True, False, False]
         assert caplog.text.count(f"takes no {refused}") == 1
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            # As the server of OpenAI answers for gpt-5-mini and for o3-mini.
+            "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) is supported.",
+            "Unsupported parameter: 'temperature' is not supported with this model.",
+        ],
+    )
+    def test_a_model_without_a_choice_of_temperature(self, message):
+        def answer(sentence, request, attempt):
+            return failure(400, message, param="temperature") if "temperature" in request else "A man."
+
+        with serving(answer) as server:
+            asks = server_of(server)
+            assert asks.ask("x").text == "A man."
+        assert asks.left_out == {"temperature"}
+
+    def test_no_temperature_is_sent_if_none_is_set(self):
+        with serving(lambda *_: "A man.") as server:
+            server_of(server, request_temperature=None).ask("x")
+        assert "temperature" not in server.requests[0]
 
     def test_the_limit_of_an_answer_has_two_names(self):
         message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
@@ -106,7 +153,6 @@ class TestFailures:
             (Reply(body=[1]), PassingError, "answered with no chat completion"),
             (failure(429, "exceeded", code="insufficient_quota"), InputError, "no credit left for this key: exceeded"),
             (failure(400, "bad words"), InputError, r"does not take the request for 'small' \(400\): bad words"),
-            (failure(400, "temperature must be 1"), InputError, "give a `request_temperature` that it takes"),
         ],
     )
     def test_failures(self, reply, kind, message):
