@@ -111,7 +111,7 @@ def test_training_continues_from_a_checkpoint(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["embedded", "base"])
+@pytest.mark.parametrize("name", ["small", "base"])
 def test_the_carried_encoders(name, tmp_path):
     texts = ["A man plays a guitar.", "Someone plays a guitar.", "It rains."]
     model = load(name)
