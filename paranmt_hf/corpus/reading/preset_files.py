@@ -151,19 +151,13 @@ class PresetFiles(Reader):
                 "pairs without their labels"
             )
 
-<<<<<<< HEAD
-=======
     def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
         columns, wrong = super()._checked(piece)
         if self.preset.placeholder is not None:
             absent = [pc.fill_null(pc.equal(text, self.preset.placeholder), False) for text in columns[: len(SIDES)]]
             wrong = {"not translated": np.asarray(pc.or_(*absent)), **wrong}
-        if not self.layout.labelled:
-            return columns, wrong
-        columns[-1] = columns[-1].cast(pa.int32())
-        return columns, {**unwanted_labels(columns[-1], self.wanted), **wrong}
+        return columns, wrong
 
->>>>>>> rows
 
 def _common_layout(preset: Preset, files: Sequence[Path]) -> Layout:
     first, *others = [find_layout(preset, path) for path in files]
