@@ -120,8 +120,8 @@ def _columns_of(path: Path) -> dict[str, str]:
         )
     if table.languages:
         raise InputError(
-            f"{path} is {table.format} with the columns {', '.join(table.names)}; a bitext is translated by `paranmt "
-            "build`, which reads it as `data`. Name the `columns` if two have one language",
+            f"{path} is {table.format} with the columns {', '.join(table.names)}; a bitext is translated first, by "
+            "`paranmt build --data FILE`. Name the `columns` if two have one language",
             path=path,
             option="columns",
         )
