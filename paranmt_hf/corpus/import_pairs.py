@@ -111,7 +111,7 @@ def _open_pairs(files: Sequence[Path], columns: dict[str, str], *, scored: bool)
 
 def _columns_of(path: Path) -> dict[str, str]:
     """Columns of pairs by their names in the schema; in a file without names, by their order."""
-    table = open_table(path)
+    table = open_table(path, SIDES)
     if isinstance(table, PlainText):
         if is_rule(first_line(path)):
             raise InputError(f"{path} has lines of PPDB and no tabs; give `format` phrases", option="format")
