@@ -118,7 +118,7 @@ class Table(ABC):
         """Reject a file in a format that is read and not written."""
         if type(self).write is Table.write:
             raise InputError(
-                f"{self.path}: {self.format} is read, but not written; write its texts as TSV, CSV or JSON lines first",
+                f"{self.path}: {self.format} is read, but not written; write its texts as TSV or JSON lines first",
                 path=self.path,
             )
 
