@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+
+import pyarrow as pa
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
@@ -18,11 +20,12 @@ from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.schema import AddedColumn
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.corpus.translation.unusual_lines import with_letters
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import check_terms
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import Count, Group, RunOnly
+from paranmt_hf.util.settings import Advanced, Count, Group, RunOnly
 from paranmt_hf.util.yaml_files import settings_of
 
 
@@ -38,6 +41,7 @@ def build(
     release: ReleaseConfig | None = None,
     add: Sequence[AddedColumn] = (),
     engine: Annotated[EngineConfig | None, Group()] = None,
+    keep_without_letters: Annotated[bool, Advanced] = False,
     estimate: Annotated[bool, RunOnly] = False,
 ) -> Built | Cost:
     """Translate a bitext, score the pairs and release them (ParaNMT-50M, section 3).
@@ -59,6 +63,8 @@ def build(
         release: Licence and form of the release.
         add: More columns.
         engine: Where translation and scoring run.
+        keep_without_letters: Translate lines without a letter too, such as `...`, of which models make sentences of
+            their own; else they are dropped and counted.
         estimate: Print what a language model would be asked for, and what that costs, and end; no server is asked.
     """
     release, encoder = release or ReleaseConfig(), NamedEncoder.of(scorer)
@@ -71,6 +77,11 @@ def build(
         raise InputError(
             "text without a foreign side needs a `pivot` beside the `translator`, and a bitext takes no `pivot`"
         )
+
+    def batches(report: Report) -> Iterator[pa.RecordBatch]:
+        read = opened.batches(report)
+        return read if keep_without_letters else with_letters(read, report)
+
     asked, translating = None, None
     if language_model is not None:
         asked = settings_of(LanguageModelConfig, language_model, "a language model").answering_in(release.language)
@@ -82,7 +93,7 @@ def build(
     if estimate:
         if asked is None:
             raise InputError("`estimate` needs a `language_model`", option="estimate")
-        return cost_of(asked, task, opened.batches(Report()))
+        return cost_of(asked, task, batches(Report()))
     release.check_license()
     for model in (translating, pivot):
         check_terms(model if isinstance(model, str | None) else model.name, release.license)
@@ -101,10 +112,11 @@ def build(
         asked.check_installed()
         stages.append(AskStage(asked, task))
     stages += [ScoreStage(encoder, language=release.language), *column_stages(add, release.language, encoder)]
-    identity = {"bitext" if is_bitext else "text": opened.identity}
+    read = {**opened.identity, **({"without_letters": "kept"} if keep_without_letters else {})}
+    identity: dict[str, Any] = {"bitext" if is_bitext else "text": read}
     if asked is not None and not is_bitext:
-        identity = {"pairs": {**opened.identity, "paraphrased": True, "made_by": "machine"}}
-    return make_release(opened.batches, out, identity, stages, release, engine, command="build")
+        identity = {"pairs": {**read, "paraphrased": True, "made_by": "machine"}}
+    return make_release(batches, out, identity, stages, release, engine, command="build")
 
 
 def _check_device(translator: TranslatorConfig, engine: EngineConfig) -> None:

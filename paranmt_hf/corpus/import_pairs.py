@@ -97,7 +97,7 @@ def import_pairs(
 def _open_pairs(files: Sequence[Path], columns: dict[str, str], label: Wanted | None, *, scored: bool) -> Reader:
     """Open files of pairs; `scored` is whether an imported paraphrase score is used."""
     check_names(columns, [*SIDES, LABEL, "para_score", "origin"])
-    tables = [open_table(file, columns.values()) for file in files]
+    tables = [open_table(file, columns.values() or SIDES) for file in files]
     for table in tables:
         if isinstance(table, PlainText):
             _refuse_text(table.path)

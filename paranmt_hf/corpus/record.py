@@ -116,6 +116,7 @@ class ReleaseRecord(Record):
     # `selection` where it was selected from another one
     settings: dict[str, dict[str, Any]]
     dropped: dict[str, int]  # Lines of the input that are not in it, by reason
+    capitals: int = 0  # Lines of the input in capitals, which were translated in the case of sentences
     columns: list[str]  # Names of its columns in order
     configs: dict[str, ConfigFiles]  # What was written for each config
     statistics: StatisticsRecord  # What is in the config `default`

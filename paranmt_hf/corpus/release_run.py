@@ -33,6 +33,7 @@ from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, release_card
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
 from paranmt_hf.corpus.statistics import plot_histograms, text_histogram
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.corpus.translation.unusual_lines import are_in_capitals
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import check_language
@@ -206,6 +207,7 @@ def write_rows(
     counts, warnings = (Counter(before.dropped), list(before.warnings)) if before else (Counter[str](), [])
     if before is None:
         warnings += check_sentences(manifest)
+    capitals = before.capitals if before else _count_capitals(manifest, stages)
     manifest, stages = _run_stages(manifest, work, stages, engine, counts, warnings)
     # Selected rows are no longer next to each other.
     if "selection" not in identity:
@@ -221,6 +223,7 @@ def write_rows(
         **{stated: settings["release"].get(stated) for stated in WORDING},
         settings=as_json(settings),
         dropped=dict(counts),
+        capitals=capitals,
         columns=written.schema.names,
         configs=written.configs,
         statistics=written.statistics.summary(),
@@ -261,6 +264,15 @@ def _run_stages(
     if any(counts.values()):
         logger.info("dropped: " + ", ".join(f"{count:,} {reason}" for reason, count in counts.items()))
     return manifest, ran
+
+
+def _count_capitals(manifest: Manifest, stages: Sequence[Stage]) -> int:
+    """Count the lines in capitals that are translated."""
+    if not any(isinstance(stage, TranslateStage) for stage in stages):
+        return 0
+    side = "source" if "source" in read_schema(manifest.paths()[0]).names else "reference"
+    tables = read_tables(manifest.paths(), [side])
+    return sum(pc.sum(are_in_capitals(table[side])).as_py() or 0 for table in tables)
 
 
 def _alignment(manifest: Manifest) -> list[str]:

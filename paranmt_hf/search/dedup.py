@@ -152,6 +152,7 @@ def dedup(
         keep_dropped: Parquet file for the dropped rows: line, text, method, similarity, and the line they are like.
     """
     table, config = open_table(file, [] if column is None else [column]), config or DedupConfig()
+    table.check_writable()
     if isinstance(table, PlainText) and column is not None:
         raise InputError(
             f"{table.path} is a text file, which has no columns; leave `column` out", option="column", path=table.path

@@ -32,7 +32,7 @@ def vectors(tmp_path):
 
 @pytest.fixture
 def bitext(tmp_path):
-    (tmp_path / "text.de").write_text("".join(f"wort {n} a b\n" for n in range(35)) + "1 2 3 4 5 6 7\nstumm\n\nx\n")
+    (tmp_path / "text.de").write_text("".join(f"wort {n} a b\n" for n in range(35)) + "lang 2 3 4 5 6 7\nstumm\n\nx\n")
     (tmp_path / "text.en").write_text("".join(f"word {n}  c\n" for n in range(35)) + "long\nsilent\nempty\nx\n")
     return LineFiles({"source": tmp_path / "text.de", "reference": tmp_path / "text.en"})
 
@@ -51,6 +51,24 @@ def test_build_by_hand(bitext, vectors, tmp_path):
     assert rows[35]["trigram_overlap"] is None
     assert built.record.dropped == {"empty": 1, "source over 6 pieces": 1, "empty translation": 1}
     assert not (tmp_path / "corpus.work").exists()
+
+
+def test_lines_without_a_letter_and_in_capitals(vectors, tmp_path):
+    (tmp_path / "text.de").write_text("wort 1\n-\nwort 2\nWORT A B C D\n")
+    (tmp_path / "text.en").write_text("word 1\n-\n...\nWORD A\n")
+    text = LineFiles({"source": tmp_path / "text.de", "reference": tmp_path / "text.en"})
+    built = make(text, tmp_path / "corpus", vectors)
+    assert [(row["id"], row["translation"]) for row in rows_of(tmp_path / "corpus")] == [
+        (0, "1 wort"),
+        (3, "d c b a Wort"),
+    ]
+    assert (built.record.dropped, built.record.capitals) == ({"without a letter": 2}, 1)
+    card = (tmp_path / "corpus" / "README.md").read_text()
+    assert "2 without a letter" in card
+    assert "in capitals: 1 line." in card
+    all_lines = make(text, tmp_path / "all", vectors, keep_without_letters=True)
+    assert [row["id"] for row in rows_of(tmp_path / "all")] == [0, 1, 2, 3]
+    assert all_lines.record.identity != built.record.identity
 
 
 @pytest.mark.slow

@@ -115,12 +115,17 @@ class Table(ABC):
             f"{self.path} has {found}; say which one is read, with `column` NAME", path=self.path, option="column"
         )
 
+    def check_writable(self) -> None:
+        """Reject a file in a format that is read and not written."""
+        if type(self).write is Table.write:
+            raise InputError(
+                f"{self.path}: {self.format} is read, but not written; write its texts as TSV or JSON lines first",
+                path=self.path,
+            )
+
     def write(self, out: Path, kept: np.ndarray) -> None:
         """Write the rows that are `kept`, booleans [row], into a new file of the same format, each as it was."""
-        raise InputError(
-            f"{self.path}: {self.format} is read, but not written; write its texts as TSV, CSV or JSON lines first",
-            path=self.path,
-        )
+        raise NotImplementedError
 
 
 def write_rows(source: Path, out: Path, rows: Iterable[bytes], kept: np.ndarray, *, names: bytes = b"") -> None:

@@ -268,6 +268,7 @@ class Checkpoint:
             "backend": backend,
             "dtype": config.resolved_dtype,
             **config.search_identity,
+            "capitals": "in the case of sentences",
             "max_source_tokens": self.max_source_tokens,
             "max_target_tokens": self.max_target_tokens,
             "source_language": config.source_language,

@@ -15,6 +15,7 @@ from typing import Annotated, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.corpus.translation.unusual_lines import in_sentence_case
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.settings import Advanced, Range, Seed, Settings
@@ -174,12 +175,14 @@ class Translator(Protocol):
 def translate_table(batch: pa.Table | pa.RecordBatch, translator: Translator) -> tuple[pa.Table, dict[str, int]]:
     """Translate the column `source` of aligned pairs (`id`, `source`, `reference`), white space normalised.
 
+    Lines in capitals are translated in the case of sentences.
+
     The sentences are sorted by length over the whole table, so a larger table makes fuller batches. The new table, in
     the order of the input, has `translation` and `translation_score` (float32) too, other columns unchanged, and
     `rank` (int32) if the translator gives several hypotheses. Also returns the number of sentences left out, by
     reason.
     """
-    result = translator.translate(batch.column("source").to_pylist())
+    result = translator.translate(in_sentence_case(batch.column("source")).to_pylist())
     limit = translator.identity.get("max_source_tokens", "the permitted number of")
     reasons = {
         f"source over {limit} pieces": sum(text is None for text in result.texts),

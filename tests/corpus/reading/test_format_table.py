@@ -1,0 +1,126 @@
+"""The table of docs/formats.md, cell by cell: what each command does with a tiny valid file of each format."""
+
+from itertools import chain
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf import import_pairs
+from paranmt_hf.corpus.reading.inputs import TextInput
+from paranmt_hf.corpus.reading.readers import Report
+from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
+from paranmt_hf.corpus.sampling import open_corpus
+from paranmt_hf.errors import InputError
+from paranmt_hf.search.dedup import dedup
+from tests.corpus.reading.table_formats import FORMATS, LANGUAGES, LINES, NAMED, NUMBERED, SIDE
+from tests.toys import LOCAL, RELEASE, write_vectors
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "formats.md"
+FIRST, SECOND = ["a dog runs", "a cat sleeps"], ["the dog runs", "the cat sleeps"]
+TABLE = {"reference": FIRST, "translation": SECOND}
+BITEXT = {"cs": SECOND, "en": FIRST}
+
+
+def table_of_page():
+    """The cells of the page: whether each format (row) is read by each command (column)."""
+    lines = [line for line in PAGE.read_text().split("\n") if line.startswith("|")]
+    header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    cells = {}
+    for name, *row in rows:
+        for command, cell in zip(header[1:], row, strict=True):
+            assert cell in ("reads", "refuses"), (name, command, cell)
+            cells[name, command.split(",")[0].strip("` ").split()[0]] = cell == "reads"
+    return cells
+
+
+def texts_of(reader):
+    """The rows of a reader without their numbers."""
+    rows = []
+    for batch in reader.batches(Report()):
+        rows += zip(*[column.to_pylist() for column in batch.columns[1:]], strict=True)
+    return rows
+
+
+def column_of(kind):
+    return {LINES: None, SIDE: None, NAMED: "reference", NUMBERED: "1", LANGUAGES: "en"}[kind]
+
+
+def build(path, kind, write):
+    if kind in (LINES, SIDE):
+        other = write(path.with_name(f"other-{path.name}"), {"cs": SECOND})
+        found = TextInput(source=other, reference=path).open()
+    else:
+        columns = {NAMED: ("translation", "reference"), NUMBERED: ("2", "1")}.get(kind)
+        named = None if columns is None else dict(zip(("source", "reference"), columns, strict=True))
+        found = TextInput(data=(str(path),), columns=named).open()
+    return [(reference, source) for source, reference in texts_of(found)]
+
+
+def import_(path, kind, write):
+    vectors = write_vectors(path.with_name("vectors.txt"), ["dog"])
+    columns = {"reference": "1", "translation": "2"} if kind == NUMBERED else None
+    out = path.with_name("imported")
+    import_pairs(path, out, columns=columns, scorer=vectors, release=RELEASE, engine=LOCAL)
+    rows = pq.read_table(out / "data")
+    return list(zip(rows["reference"].to_pylist(), rows["translation"].to_pylist(), strict=True))
+
+
+def distill(path, kind, write):
+    column = column_of(kind)
+    sources = SentenceSources([path], None if column is None else [column])
+    return list(chain.from_iterable(batch.to_pylist() for batch in sources.batches(Report())))
+
+
+def search(path, kind, write):
+    return [sentence for (sentence,) in texts_of(open_sentences(path, column_of(kind)))]
+
+
+def stats(path, kind, write):
+    column = column_of(kind)
+    column = "1" if kind == SIDE else column
+    corpus = open_corpus(path, columns=None if column is None else {"reference": column})
+    return list(chain.from_iterable(batch["sentence"].to_pylist() for batch in corpus.batches()))
+
+
+def dedup_(path, kind, write):
+    out = path.with_name("out" + "".join(path.suffixes))
+    dedup(path, out, column=column_of(kind))
+    return search(out, kind, write)
+
+
+SENTENCES, PAIRS = FIRST, list(zip(FIRST, SECOND, strict=True))
+# What a command reads, by the first of those that its column on the page names, and what it must give.
+COMMANDS = {
+    "build": (build, PAIRS),
+    "import": (import_, PAIRS),
+    "distill": (distill, SENTENCES),
+    "search": (search, SENTENCES),
+    "stats": (stats, SENTENCES),
+    "dedup": (dedup_, SENTENCES),
+}
+SLOW = {"import", "dedup"}
+CELLS = [
+    pytest.param(name, file, command, marks=[pytest.mark.slow] * (command in SLOW))
+    for name, (_, files) in FORMATS.items()
+    for file in files
+    for command in COMMANDS
+]
+
+
+def test_the_page_has_every_format_and_command():
+    assert set(table_of_page()) == {(name, command) for name in FORMATS for command in COMMANDS}
+
+
+@pytest.mark.parametrize(("name", "file", "command"), CELLS)
+def test_cell(tmp_path, name, file, command):
+    kind, files = FORMATS[name]
+    read, expected = COMMANDS[command]
+    table = {LANGUAGES: BITEXT, LINES: {"en": FIRST}, SIDE: {"en": FIRST}}.get(kind, TABLE)
+    path = files[file](tmp_path / file, table)
+    if table_of_page()[name, command]:
+        assert read(path, kind, files[file]) == expected
+    else:
+        with pytest.raises(InputError) as error:
+            read(path, kind, files[file])
+        assert error.value.path == path
