@@ -17,7 +17,7 @@ from paranmt_hf.corpus.language_models.requests import Cost, cost_of
 from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.reading.inputs import TextInput
 from paranmt_hf.corpus.reading.readers import Reader, Report
-from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
+from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release, translator_of
 from paranmt_hf.corpus.schema import AddedColumn
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.corpus.translation.unusual_lines import with_letters
@@ -103,10 +103,15 @@ def build(
     encoder.load()
     stages: list[Stage] = []
     if translating is not None:
+        # Imports torch, which the help of the command does not need.
+        from paranmt_hf.corpus.translation.engines import follow_record
+
         _check_device(translating, engine)
         if pivot is not None:
             there = pivot_of(pivot, translating) if isinstance(pivot, str) else pivot
+            there = follow_record(there, translator_of(out, "pivot"))
             stages.append(PivotStage(TranslateStage(there, engine.threads)))
+        translating = follow_record(translating, translator_of(out, "translator"))
         stages.append(TranslateStage(translating, engine.threads))
     elif asked is not None:
         asked.check_installed()

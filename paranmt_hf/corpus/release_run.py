@@ -10,9 +10,10 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,7 +28,7 @@ from paranmt_hf.corpus.jobs.stages import ColumnStage, ScoreStage, TranslateStag
 from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
 from paranmt_hf.corpus.meaning.columns import MISMATCHES
 from paranmt_hf.corpus.reading.readers import Report
-from paranmt_hf.corpus.record import WORDING, ReleaseRecord, identity_of
+from paranmt_hf.corpus.record import RELEASE_RECORD, WORDING, ReleaseRecord, identity_of
 from paranmt_hf.corpus.release import Release, read_record, read_tables, write_release
 from paranmt_hf.corpus.release_card import HISTOGRAMS_PICTURE, release_card
 from paranmt_hf.corpus.schema import OPTIONAL, SCHEMA_VERSION
@@ -43,11 +44,11 @@ from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import shown_path, write_bytes
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.records import Identity, as_json, made_with
+from paranmt_hf.util.records import Identity, as_json, made_with, read_json
 from paranmt_hf.util.run import Result, run
 from paranmt_hf.util.settings import Advanced, Settings
 from paranmt_hf.util.wording import brief, counted
-from paranmt_hf.util.work import Holds, check_making
+from paranmt_hf.util.work import Holds, check_making, work_folder
 
 logger = logging.getLogger(__name__)
 
@@ -158,6 +159,18 @@ def make_release(
         work_identity={},
     )
     return built if built.fresh else _reworded(built, wanted, release)
+
+
+def translator_of(out: Path, part: Literal["translator", "pivot"]) -> dict[str, Any] | None:
+    """Identity of a translator of a release, or of the unfinished work for one; None if there is none."""
+    found: Any = None
+    with suppress(InputError):
+        if (out / RELEASE_RECORD).is_file():
+            found = ReleaseRecord.read(out).settings.get(part)
+        for manifest in work_folder(out).glob("[1-9]*-*/manifest.json"):
+            settings = read_json(manifest, "a manifest").get("settings", {})
+            found = found or settings.get(part)
+    return found if isinstance(found, dict) else None
 
 
 def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:

@@ -11,20 +11,23 @@ from typing import Annotated, Any, Literal
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import BaselineName, baseline
 from paranmt_hf.evaluation.correlation import RESAMPLES
+from paranmt_hf.evaluation.finished_tasks import FinishedTasks, folder_of_tasks
 from paranmt_hf.evaluation.paper_tables import TABLES, PaperTable
 from paranmt_hf.evaluation.results import Evaluation, Results, differences
 from paranmt_hf.evaluation.similarities import PairSimilarity
 from paranmt_hf.evaluation.speed import PASSES, Speed, encoding_speed
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import StsData, StsSet, sets_of
-from paranmt_hf.evaluation.transfer import evaluate_transfer
+from paranmt_hf.evaluation.transfer import LIBRARIES, evaluate_transfer
 from paranmt_hf.evaluation.transfer_data import TaskName, read_tasks
 from paranmt_hf.evaluation.transfer_heads import TransferConfig
 from paranmt_hf.evaluation.word_averages import read_averages
 from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.hub.repository import Model, locate, weights_checksum
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.util.settings import PythonOnly
+from paranmt_hf.util.optional import versions
+from paranmt_hf.util.settings import PythonOnly, RunOnly
+from paranmt_hf.version import __version__
 
 AnyModel = str | Path | Encoder | PairSimilarity
 Models = AnyModel | Sequence[AnyModel] | Mapping[str, AnyModel]
@@ -172,6 +175,7 @@ def transfer(
     vectors: Sequence[str | Path] = (),
     averages: WordWeighting | None = None,
     config: TransferConfig | None = None,
+    out: Annotated[str | Path | None, RunOnly] = None,
 ) -> Evaluation:
     """Evaluate models on transfer tasks in SentEval's protocol: classifiers are trained on their vectors.
 
@@ -182,11 +186,15 @@ def transfer(
         vectors: Files of word vectors whose averages are evaluated too.
         averages: How the words of these averages are weighted.
         config: Folds and seed.
+        out: Folder that keeps the result of each task when it is finished; after an interruption the same command
+            continues there.
 
     Returns:
         The results of the models, then those of the averages, in their order.
     """
     found, left_out = read_tasks(data, tasks)
+    folder = folder_of_tasks(out) if out is not None else None
+    config = config or TransferConfig()
     parts = [part for task in found for part in task.parts.values()]
 
     def sentences() -> list[str]:
@@ -194,6 +202,12 @@ def transfer(
 
     results: list[Results] = []
     for model in find_models(models, vectors=vectors, averages=averages, sentences=sentences):
-        result = evaluate_transfer(model.load(), found, name=model.name, config=config, left_out=left_out)
+        known = None
+        if model.weights is not None:
+            made = {"paranmt-hf": __version__, **versions(LIBRARIES)}
+            known = {"model": model.name, "weights": model.weights, "settings": config.describe(), "versions": made}
+        kept = FinishedTasks(folder, known)
+        encoder = model.load()
+        result = evaluate_transfer(encoder, found, name=model.name, config=config, left_out=left_out, finished=kept)
         results.append(replace(result, weights=model.weights))
     return Evaluation(results)

@@ -6,6 +6,7 @@ are its vector u, of a pair of sentences |u - v| and u * v.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,8 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
-from paranmt_hf.evaluation.results import Results, Row
+from paranmt_hf.evaluation.finished_tasks import FinishedTasks
+from paranmt_hf.evaluation.results import Results, Row, write_figure
 from paranmt_hf.evaluation.similarities import encoded, pair_cosines
 from paranmt_hf.evaluation.transfer_data import TaskPart, TransferTask, read_tasks
 from paranmt_hf.evaluation.transfer_heads import (
@@ -35,6 +37,7 @@ from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.wording import counted
 from paranmt_hf.version import __version__
 
+logger = logging.getLogger(__name__)
 _BLOCK = 4096  # Sentences that are encoded between two reports of progress
 # The averages of accuracies that papers print.
 AVERAGES: Mapping[str, tuple[str, ...]] = {
@@ -43,7 +46,7 @@ AVERAGES: Mapping[str, tuple[str, ...]] = {
     # Sentence-BERT, SimCSE and others.
     "Mean of 7": ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC"),
 }
-_LIBRARIES = ("scikit-learn", "numpy", "torch")
+LIBRARIES = ("scikit-learn", "numpy", "torch")
 
 
 def evaluate_transfer(
@@ -53,6 +56,7 @@ def evaluate_transfer(
     name: str | None = None,
     config: TransferConfig | None = None,
     left_out: Sequence[str] = (),
+    finished: FinishedTasks | None = None,
 ) -> Results:
     """Evaluate an encoder on transfer tasks.
 
@@ -62,6 +66,7 @@ def evaluate_transfer(
         name: Name of the model in the result; by default that of its class.
         config: Folds and seed.
         left_out: Names of tasks that are not among those given, for the record.
+        finished: Where the results of finished tasks are kept, and found again.
     """
     config = config or TransferConfig()
     if isinstance(data, str | Path):
@@ -77,7 +82,17 @@ def evaluate_transfer(
             check_folds(items.labels, 1 if task.way == "dev" else config.folds, task.name, nested=task.way == "nested")
     name = name or type(encoder).__name__
     store = _VectorStore(encoder, name, scaled=config.scaled)
-    rows = [_evaluate_task(task, store, config) for task in tasks]
+    finished = finished or FinishedTasks()
+    rows, dimension = [], 0
+    for task in tasks:
+        before = finished.read(task.name, task.checksum)
+        if before is None:
+            row = _evaluate_task(task, store, config)
+            before = finished.write(task.name, task.checksum, row, store.vectors.shape[1])
+        rows.append(before.row)
+        dimension = before.dimension
+        figures = (f"{measure} {write_figure(measure, value)}" for measure, value in before.row.values.items())
+        logger.info(f"{name}, {task.name}: {', '.join(figures)}")
     said = [*(note for task in tasks for note in task.notes), *getattr(encoder, "notes", ())]
     if edges := [row.name for row in rows if _at_the_edge(row, tasks)]:
         advice = "" if config.scaled else ", which means that vectors are short for it: evaluate them scaled"
@@ -97,8 +112,8 @@ def evaluate_transfer(
         model=name,
         tables={"Task": rows, "Mean": means},
         data={task.name: task.checksum for task in tasks},
-        settings={"dimension": store.vectors.shape[1], **config.describe()},
-        versions={"paranmt-hf": __version__, **versions(_LIBRARIES)},
+        settings={"dimension": dimension, **config.describe()},
+        versions={"paranmt-hf": __version__, **versions(LIBRARIES)},
         notes=said,
     )
 

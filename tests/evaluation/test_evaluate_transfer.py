@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from paranmt_hf.cli import main
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation import transfer as tasks_module
 from paranmt_hf.evaluation.evaluate import transfer
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.evaluation.transfer_heads import TransferConfig
@@ -118,3 +120,30 @@ def test_word_vectors_alone_need_no_sentence_transformers(folder):
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout == "1 False\n", result.stderr
+
+
+def test_finished_tasks_are_kept(folder, monkeypatch):
+    """An evaluation that ends in the second task goes on with it, and gives what it gives without the end."""
+    given = {"data": folder / "senteval", "vectors": [folder / "v.txt"], "tasks": ["CR", "MRPC"]}
+    config = TransferConfig(folds=3)
+    whole = transfer(**given, config=config)
+    train, trained = tasks_module._evaluate_task, []
+
+    def counted(task, *arguments):
+        trained.append(task.name)
+        if trained == ["CR", "MRPC"]:
+            raise KeyboardInterrupt
+        return train(task, *arguments)
+
+    monkeypatch.setattr(tasks_module, "_evaluate_task", counted)
+    with pytest.raises(KeyboardInterrupt):
+        transfer(**given, config=config, out=folder / "out")
+    again = transfer(**given, config=config, out=folder / "out")
+    assert trained == ["CR", "MRPC", "MRPC"]
+    assert again.to_json() == whole.to_json()
+    # Other settings have results of their own.
+    transfer(**given, config=TransferConfig(folds=4), out=folder / "out")
+    assert trained[3:] == ["CR", "MRPC"]
+    with pytest.raises(InputError) as refused:
+        transfer(**given, config=config, out=folder / "senteval")
+    assert refused.value.option == "out"

@@ -18,7 +18,7 @@ from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
-from paranmt_hf.training import distill as workflow
+from paranmt_hf.training import distill_steps as workflow
 from paranmt_hf.training import train as training
 from paranmt_hf.training.card import distill_commands
 from paranmt_hf.training.checkpoint import read_checkpoint
@@ -183,7 +183,7 @@ def test_what_cannot_be_evaluated_costs_no_vectors_of_the_teacher(root, tmp_path
 
 def test_epochs_follow_from_the_text():
     def epochs(sentences, **more):
-        return workflow._Steps(Path(), "", None, DistillConfig(**more), Path(), [""] * sentences, [])._epochs
+        return workflow.DistillSteps(Path(), "", None, DistillConfig(**more), Path(), [""] * sentences, [])._epochs
 
     assert [epochs(count) for count in (2, 250_000, 250_001, 1_000_000, 3_000_001)] == [12, 12, 11, 3, 1]
     assert epochs(2, epochs=40) == 40

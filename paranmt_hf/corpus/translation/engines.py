@@ -10,14 +10,18 @@ import json
 import logging
 import math
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 
 from paranmt_hf.corpus.translation.transformers import BatchTranslator, Checkpoint, TransformersTranslator
 from paranmt_hf.corpus.translation.translator import (
     LENGTH_PENALTY,
+    Dtype,
+    Engine,
     Translator,
     TranslatorConfig,
     default_batch_tokens,
@@ -219,6 +223,23 @@ def translator_identity(config: TranslatorConfig) -> dict[str, Any]:
     """The `identity` of `load_translator(config)`, without loading weights; all files are hashed."""
     checkpoint = Checkpoint(config)
     return checkpoint.identity(config, "ctranslate2" if _takes_ctranslate2(config, checkpoint) else "transformers")
+
+
+def follow_record(config: TranslatorConfig, recorded: Mapping[str, Any] | None) -> TranslatorConfig:
+    """Fill in backend and number format, if nobody chose them, from the identity of earlier work that is equal else.
+
+    A package that was installed since, or a GPU, must not make the same command refuse that work.
+    """
+    if recorded is None or (config.backend != "auto" and config.dtype != "auto"):
+        return config
+    own = translator_identity(config)
+    if any(recorded.get(name) != value for name, value in own.items() if name not in ("backend", "dtype")):
+        return config
+    if config.backend == "auto" and recorded.get("backend") in get_args(Engine):
+        config = replace(config, backend=recorded["backend"])
+    if config.dtype == "auto" and recorded.get("dtype") in get_args(Dtype):
+        config = replace(config, dtype=recorded["dtype"])
+    return config
 
 
 def _takes_ctranslate2(config: TranslatorConfig, checkpoint: Checkpoint) -> bool:
