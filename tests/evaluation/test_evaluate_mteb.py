@@ -187,11 +187,10 @@ def test_what_mteb_knows_of_an_encoder(tmp_path):
 def test_the_version_of_sts_b_is_named(data, model, tmp_path):
     """mteb 2.26 has replaced STSBenchmark by STSBenchmark.v2, whose score is the mean of two parts."""
     place = tmp_path / "data"
+    rows = pq.read_table(next((data / "STS12").rglob("*.parquet"))).to_pylist()
     for task, splits in (("STSBenchmark", ["test"]), ("STSBenchmark.v2", ["validation", "test"])):
         for split in splits:
-            write(
-                place / task / f"{split}.parquet", pq.read_table(next((data / "STS12").rglob("*.parquet"))).to_pylist()
-            )
+            write(place / task / f"{split}.parquet", rows)
     tasks = ["STSBenchmark", "STSBenchmark.v2"]
     (made,) = evaluate_mteb(model, tasks=tasks, out=tmp_path / "out", data=place)
     whole = [row for row in made.tables["Task"] if row.group is None]
