@@ -122,7 +122,7 @@ def has_quoted_fields(path: Path) -> bool:
             width = width or len(record.fields)
             if len(record.fields) not in (width, 0):
                 return False
-            raw = "".join(record.raw)
+            raw = record.raw[0] if len(record.raw) == 1 else "".join(record.raw)
             if '"' in raw:
                 if not _ROW.fullmatch(raw):
                     return False
