@@ -12,9 +12,9 @@ from typing import Any
 
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.phrases import read_word_scores
+from paranmt_hf.corpus.reading.tables import text_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.pair_file import text_rows
 from paranmt_hf.evaluation.pair_set import parse_number, parse_sentence
 from paranmt_hf.lexicon.lexicon import TABLE_COUNT, Lexicon, Pair, WordParaphrase
 from paranmt_hf.util.settings import Count
