@@ -58,8 +58,8 @@ def test_formats_of_single_files(tmp_path):
     assert not found.unread
     assert set(found.texts) == {
         "of bzip2", "of xz", "behind zeros", "of zstandard", "of packed json", "one", "two", 'He said "no".',
-        "with tab", "left; side", "right side", "more; text", "end", "a b", "c d", "e f", "g h", "i j", "k l", "m n", "o p", "q r",
-        "s t",
+        "with tab", "left; side", "right side", "more; text", "end", "a b", "c d", "e f", "g h", "i j", "k l", "m n",
+        "o p", "q r", "s t",
     }  # fmt: skip
 
 
