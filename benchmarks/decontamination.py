@@ -33,11 +33,11 @@ import pyarrow.parquet as pq
 from commands import heading, mrpc_pairs, sts_pairs
 
 from paranmt_hf.corpus.meaning.columns import MismatchReader
+from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, EvaluationText
 from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.corpus.selection.paraphrased_items import LENGTH, MISMATCH, SIMILARITY, NotParaphrased, taken_off
 from paranmt_hf.encoders.named_encoder import NamedEncoder
-from paranmt_hf.text.evaluation_sets import EvaluationSentences
 
 Pairs = list[tuple[str, str]]
 MACHINE = ("SMTeuroparl", "SMTnews")

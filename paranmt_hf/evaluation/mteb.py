@@ -222,8 +222,18 @@ def _evaluate(given: str, model: Model, tasks: Sequence[AbsTask], out: Path) -> 
         settings={"name": meta.name, "revision": meta.revision},
         weights=model.revision,
         versions=versions(LIBRARIES),
-        notes=[f"mteb's own files: {folder}"],
+        notes=[*_versions_of(tasks), f"mteb's own files: {folder}"],
     )
+
+
+def _versions_of(tasks: Sequence[AbsTask]) -> list[str]:
+    """Say which tasks mteb has a later version of, such as STSBenchmark (1,379 pairs) and STSBenchmark.v2 (1,362)."""
+    later = {task.metadata.name: getattr(task, "superseded_by", None) for task in tasks}
+    return [
+        f"{name} is the version of the task that mteb has replaced by {new}; figures of the two are not comparable."
+        for name, new in later.items()
+        if new
+    ]
 
 
 def _finished(folder: Path, task: AbsTask) -> TaskResult | None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.heading import is_number
-from paranmt_hf.corpus.reading.tables import Table
+from paranmt_hf.corpus.reading.tables import Table, text_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import ScoredPair, StsSet, collect
 from paranmt_hf.util.packed import plain_name
@@ -45,33 +43,6 @@ def read_pairs(table: Table) -> list[ScoredPair]:
     columns = _by_names(table) if table.names else _by_numbers(table)
     rows = text_rows(table, columns, numbers=columns[:1])
     return [ScoredPair(score, left, right, place, place) for place, (score, left, right) in rows]
-
-
-def text_rows(table: Table, columns: Sequence[str], numbers: Sequence[str] = ()) -> Iterator[tuple[str, list[str]]]:
-    """Read some columns as text, a missing value as an empty one; rows without any value are left out.
-
-    Yields:
-        The place of a row for errors, and its values.
-    """
-    for piece in table.pieces(columns, numbers=numbers):
-        values = [column.to_pylist() for column in piece.columns]
-        for number, cells in enumerate(zip(*values, strict=True), piece.first):
-            place = f"{piece.where}{number}"
-            if any(cell is not None for cell in cells):
-                yield place, [_as_text(cell, place, table.path) for cell in cells]
-
-
-def _as_text(cell: Any, place: str, path: Path) -> str:  # noqa: ANN401 - bytes or a number
-    if cell is None:
-        return ""
-    if not isinstance(cell, bytes):
-        return str(cell)
-    try:
-        return cell.decode("utf8")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{place}: expected UTF-8, found the byte {cell[error.start]:#04x}; convert the file to UTF-8", path=path
-        ) from None
 
 
 def _by_names(table: Table) -> list[str]:

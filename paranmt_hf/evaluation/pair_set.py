@@ -13,6 +13,7 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, decode_line
+from paranmt_hf.util.packed import DAMAGED, open_packed
 from paranmt_hf.util.wording import brief, counted
 
 
@@ -110,15 +111,27 @@ def collect(
     return StsSet(name, left, right, np.array(gold, np.float64), year, len(pairs) - len(gold), subsets or {})
 
 
-def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
-    r"""Read the lines of a UTF-8 file; only `\n` and `\r\n` end one, because text may contain other separators."""
+def read_content(path: Path) -> bytes:
+    """Read the bytes of a file, unpacked if it is packed."""
     check_regular(path)
     try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+        with open_packed(path) as file:
+            return file.read()
+    except DAMAGED as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}", path=path) from None
+
+
+def read_lines(path: Path, *, or_latin1: bool = False) -> list[str]:
+    r"""Read the lines of a UTF-8 file, plain or packed; only `\n` and `\r\n` end one, as text may hold others."""
+    raw = read_content(path)
     if not raw.strip():
-        raise InputError(f"{path} is empty: expected a line for each item; get the file again")
+        raise InputError(f"{path} is empty: expected a line for each item; get the file again", path=path)
+    if b"\0" in raw:
+        raise InputError(
+            f"{path}: expected text in UTF-8, found zero bytes, as in UTF-16; convert it, such as with `iconv -f "
+            "UTF-16 -t UTF-8`",
+            path=path,
+        )
     if or_latin1:
         try:
             raw.decode("utf8")

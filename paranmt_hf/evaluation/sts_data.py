@@ -185,7 +185,7 @@ def read_benchmark(folder: Path | str, split: Split = "test") -> StsSet:
     others = [other for other in _SPLITS if other != split]
     if split != "train" and all((folder / f"sts-{other}.csv").is_file() for other in others):
         subsets["v2"] = _in_second_version(rows, [row for other in others for row in _benchmark_rows(folder, other)])
-    filled = {name: mask for name, mask in subsets.items() if mask.any()}
+    filled = {name: mask for name, mask in subsets.items() if mask.sum() > 1}
     pairs = [row.pair for row in rows]
     return collect(f"STSB-{split}", pairs, folder / f"sts-{split}.csv", subsets=filled, scale=SCALE)
 
@@ -320,7 +320,14 @@ def read_hub(dataset: str, *, split: str = "test") -> StsSet:
 def notes(sets: list[StsSet]) -> list[str]:
     """Explain why yearly scores are not comparable with published ones, a sentence for each reason."""
     sentences = []
-    for year in sorted({sts_set.year for sts_set in sets if sts_set.year} & COUNTS.keys()):
+    years = sorted({sts_set.year for sts_set in sets if sts_set.year})
+    missing = [year for year in COUNTS if year not in years]
+    if years and missing:
+        sentences.append(
+            f"The mean of the years is that of {', '.join(years)}; {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} not in the data."
+        )
+    for year in sorted(COUNTS.keys() & set(years)):
         pairs = {sts_set.name: len(sts_set) for sts_set in sets if sts_set.year == year}
         if year == "STS13" and "SMT" not in pairs:
             sentences.append(

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_set import parse_sentence, read_lines
+from paranmt_hf.evaluation.pair_set import parse_sentence, read_content, read_lines
 from paranmt_hf.util.files import check_regular
 
 TaskName = Literal["MR", "CR", "SUBJ", "MPQA", "SST2", "SST5", "TREC", "MRPC", "SICK-R", "SICK-E"]
@@ -119,7 +119,7 @@ def read_tasks(folder: Path | str, names: Sequence[str] | None = None) -> tuple[
 
 def _check_last_line(path: Path) -> None:
     """Reject a file that ends in the middle of a line, unless all its items are complete."""
-    content = path.read_bytes()
+    content = read_content(path)
     if not content.endswith(b"\n"):
         number = content.count(b"\n") + 1
         raise InputError(f"{path}, line {number}: the file ends within this line, so it is cut off; get it again")
@@ -169,6 +169,9 @@ def read_relatedness(path: Path) -> list[Row]:
 
 def _read_rows(path: Path, layout: _Layout) -> list[Row]:
     lines = read_lines(path, or_latin1=True)
+    while layout.line is not None and not lines[-1].strip():
+        # Blank lines at the end are no items, unless a line is a sentence.
+        lines.pop()
     first = 1
     if layout.header:
         if tuple(lines[0].split("\t")) != layout.header:

@@ -10,17 +10,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.phrases import read_word_scores
+from paranmt_hf.corpus.reading.tables import text_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
-from paranmt_hf.evaluation.pair_set import parse_number, read_lines
+from paranmt_hf.evaluation.pair_set import parse_number, parse_sentence
 from paranmt_hf.lexicon.lexicon import TABLE_COUNT, Lexicon, Pair, WordParaphrase
 from paranmt_hf.util.settings import Count
 from paranmt_hf.util.tables import text_table
 from paranmt_hf.util.wording import counted
 
-# First words of the header of SimLex-999 as it is published, and the columns that are read.
-HEADER, SIMILARITY = ("word1", "word2"), "SimLex999"
+COLUMNS = ("word1", "word2", "SimLex999")  # The columns of SimLex-999 that are read
 
 
 @dataclass(frozen=True)
@@ -43,23 +44,23 @@ class WordSimilarity:
 
 
 def read_word_pairs(path: str | Path) -> list[WordPair]:
-    """Read SimLex-999, as published (with a header) or as three columns: word, word, similarity; in lower case."""
-    path, pairs, column = Path(path).expanduser(), [], 2
-    lines = read_lines(path)
-    for number, line in enumerate(lines, 1):
-        where, fields = f"{path}, line {number}", line.split("\t")
-        if number == 1 and tuple(fields[:2]) == HEADER:
-            if SIMILARITY not in fields:
-                raise InputError(f"{where}: the header names no column {SIMILARITY}; download the file again")
-            column = fields.index(SIMILARITY)
-            continue
-        if len(fields) <= column or not (fields[0].strip() and fields[1].strip()):
-            raise InputError(
-                f"{where}: expected word, word and similarity, separated by tabs, found "
-                f"{counted(len(fields), 'column')}"
-            )
-        similarity = parse_number(fields[column], where, "a similarity")
-        pairs.append(WordPair(fields[0].strip().lower(), fields[1].strip().lower(), similarity))
+    """Read SimLex-999 as published, or another table whose first three columns are word, word, similarity.
+
+    The format is any of docs/formats.md; words become lower case.
+    """
+    path = Path(path).expanduser()
+    table = open_table(path, COLUMNS)
+    columns = COLUMNS if COLUMNS[-1] in table.names else ("1", "2", "3")
+    if table.width < len(columns):
+        raise InputError(
+            f"{path}: expected word, word and similarity, found {counted(table.width, 'column')}", path=path
+        )
+    pairs = []
+    for place, (first, second, score) in text_rows(table, columns, numbers=columns[-1:]):
+        words = [parse_sentence(word, place, "the columns of words").lower() for word in (first, second)]
+        pairs.append(WordPair(words[0], words[1], parse_number(score, place, "a similarity", path)))
+    if not pairs:
+        raise InputError(f"{path} holds no words: expected word, word and similarity in each row", path=path)
     return pairs
 
 
@@ -153,7 +154,7 @@ def evaluate_lexicon(
 
     Args:
         lexicon: Folder of the lexicon.
-        simlex: SimLex-999, or another file of word, word and similarity, separated by tabs.
+        simlex: SimLex-999, or another table of word, word and similarity.
         ppdb: Lexical paraphrases of PPDB as a baseline, plain or .gz.
     """
     opened = lexicon if isinstance(lexicon, Lexicon) else Lexicon.from_pretrained(lexicon)

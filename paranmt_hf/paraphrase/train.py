@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from paranmt_hf.corpus.reading.evaluation_sets import read_sentences
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate, plain_name
@@ -19,7 +20,6 @@ from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
 from paranmt_hf.paraphrase.record import ParaphraserRecord, ParaphraserSettings
 from paranmt_hf.paraphrase.templates import is_controlled
 from paranmt_hf.paraphrase.training_pairs import TrainingPairs, TrainingSetup, parsers_of
-from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.training.inputs import holds_training, listed
 from paranmt_hf.util.files import source_name
 from paranmt_hf.util.run import Result, result_folder, run

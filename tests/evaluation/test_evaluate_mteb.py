@@ -184,6 +184,23 @@ def test_what_mteb_knows_of_an_encoder(tmp_path):
 
 @needs_mteb
 @pytest.mark.slow
+def test_the_version_of_sts_b_is_named(data, model, tmp_path):
+    """mteb 2.26 has replaced STSBenchmark by STSBenchmark.v2, whose score is the mean of two parts."""
+    place = tmp_path / "data"
+    rows = pq.read_table(next((data / "STS12").rglob("*.parquet"))).to_pylist()
+    for task, splits in (("STSBenchmark", ["test"]), ("STSBenchmark.v2", ["validation", "test"])):
+        for split in splits:
+            write(place / task / f"{split}.parquet", rows)
+    tasks = ["STSBenchmark", "STSBenchmark.v2"]
+    (made,) = evaluate_mteb(model, tasks=tasks, out=tmp_path / "out", data=place)
+    whole = [row for row in made.tables["Task"] if row.group is None]
+    assert [row.name for row in whole] == tasks
+    assert whole[0].main == pytest.approx(whole[1].main)
+    assert [note for note in made.notes if "STSBenchmark.v2" in note and "replaced" in note]
+
+
+@needs_mteb
+@pytest.mark.slow
 def test_the_library_keeps_the_results_of_two_encoders_apart(data, tmp_path):
     """`mteb.evaluate` of mteb 2.26 keeps results by the name and the revision in the card data."""
     import mteb

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_set import ScoredPair, collect
+from paranmt_hf.evaluation.pair_set import ScoredPair, StsSet, collect
 from paranmt_hf.evaluation.sts_data import (
+    COUNTS,
     DEVELOPMENT,
     development_set,
     notes,
@@ -125,7 +127,10 @@ def test_real_counts(shared_data):
         DEVELOPMENT: (250, {}),
     }
     assert len(read_benchmark(shared_data / "sts" / "STSBenchmark", "train")) == 5749
-    assert notes(sets) == ["STS13 is without SMT, which is not free; papers that had it report the mean of four sets."]
+    assert notes(sets) == [
+        "The mean of the years is that of STS12, STS13, STS14; STS15, STS16 are not in the data.",
+        "STS13 is without SMT, which is not free; papers that had it report the mean of four sets.",
+    ]
 
 
 def test_what_is_missing_is_noted(tmp_path):
@@ -133,7 +138,14 @@ def test_what_is_missing_is_noted(tmp_path):
     found = notes(read_sts(tmp_path))
     assert "STS12 MSRpar has 2 scored pairs where 750 are expected." in found
     assert "STS12 lacks MSRvid: its mean is not comparable with published figures." in found
-    assert len(found) == 5
+    assert all(year in found[0] for year in COUNTS)
+    assert len(found) == 6
+
+
+def test_all_years_or_none_are_not_noted(tmp_path):
+    assert not notes([StsSet("mine", ["a"], ["b"], np.ones(1))])
+    every = [StsSet(name, ["a"], ["b"], np.ones(1), year) for year, sets in COUNTS.items() for name in sets]
+    assert not any("not in the data" in note for note in notes(every))
 
 
 def test_local_folder_of_a_dataset(tmp_path):

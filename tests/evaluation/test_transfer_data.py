@@ -1,5 +1,8 @@
 """The files of transfer tasks, in their own formats and encodings, and what is wrong with one."""
 
+import bz2
+import gzip
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -77,13 +80,30 @@ def test_windows_lines_and_other_names(tmp_path):
     assert (task.parts["train"].labels.tolist(), task.parts["test"].labels.tolist()) == ([5], [3])
 
 
-@given(st.lists(st.text(st.characters(codec="latin-1", exclude_characters="\n\r"), min_size=1), min_size=1))
+@given(st.lists(st.text(st.characters(codec="latin-1", exclude_characters="\n\r\0"), min_size=1), min_size=1))
 def test_every_line_is_an_item(tmp_path_factory, lines):
     folder = tmp_path_factory.mktemp("any")
     write(folder / "MPQA" / "mpqa.pos", [*lines, "x"], "latin-1")
     write(folder / "MPQA" / "mpqa.neg", ["y"])
     labels = read(folder, "MPQA").parts["all"].labels
     assert (labels == 1).sum() == len(lines) + 1
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+def test_packed_files_and_blank_lines_at_the_end(folder, pack):
+    plain = read(folder, "MRPC").checksum
+    path = folder / "MRPC" / "msr_paraphrase_train.txt"
+    path.write_bytes(pack(path.read_bytes() + b"\n\r\n"))
+    assert read(folder, "MRPC").checksum == plain
+
+
+@pytest.mark.parametrize("name", ["MR/rt-polarity.pos", "MRPC/msr_paraphrase_train.txt"])
+def test_another_encoding_is_named(folder, name):
+    path = folder / name
+    path.write_bytes(path.read_bytes().decode("utf8").encode("utf-16"))
+    with pytest.raises(InputError) as caught:
+        read(folder, name.split("/")[0])
+    assert caught.value.path == path
 
 
 def test_a_missing_task_is_named(folder):

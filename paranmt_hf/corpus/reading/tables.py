@@ -128,6 +128,33 @@ class Table(ABC):
         raise NotImplementedError
 
 
+def text_rows(table: Table, columns: Sequence[str], numbers: Sequence[str] = ()) -> Iterator[tuple[str, list[str]]]:
+    """Read some columns as text, a missing value as an empty one; rows without any value are left out.
+
+    Yields:
+        The place of a row for errors, and its values.
+    """
+    for piece in table.pieces(columns, numbers=numbers):
+        values = [column.to_pylist() for column in piece.columns]
+        for number, cells in enumerate(zip(*values, strict=True), piece.first):
+            place = f"{piece.where}{number}"
+            if any(cell is not None for cell in cells):
+                yield place, [_as_text(cell, place, table.path) for cell in cells]
+
+
+def _as_text(cell: Any, place: str, path: Path) -> str:  # noqa: ANN401 - bytes or a number
+    if cell is None:
+        return ""
+    if not isinstance(cell, bytes):
+        return str(cell)
+    try:
+        return cell.decode("utf8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{place}: expected UTF-8, found the byte {cell[error.start]:#04x}; convert the file to UTF-8", path=path
+        ) from None
+
+
 def write_rows(source: Path, out: Path, rows: Iterable[bytes], kept: np.ndarray, *, names: bytes = b"") -> None:
     """Write the rows that are `kept`, booleans [row], after a line of `names`, packed as `source` is."""
     packing, left = find_packing(source), iter(kept.tolist())

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.draws import Interval
 from paranmt_hf.corpus.language import Detector, InLanguage, LanguageConfig
+from paranmt_hf.corpus.reading.evaluation_sets import read_sentences
 from paranmt_hf.corpus.schema import ANY, RANGES
 from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
 from paranmt_hf.corpus.selection.duplicates import Compared, FirstCopies, FirstOfLike, Likeness
@@ -31,7 +32,6 @@ from paranmt_hf.corpus.selection.filters import (
 from paranmt_hf.corpus.selection.paraphrased_items import SIMILARITY, NotParaphrased
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.evaluation_sets import read_sentences
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.settings import Advanced, Count, Group, Range, Seed, Settings, Share
 

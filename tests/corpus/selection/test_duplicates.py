@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
 from paranmt_hf.corpus.selection import decontamination, duplicates, minhash
 from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
 from paranmt_hf.corpus.selection.duplicates import (
@@ -18,7 +19,6 @@ from paranmt_hf.corpus.selection.duplicates import (
 from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Shingler, jaccard
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
-from paranmt_hf.text.evaluation_sets import EvaluationSentences
 from paranmt_hf.util.progress import Progress
 
 pytest.importorskip("duckdb")

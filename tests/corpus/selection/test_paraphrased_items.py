@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.meaning.columns import MismatchReader
+from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences, read_sentences
 from paranmt_hf.corpus.selection import paraphrased_items
 from paranmt_hf.corpus.selection.paraphrased_items import ItemMeanings, NotParaphrased
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
@@ -13,7 +14,6 @@ from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
-from paranmt_hf.text.evaluation_sets import EvaluationSentences, read_sentences
 
 
 def sample():

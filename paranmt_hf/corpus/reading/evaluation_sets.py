@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +13,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.reading.columns import read_blocks
+from paranmt_hf.corpus.reading.comma_separated import BYTES, CommaSeparated, Form, find_form, read_records
+from paranmt_hf.corpus.reading.formats import find_format
+from paranmt_hf.corpus.reading.json_arrays import JsonArray
+from paranmt_hf.corpus.reading.json_lines import JsonObjects
+from paranmt_hf.corpus.reading.parquet_table import ParquetTable
+from paranmt_hf.corpus.reading.plain_text import PlainText
+from paranmt_hf.corpus.reading.tab_separated import QUOTED_TABS, TabSeparated, has_quoted_fields
+from paranmt_hf.corpus.reading.tables import Table, text_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
 
@@ -43,10 +49,11 @@ class EvaluationSentences:
 def read_sentences(*folders: str | Path) -> EvaluationSentences:
     """Read every text field of every file in some folders, the folders below them included.
 
-    Lines of a file are cut at tabs, or at commas if it ends in `.csv` and has no tab; every field that holds a letter
-    is a text: sentences, but also labels and headings, which are too short to do harm. So SemEval's and SentEval's
-    STS, the STS benchmark, MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK and plain text are all read alike. Of Parquet,
-    JSON and JSON lines every string is a text. Files that are not UTF-8 are read as Latin-1, as MR and CR are.
+    Any format of docs/formats.md is read, plain or packed. Lines of text are cut at tabs; every field that holds a
+    letter is a text: sentences, but also labels and headings, which are too short to do harm. So SemEval's and
+    SentEval's STS, the STS benchmark, MR, CR, SUBJ, MPQA, SST, TREC, MRPC, SICK and plain text are all read alike. Of
+    Parquet, JSON and JSON lines every string is a text. Files that are not UTF-8 are read as Latin-1, as MR and CR
+    are.
     """
     texts: dict[str, str] = {}
     files: dict[str, int] = {}
@@ -88,46 +95,68 @@ def _texts(file: Path) -> Iterator[str]:
         raise _UnreadError("no data, by its name")
     if not file.is_file():
         raise _UnreadError("no file")
-    if file.suffix == ".parquet":
-        return _of_parquet(file)
-    content = _content(file)
-    name = file.name.removesuffix(".gz")
-    if name.endswith(".json"):
-        return _of_json(content, whole=True)
-    if name.endswith(".jsonl"):
-        return _of_json(content, whole=False)
-    return _of_lines(content, comma=name.endswith(".csv") and "\t" not in content)
+    try:
+        yield from _of_format(find_format(file), file)
+    except InputError as error:
+        raise _UnreadError(str(error).replace(f"{file}: ", "").replace(f"{file} ", "")) from None
+
+
+def _of_format(kind: type[Table], file: Path) -> Iterator[str]:
+    """Read the texts of a file of a format.
+
+    Where nothing is lost by it the cells are read as they are: a line too many or too few fields is no reason to leave
+    out a set.
+    """
+    if kind is ParquetTable:
+        yield from _of_parquet(file)
+    elif issubclass(kind, JsonObjects):
+        yield from _of_json(file, whole=kind is JsonArray)
+    elif kind is CommaSeparated:
+        yield from _of_records(file, find_form(file))
+        if any(b"\t" in block for block in read_blocks(file)):
+            # The STS benchmark's files are TSV by the name of .csv.
+            yield from _of_lines(file)
+    elif kind is TabSeparated and has_quoted_fields(file):
+        yield from _of_records(file, QUOTED_TABS)
+    elif kind in (TabSeparated, PlainText):
+        yield from _of_lines(file)
+    else:
+        table = kind.open(file)
+        for _, cells in text_rows(table, table.texts):
+            for cell in cells:
+                yield from _text(cell)
 
 
 def _content(file: Path) -> str:
-    try:
-        raw = file.read_bytes()
-        if file.suffix == ".gz":
-            raw = gzip.decompress(raw)
-    except (OSError, EOFError, zlib.error) as error:
-        raise _UnreadError(getattr(error, "strerror", None) or str(error)) from None
-    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    """Read a text file, in UTF-8 or else in Latin-1."""
+    raw = b"".join(read_blocks(file))
     if b"\0" in raw:
         raise _UnreadError("it is not text")
+    return _decoded(raw)
+
+
+def _decoded(raw: bytes) -> str:
     try:
         return raw.decode("utf8")
     except UnicodeDecodeError:
         return raw.decode("latin-1")
 
 
-def _of_lines(content: str, *, comma: bool) -> Iterator[str]:
-    lines = content.replace("\r\n", "\n").split("\n")
-    # Quotes mean something only where commas part the fields: MRPC and the STS benchmark have single ones.
-    rows = csv.reader(lines) if comma else (line.split("\t") for line in lines)
-    try:
-        for row in rows:
-            for field in row:
-                yield from _text(field)
-    except csv.Error as error:
-        raise _UnreadError(str(error)) from None
+def _of_lines(file: Path) -> Iterator[str]:
+    """Cut lines at tabs; quotes are text, as in MRPC and the STS benchmark, which have single ones."""
+    for line in _content(file).split("\n"):
+        for field in line.split("\t"):
+            yield from _text(field)
 
 
-def _of_json(content: str, *, whole: bool) -> Iterator[str]:
+def _of_records(file: Path, form: Form) -> Iterator[str]:
+    for record in read_records(file, form):
+        for field in record.fields:
+            yield from _text(_decoded(field.encode(BYTES)))
+
+
+def _of_json(file: Path, *, whole: bool) -> Iterator[str]:
+    content = _content(file)
     try:
         for part in [content] if whole else content.split("\n"):
             if part.strip():
