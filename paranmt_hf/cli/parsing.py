@@ -27,7 +27,8 @@ def parse(command: Command, given_words: Sequence[str], file_values: Mapping[str
     Values from a file or the name of a recipe replace defaults.
     """
     _refuse_settings_of_groups(command, given_words)
-    words = ["--help" if word == "--help-all" else word for word in given_words]
+    flags = _flags_with_values(command)
+    words = ["--help" if word == "--help-all" else flags.get(word, word) for word in given_words]
     # Hidden options are unknown to tyro: they are left out only if the help is all that is asked for.
     brief = "--help-all" not in given_words and not {"-h", "--help"}.isdisjoint(words)
     headings: dict[str, list[Option]] = {"": []}
@@ -76,6 +77,20 @@ def _refuse_settings_of_groups(command: Command, words: Sequence[str]) -> None:
                 raise SystemExit(2)
 
 
+def _flags_with_values(command: Command) -> dict[str, str]:
+    """Both flags of a switch that may be left open, and the value that each gives it: tyro knows no such switches."""
+    flags = {}
+    for option in command.options:
+        if option.expected.kind is bool and option.expected.optional and option.group is None:
+            flags[option.flag] = f"{option.flag}=True"
+            flags[_opposite(option)] = f"{option.flag}=False"
+    return flags
+
+
+def _opposite(option: Option) -> str:
+    return f"--no{option.flag[1:]}"
+
+
 def _settings_of(group: str, text: str) -> tuple[Mapping[Any, Any], str]:
     """The settings of a group from the command line or a YAML file, and where they are from, for errors."""
     if "=" not in text:
@@ -115,7 +130,7 @@ def _tyro_field(option: Option, file_values: Mapping[str, Any], text: str) -> tu
     """A field of the dataclass from which tyro makes its parser; all but switches are text, which `_checked` reads."""
     expected = option.expected
     default = file_values.get(option.name, option.default)
-    kind: Any = bool if expected.kind is bool else str
+    kind: Any = bool if expected.kind is bool and not expected.optional else str
     if expected.several:
         kind = tuple[str, ...]
         default = default if default is MISSING else tuple(str(as_written(each)) for each in default or ())
@@ -158,7 +173,7 @@ def _group_field(group: str, command: Command, brief: bool) -> tuple[str, Any, A
 def _metavar(option: Option) -> str | None:
     expected = option.expected
     if expected.kind is bool:
-        return None
+        return f"| {_opposite(option)}" if expected.optional else None
     if option.positional:
         name = option.flag
     elif choices := expected.choices():

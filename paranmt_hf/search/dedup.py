@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.draws import text_hashes
+from paranmt_hf.corpus.meaning.columns import DEFINITION
+from paranmt_hf.corpus.meaning.differences import Differences
 from paranmt_hf.corpus.reading.columns import decode, normalise
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.pairs import plain
@@ -83,6 +85,8 @@ class DedupConfig(Settings):
             `near`, much the same pairs of neighbouring words; `meaning`, much the same vector of an encoder.
         similarity: Of `near`: smallest Jaccard similarity of the sets of word bigrams.
         cosine: Of `meaning`: smallest cosine.
+        keep_differing: Keep texts that differ in a number, a unit, a negation, a name or an address. By default `near`
+            drops them, and `meaning` keeps them.
         language: Language of the texts, as an ISO 639-1 code; it decides how words are cut.
         lists: Of `meaning`: number of lists of an inverted index; 1 compares all texts. By default 1 for few texts,
             else the square root of their number.
@@ -92,6 +96,7 @@ class DedupConfig(Settings):
     by: tuple[Method, ...] = ("exact", "near")
     similarity: Annotated[float, Range(above=0, at_most=1)] = JACCARD
     cosine: Annotated[float, Range(above=0, at_most=1)] = COSINE
+    keep_differing: bool | None = None
     language: Annotated[str, Advanced] = ENGLISH
     lists: Annotated[Count | None, SEARCH, Advanced] = None
     probes: Annotated[Count, SEARCH, Advanced] = 8
@@ -139,7 +144,8 @@ def dedup(
     """Drop the texts of a file that repeat an earlier one; the others keep their order and their format.
 
     Each method sees what those before it kept, and drops a text if and only if it is like an earlier one that the
-    method keeps. A text without a letter or a digit is like none.
+    method keeps. A text without a letter or a digit is like none. With `keep_differing`, texts that differ in a
+    number, a unit, a negation, a name or an address are not alike.
 
     Args:
         file: Text file with a sentence or document on each line; TSV, CSV, JSON lines, JSON or Parquet
@@ -210,8 +216,14 @@ class _Deduplication:
                 "input": {**self._input, "column": column},
                 "dedup": asdict(config),
                 **({"encoder": encoder.identity} if by_meaning else {}),
+                **({"mismatches": DEFINITION} if any(map(self._keeps_differing, METHODS)) else {}),
             }
         )
+
+    def _keeps_differing(self, method: Method) -> bool:
+        """Whether a method keeps texts that differ: `meaning` does unless told otherwise."""
+        keeps = self.config.keep_differing
+        return method in self.config.by and (method == "meaning" if keeps is None else keeps)
 
     @property
     def checksum(self) -> str:
@@ -295,7 +307,9 @@ class _Deduplication:
     def _near(self, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
         for path in folder.iterdir():
             path.unlink()
-        with closing(NearDuplicateSearch(folder, Likeness(self.config.similarity), self.config.language)) as search:
+        likeness, language = Likeness(self.config.similarity), self.config.language
+        differences = self._differences(texts, rows) if self._keeps_differing("near") else None
+        with closing(NearDuplicateSearch(folder, likeness, language, differences=differences)) as search:
             with Progress("cut into words", len(rows), unit="rows", least=QUIET_SECONDS) as progress:
                 for start, stop in spans(len(rows), BATCH):
                     search.add([texts.take(rows[start:stop]).cast(pa.string())])
@@ -314,7 +328,8 @@ class _Deduplication:
         vectors, count = write_encoded(folder, len(rows), encode, "float16"), self.config.lists
         if count is None:
             count = 1 if len(rows) <= MAX_EXACT_ROWS else round(math.sqrt(len(rows)))
-        repeats = self._in_lists(vectors, min(count, len(rows)), folder)
+        differences = self._differences(texts, rows) if self._keeps_differing("meaning") else None
+        repeats = self._in_lists(vectors, min(count, len(rows)), folder, differences)
         later = np.flatnonzero(repeats >= 0)
         parts = [
             np.einsum("pd,pd->p", *(normalised(vectors.take(some[start:stop])) for some in (repeats[later], later)))
@@ -322,7 +337,10 @@ class _Deduplication:
         ]
         return _dropped(rows[later], rows[repeats[later]], np.concatenate([np.empty(0), *parts]))
 
-    def _in_lists(self, vectors: Vectors, count: int, folder: Path) -> np.ndarray:
+    def _differences(self, texts: StoredSentences, rows: np.ndarray) -> Differences:
+        return Differences(lambda some: texts.take(rows[some]).cast(pa.string()), language=self.config.language)
+
+    def _in_lists(self, vectors: Vectors, count: int, folder: Path, differences: Differences | None) -> np.ndarray:
         """For each vector the first earlier kept one that is like it, -1 if it is kept [vector]."""
         # Imports torch, which the help of the command does not need.
         from paranmt_hf.search.inverted_index import SHARD, InvertedIndex, alike
@@ -332,13 +350,19 @@ class _Deduplication:
         for path in folder.glob("pairs-*"):
             path.unlink()
         pairs, repeats = CandidateFiles(folder, len(vectors)), np.full(len(vectors), -1, np.int64)
-        found = alike(Vectors(folder / SORTED), lists, self.config.probes, self.config.cosine, FIRST)
+        signatures = differences.signatures(len(vectors)) if differences else None
+        found = alike(Vectors(folder / SORTED), lists, self.config.probes, self.config.cosine, FIRST, signatures)
         with Progress("compare", count * -(-len(vectors) // SHARD), unit="lists", least=QUIET_SECONDS) as progress:
             for earlier, later in found:
                 pairs.append(earlier, later)
                 progress.advance_to(progress.rows + 1)
         for block in pairs.blocks():
             for earlier, later in cut_between(*block):
+                if differences:
+                    # Texts that are decided and were dropped need no comparison.
+                    open_ = repeats[earlier] < 0
+                    open_[open_] = ~differences.between(earlier[open_], later[open_])
+                    earlier, later = earlier[open_], later[open_]  # noqa: PLW2901
                 decide_pairs(earlier, later, repeats)
         return repeats
 

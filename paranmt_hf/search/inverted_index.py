@@ -144,12 +144,18 @@ def neighbours(
 
 
 def alike(
-    vectors: Vectors, lists: InvertedIndex, probes: int, least: float, most: int
+    vectors: Vectors,
+    lists: InvertedIndex,
+    probes: int,
+    least: float,
+    most: int,
+    signatures: np.ndarray | None = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Find pairs of rows of one set with at least a minimum cosine: yields the earlier and the later rows [pair].
 
     Rows are those from before the vectors were sorted. Each is compared with its nearest `probes` lists, and paired
-    with at most `most` rows of a list, the first ones. A pair may be found twice. Yields once for each list and shard.
+    with at most `most` rows of a list, the first ones; and with as many of those that have its signature, if there are
+    `signatures` [row]. A pair may be found twice. Yields once for each list and shard.
     """
     least = min(least, SAME)
     for shard in spans(len(vectors), SHARD):
@@ -161,11 +167,20 @@ def alike(
                 near = normalised(vectors.take(some)) @ members >= np.float32(least)
                 # A list has its rows in ascending order.
                 row, column = np.nonzero(near)
-                place = np.arange(len(row)) - np.searchsorted(row, row)
-                pair = np.stack([lists.order[some[row]], lists.order[start + column]])[:, place <= most]
-                parts.append(np.sort(pair[:, pair[0] != pair[1]], axis=0))
+                pair = np.stack([lists.order[some[row]], lists.order[start + column]])
+                chosen = _first_of_rows(row, most)
+                if signatures is not None:
+                    same = np.flatnonzero(signatures[pair[0]] == signatures[pair[1]])
+                    chosen[same] |= _first_of_rows(row[same], most)
+                pair = pair[:, chosen & (pair[0] != pair[1])]
+                parts.append(np.sort(pair, axis=0))
             earlier, later = np.concatenate(parts, axis=1)
             yield earlier, later
+
+
+def _first_of_rows(row: np.ndarray, most: int) -> np.ndarray:
+    """Mark the first `most` entries of each row, and one more for the row itself, given ascending rows [entry]."""
+    return np.arange(len(row)) - np.searchsorted(row, row) <= most
 
 
 def _probed(vectors: Vectors, shard: tuple[int, int], lists: InvertedIndex, probes: int) -> np.ndarray:

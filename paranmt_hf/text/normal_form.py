@@ -50,7 +50,7 @@ def normal_form(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([normal_form(chunk) for chunk in column.chunks], column.type)
     # Most rows change nothing, and to look for the others costs little.
-    rows = _rows_that_change(column)
+    rows = rows_with(column, _characters()[0], b"&`")
     if not len(rows):
         return column
     changed = pa.array([_changed(text) for text in column.take(pa.array(rows)).to_pylist()], column.type)
@@ -59,16 +59,19 @@ def normal_form(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArra
     return pc.replace_with_mask(column, pa.array(mask), changed)
 
 
-def _rows_that_change(column: pa.Array) -> np.ndarray:
-    """Find the rows [row] with an ampersand, a backtick or a character of another form."""
+def rows_with(column: pa.Array, characters: np.ndarray, plain: bytes = b"") -> np.ndarray:
+    """Find the texts [row] with one of some characters, ascending.
+
+    Those of ASCII are given in `plain`, the others marked in `characters` [code point], whose last value counts for
+    all code points behind it.
+    """
     text, bounds = text_bytes(column)
     places = [np.empty(0, np.int64)]
     for start in range(0, len(text), PART_BYTES):
         part = text[start : start + PART_BYTES]
-        places.append(start + np.flatnonzero((part == ord("&")) | (part == ord("`"))))
+        places += [start + np.flatnonzero(part == byte) for byte in plain]
         leads, _, codes = characters_of(text, start + np.flatnonzero(part >= 0xC0))
-        if len(leads):
-            places.append(leads[_characters()[0][np.minimum(codes, END)]])
+        places.append(leads[characters[np.minimum(codes, len(characters) - 1)]])
     return np.unique(np.searchsorted(bounds, np.concatenate(places), side="right") - 1)
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from tokenizers import Regex, pre_tokenizers
 
 from paranmt_hf.text.definitions import cut_chunk, word_normalizer
-from paranmt_hf.text.normal_form import normal_form
+from paranmt_hf.text.normal_form import normal_form, rows_with
 from paranmt_hf.text.tokens import WordTokenizer
 
 ENGLISH = "en"
@@ -29,6 +30,32 @@ ELISIONS = {
 }
 NO_BLANKS = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]\p{M}*"
 PUNCTUATION = r"[^\w\s.,'\u200c\u200d]|_|(?<!\d)[.,]|[.,](?!\d)|(?<!\w)'|'(?!\w)"
+
+
+# Blocks of Unicode in which all characters of these scripts are.
+_NO_BLANKS_BLOCKS = ((0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800), (0x2E80, 0xAC00), (0xF900, 0xFB00))
+_REST = 0x20000  # From here on are Chinese characters.
+
+
+def with_blanks(column: pa.Array) -> pa.Array:
+    """Put a blank before and behind each character of scripts that have none between words (string) [text]."""
+    rows = rows_with(column, _no_blanks())
+    if not len(rows):
+        return column
+    mask = np.zeros(len(column), bool)
+    mask[rows] = True
+    spaced = pc.replace_substring_regex(column.take(pa.array(rows)), pattern=f"({NO_BLANKS})", replacement=r" \1 ")
+    return pc.replace_with_mask(column, pa.array(mask), spaced)
+
+
+@cache
+def _no_blanks() -> np.ndarray:
+    """Mark the code points of scripts without blanks [code point]."""
+    marks = np.zeros(_REST + 1, bool)
+    for start, stop in _NO_BLANKS_BLOCKS:
+        marks[start:stop] = True
+    marks[_REST] = True
+    return marks
 
 
 @cache

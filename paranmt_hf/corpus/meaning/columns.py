@@ -183,18 +183,47 @@ class MismatchReader:
 
     def counts(self, sentences: pa.Array, first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
         """Compute the wanted columns [pair] of pairs of some sentences, strings [sentence], by their places [pair]."""
-        if sum(map(len, (self._chunks, self._numbers, self._names, self._addresses))) > self._capacity:
-            self._forget()
+        return self._counts(self._cut(normal_form(sentences)), first, second)
+
+    def differ(self, sentences: pa.Array, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Mark pairs of some sentences with a mismatch, or with the same numbers in another order [pair]."""
         chunks = self._cut(normal_form(sentences))
-        functions: dict[str, Callable[[Chunks, np.ndarray, np.ndarray], np.ndarray]] = {
-            "number_mismatch": self._number_mismatch,
-            "negation_mismatch": self._negation_mismatch,
-            "name_mismatch": self._name_mismatch,
-            "address_mismatch": self._address_mismatch,
+        counts = self._counts(chunks, first, second)
+        made, bounds = self._numbers_of(chunks)[0].flat()
+        values = self._claims.hashes(made, first_key=True)
+        together = _sums(values, bounds)
+        places = np.arange(len(made)) - np.repeat(bounds[:-1], np.diff(bounds))
+        in_order = _sums(values * (2 * places + 1).astype(np.uint64), bounds)
+        swapped = (together[first] == together[second]) & (in_order[first] != in_order[second])
+        return swapped | np.any([count > 0 for count in counts.values()], axis=0)
+
+    def _counts(self, chunks: Chunks, first: np.ndarray, second: np.ndarray) -> dict[str, np.ndarray]:
+        claimed = self._claimed(chunks)
+        counts = {name: self._both_ways(first, second, *found) for name, found in claimed.items()}
+        if "negation_mismatch" in self._wanted:
+            counts["negation_mismatch"] = _negation_mismatch(chunks, first, second)
+        return {name: counts[name] for name in self._wanted}
+
+    def signatures(self, sentences: pa.Array) -> np.ndarray:
+        """Hash the claims of sentences, negations aside [sentence], uint64: equal claims have equal hashes."""
+        sums = np.zeros(len(sentences), np.uint64)
+        for claims, *_ in self._claimed(self._cut(normal_form(sentences))).values():
+            made, bounds = claims.flat()
+            sums += _sums(self._claims.hashes(made), bounds)
+        return sums
+
+    def _claimed(self, chunks: Chunks) -> dict[str, list[Lists]]:
+        """The claims of each sentence, and one or more parts of its evidence, for each wanted column but negations."""
+        readers: dict[str, Callable[[Chunks], list[Lists]]] = {
+            "number_mismatch": self._numbers_of,
+            "name_mismatch": self._names_of,
+            "address_mismatch": self._addresses_of,
         }
-        return {name: functions[name](chunks, first, second) for name in self._wanted}
+        return {name: readers[name](chunks) for name in self._wanted if name in readers}
 
     def _cut(self, sentences: pa.Array) -> Chunks:
+        if sum(map(len, (self._chunks, self._numbers, self._names, self._addresses))) > self._capacity:
+            self._forget()
         pieces = pc.split_pattern(sentences, " ")
         texts = pieces.flatten().dictionary_encode()
         bounds = pieces.offsets.to_numpy()
@@ -202,7 +231,7 @@ class MismatchReader:
         chosen = texts.indices.to_numpy()
         return Chunks(texts, bounds - bounds[0], flags.values[flags.starts][chosen], keys.take(chosen))
 
-    def _number_mismatch(self, chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    def _numbers_of(self, chunks: Chunks) -> list[Lists]:
         number = chunks.has(number_words.NUMBER)
         joins = chunks.has(number_words.AND) & chunks.before(chunks.has(number_words.SCALE)) & chunks.after(number)
         per, cent = chunks.has(number_words.PER), chunks.has(number_words.CENT)
@@ -214,31 +243,14 @@ class MismatchReader:
         joins |= part | (chunks.has(number_words.AND) & chunks.before(number) & chunks.after(part))
         none = np.zeros_like(number)
         runs, bounds = chunks.runs(number | joins, none, none)
-        claims, evidence = (lists.joined(bounds) for lists in self._numbers.lists(runs))
-        return self._both_ways(first, second, claims, evidence)
+        return [lists.joined(bounds) for lists in self._numbers.lists(runs)]
 
-    def _negation_mismatch(self, chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        taken = chunks.has(IS_NOT) & chunks.after(chunks.has(TAKES_NOT))
-        taken |= chunks.has(IS_NOT) & chunks.before(chunks.has(IS_OR))
-        taken |= chunks.has(IS_NO) & chunks.after(chunks.has(TAKES_NO))
-        negative = chunks.has(NEGATIVE)
-        ahead = negative
-        for _ in range(2):  # Up to two words of degree
-            ahead = negative | (chunks.has(DEGREE) & chunks.after(ahead))
-        turned = chunks.has(TURNS) & chunks.after(ahead)
-        # Of `not without` both words negate.
-        taken |= turned | (negative & chunks.before(turned))
-        claims = chunks.count(chunks.has(NEGATES) & ~taken)
-        confirmed = chunks.count(chunks.has(CONFIRMS)) > 0
-        return np.where(confirmed[second], 0, claims[first]) + np.where(confirmed[first], 0, claims[second])
-
-    def _address_mismatch(self, chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    def _addresses_of(self, chunks: Chunks) -> list[Lists]:
         address = chunks.has(ADDRESS)
         runs, bounds = chunks.runs(address, address, np.zeros_like(address))
-        claims, evidence = (lists.joined(bounds) for lists in self._addresses.lists(runs))
-        return self._both_ways(first, second, claims, evidence)
+        return [lists.joined(bounds) for lists in self._addresses.lists(runs)]
 
-    def _name_mismatch(self, chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    def _names_of(self, chunks: Chunks) -> list[Lists]:
         letters, capital = chunks.has(names.LETTERS), chunks.has(names.CAPITAL)
         ends = chunks.has(names.ENDS)
         opens = chunks.begins | chunks.before(ends) | chunks.has(names.OPENS)
@@ -246,7 +258,7 @@ class MismatchReader:
         claims, initials = (lists.joined(bounds) for lists in self._names.lists(runs))
         headline = (2 * chunks.count(capital) > chunks.count(letters)) & (chunks.count(chunks.has(names.PLAIN)) == 0)
         claims = Lists(claims.values, claims.starts, np.where(headline, 0, claims.lengths))
-        return self._both_ways(first, second, claims, chunks.keys.joined(chunks.bounds), initials)
+        return [claims, chunks.keys.joined(chunks.bounds), initials]
 
     def _both_ways(self, first: np.ndarray, second: np.ndarray, claims: Lists, *evidence: Lists) -> np.ndarray:
         counts = [
@@ -254,3 +266,25 @@ class MismatchReader:
             for own, other in ((first, second), (second, first))
         ]
         return counts[0] + counts[1]
+
+
+def _negation_mismatch(chunks: Chunks, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    taken = chunks.has(IS_NOT) & chunks.after(chunks.has(TAKES_NOT))
+    taken |= chunks.has(IS_NOT) & chunks.before(chunks.has(IS_OR))
+    taken |= chunks.has(IS_NO) & chunks.after(chunks.has(TAKES_NO))
+    negative = chunks.has(NEGATIVE)
+    ahead = negative
+    for _ in range(2):  # Up to two words of degree
+        ahead = negative | (chunks.has(DEGREE) & chunks.after(ahead))
+    turned = chunks.has(TURNS) & chunks.after(ahead)
+    # Of `not without` both words negate.
+    taken |= turned | (negative & chunks.before(turned))
+    claims = chunks.count(chunks.has(NEGATES) & ~taken)
+    confirmed = chunks.count(chunks.has(CONFIRMS)) > 0
+    return np.where(confirmed[second], 0, claims[first]) + np.where(confirmed[first], 0, claims[second])
+
+
+def _sums(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Add up the values [value], uint64, between bounds [sentence + 1]; sums may wrap around."""
+    totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
+    return totals[bounds[1:]] - totals[bounds[:-1]]

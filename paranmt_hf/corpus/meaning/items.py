@@ -8,6 +8,7 @@ condition only: if the other sentence's evidence holds another key. So a unit co
 
 from __future__ import annotations
 
+import hashlib
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -81,14 +82,25 @@ class Claims:
 
     def __init__(self) -> None:
         self._known: dict[Claim, int] = {}
+        self._hashes, self._first_keys = array("Q"), array("Q")
         self.keys, self.conditions = GrowingLists(), GrowingLists()
 
     def number(self, claim: Claim, keys: dict[str, int]) -> int:
         if claim not in self._known:
             self._known[claim] = len(self._known)
+            self._hashes.append(_hash("\n".join(claim)))
+            self._first_keys.append(_hash(claim[0]))
             self.keys.add([[keys[key] for key in claim if not key.startswith(CONDITION)]])
             self.conditions.add([[keys[key[len(CONDITION) :]] for key in claim if key.startswith(CONDITION)]])
         return self._known[claim]
+
+    def hashes(self, numbers: np.ndarray, *, first_key: bool = False) -> np.ndarray:
+        """Hashes of numbered claims, or of their first keys alone [claim], uint64; the numbers do not count."""
+        return np.array(self._first_keys if first_key else self._hashes, np.uint64)[numbers]
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 class Memory:

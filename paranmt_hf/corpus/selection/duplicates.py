@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.draws import mix, salt
+from paranmt_hf.corpus.meaning.columns import DEFINITION
+from paranmt_hf.corpus.meaning.differences import Differences
 from paranmt_hf.corpus.scores import encode_distinct
 from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict
 from paranmt_hf.corpus.selection.minhash import (
@@ -28,6 +30,7 @@ from paranmt_hf.corpus.selection.minhash import (
     jaccard,
     sharing,
 )
+from paranmt_hf.corpus.selection.text_file import TextFile
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.protocols import Encoder
@@ -61,7 +64,8 @@ class NearDuplicateSearch:
     A document is one sentence or a pair of sentences. Two are alike if their Jaccard similarity reaches the threshold;
     with an encoder, if the cosine of their vectors (two are concatenated) does, which are stored as float16, so only
     three digits of it are exact. Documents without any shingle, or with a vector of zeros, are like none. The result
-    depends on the documents and their order alone, not on the batches.
+    depends on the documents and their order alone, not on the batches. With `differences` no two documents that differ
+    in a number, a negation and so on are alike.
 
     Memory: a sort of 2**25 keys, and 18 bytes for each document. Disk, in the empty `folder`: 8 bytes for each band
     and each shingle of a document, and 2 for each dimension with an encoder.
@@ -73,8 +77,10 @@ class NearDuplicateSearch:
         likeness: Likeness,
         language: str = ENGLISH,
         encoder: Encoder | None = None,
+        *,
+        differences: Differences | None = None,
     ) -> None:
-        self._encoder, self._folder = encoder, folder
+        self._encoder, self._folder, self._differences = encoder, folder, differences
         self._least = likeness.least(encoder is not None)
         self._compares_all = encoder is not None and likeness.exhaustive
         self._shingler = Shingler(language)
@@ -143,9 +149,15 @@ class NearDuplicateSearch:
 
     def _compare_candidates(self, repeats: np.ndarray, leave_out: np.ndarray, report: Callable[[], None]) -> None:
         pairs = CandidateFiles(self._folder, len(self))
+        signatures = self._differences.signatures(len(self)) if self._differences else None
         for keys in self._store.keys:
             for earlier, later in sharing(keys, FIRST, leave_out):
                 pairs.append(earlier, later)
+            if signatures is not None:
+                # Many texts of one template share a key; those of equal claims are found among them.
+                with closing(keys.salted(signatures)) as narrower:
+                    for earlier, later in sharing(narrower, FIRST, leave_out):
+                        pairs.append(earlier, later)
             report()
         for block in pairs.blocks():
             for earlier, later in cut_between(*block):
@@ -153,6 +165,8 @@ class NearDuplicateSearch:
                 open_ = repeats[earlier] < 0
                 near = earlier[open_], later[open_]
                 alike = self._alike(*near)
+                if self._differences:
+                    alike[alike] = ~self._differences.between(near[0][alike], near[1][alike])
                 decide_pairs(near[0][alike], near[1][alike], repeats)
             report()
 
@@ -187,6 +201,9 @@ class NearDuplicateSearch:
             rows, columns = np.nonzero(np.tril(vectors @ vectors.T, -1) >= self._least)
             near.append((block[columns], block[rows]))
             earlier, later = (np.concatenate(side) for side in zip(*near, strict=True))
+            if self._differences:
+                same = ~self._differences.between(earlier, later)
+                earlier, later = earlier[same], later[same]
             decide_pairs(earlier, later, repeats)
             stay = np.concatenate([stay, block[repeats[block] < 0]])
             report()
@@ -300,7 +317,10 @@ class FirstCopies(FirstIsKept):
 
 
 class FirstOfLike(FirstIsKept):
-    """Drops a row whose pair, reference or translation is similar to that of an earlier row that is kept."""
+    """Drops a row whose pair, reference or translation is similar to that of an earlier row that is kept.
+
+    With `keep_differing`, sentences that differ in a number, a unit, a negation, a name or an address are not similar.
+    """
 
     def __init__(
         self,
@@ -308,20 +328,39 @@ class FirstOfLike(FirstIsKept):
         likeness: Likeness,
         language: str = ENGLISH,
         encoder: NamedEncoder | None = None,
+        *,
+        keep_differing: bool = False,
     ) -> None:
         self._likeness, self._language, self._encoder = likeness, language, encoder
+        self._keep_differing = keep_differing
         reason = f"with the {compared} nearly that of an earlier row"
         settings = {"of": compared, **vars(likeness), "language": language}
         if encoder is not None:
             settings["encoder"] = encoder.identity
+        if keep_differing:
+            settings["mismatches"] = DEFINITION
         super().__init__("near-duplicates", reason, SIDES[compared], "id of the kept row", **settings)
 
     def find_repeats(self, rows: Rows, work: Path) -> tuple[np.ndarray, np.ndarray]:
         encoder = self._encoder.load() if self._encoder else None
         ids = [np.empty(0, np.int64)]
-        with closing(NearDuplicateSearch(work, self._likeness, self._language, encoder)) as search:
+        with ExitStack() as stack:
+            texts = [stack.enter_context(closing(TextFile(work / name))) for name in self.columns]
+            differences = Differences(*(text.take for text in texts), language=self._language)
+            search = NearDuplicateSearch(
+                work,
+                self._likeness,
+                self._language,
+                encoder,
+                differences=differences if self._keep_differing else None,
+            )
+            stack.enter_context(closing(search))
             for table in rows():
-                search.add([table[name].combine_chunks() for name in self.columns])
+                columns = [table[name].combine_chunks() for name in self.columns]
+                search.add(columns)
+                if self._keep_differing:
+                    for text, column in zip(texts, columns, strict=True):
+                        text.append(column)
                 ids.append(table["id"].to_numpy())
             with Progress(f"compare: {self.reason}", unit="steps", least=QUIET_SECONDS) as progress:
                 repeats = search.repeats(progress)

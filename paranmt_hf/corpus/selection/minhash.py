@@ -13,7 +13,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.draws import mix, run_hashes, salt
 from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.tokens import TokenHashes, ranges
-from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.text.word_rules import ENGLISH, with_blanks, word_tokenizer_for
 
 WORDS = 2  # Words of a shingle
 BATCH = 2**16  # Sentences that are cut at once; their number within a batch takes the upper bits of a 64-bit number
@@ -35,7 +35,8 @@ class Sets:
 class Shingler:
     """Cuts documents, which are one or two sentences each, into sets of shingles: pairs of neighbouring words.
 
-    A sentence of one word is one shingle. Shingles of the first and of the second sentence are never equal.
+    A sentence of one word is one shingle. Of scripts that put no blanks between words each character is a word,
+    whatever the language. Shingles of the first and of the second sentence are never equal.
     """
 
     def __init__(self, language: str = ENGLISH) -> None:
@@ -53,7 +54,7 @@ class Shingler:
 
     def _keys(self, column: pa.Array, side: int) -> np.ndarray:
         """Document in the upper 16 bits, shingle in the lower 48 [shingle of a sentence]."""
-        (table,) = self._tokenizer.tables(normal_form(column))
+        (table,) = self._tokenizer.tables(with_blanks(normal_form(column)))
         hashes, lengths = self._hashes.of(table)[table.ids], np.diff(table.offsets)
         whole, short = np.flatnonzero(lengths >= WORDS), np.flatnonzero(lengths == 1)
         return np.concatenate(
@@ -166,6 +167,14 @@ class ColumnFile:
         """Read up to `count` numbers from a row on [row]."""
         self._file.flush()
         return np.fromfile(self.path, self.kind, count, offset=start * self.kind.itemsize)
+
+    def salted(self, salts: np.ndarray) -> ColumnFile:
+        """Write another file with these numbers, each mixed with its own of the `salts` [row], uint64."""
+        made = ColumnFile(self.path.with_suffix(".salted"), np.uint64)
+        for start in range(0, self.rows, _READ):
+            values = self.read(start, _READ)
+            made.append(mix(values ^ salts[start : start + len(values)]))
+        return made
 
     def close(self) -> None:
         self._file.close()

@@ -57,12 +57,14 @@ class ReleaseFilter(Settings):
         max_length: Maximum number of word tokens on either side; the paper: 30.
         keep: Which hypothesis of a sentence is kept, of those that pass all other filters (before `sample`).
         drop_identical: Drop pairs whose sides have the same letters and digits, case aside.
-        drop_copies: Keep only the first row of each pair, reference or translation, exactly as written.
+        drop_copies: Keep only the first row of each pair, reference or translation; case and punctuation count.
         drop_near_duplicates: Keep only the first of rows whose pair, reference or translation is nearly the same.
         similarity: Smallest similarity of near-duplicates: Jaccard similarity of the sets of word bigrams
             (default: 0.7), or with `encoder` cosine (default: 0.95).
         encoder: Encoder whose cosine decides instead: a folder, a Hub id, or `small`.
         exhaustive: Compare all rows by `encoder`; the time grows with the square of the rows.
+        keep_differing: Keep near-duplicates that differ in a number, a unit, a negation, a name or an address
+            (default: with `encoder` true, else false).
         language: Drop rows with a side that is not in this language, such as en.
         detector: Package that detects languages: langid (py3langid), or lingua, which is much slower.
         probability: A side with a smaller probability of `language` is not in it.
@@ -91,6 +93,7 @@ class ReleaseFilter(Settings):
     similarity: Annotated[float | None, Range(above=0, at_most=1), NEAR, Advanced] = None
     encoder: Annotated[str | None, NEAR, Advanced] = None
     exhaustive: Annotated[bool, NEAR, Advanced] = False
+    keep_differing: Annotated[bool | None, NEAR, Advanced] = None
     language: str | None = None
     detector: Annotated[Detector, DETECTION, Advanced] = LanguageConfig.detector
     probability: Annotated[Share, DETECTION, Advanced] = LanguageConfig.probability
@@ -143,7 +146,9 @@ class ReleaseFilter(Settings):
         if self.drop_near_duplicates is not None:
             likeness = Likeness(self.similarity, self.exhaustive)
             encoder = NamedEncoder(self.encoder) if self.encoder else None
-            filters.append(FirstOfLike(self.drop_near_duplicates, likeness, language, encoder))
+            keeps = self.encoder is not None if self.keep_differing is None else self.keep_differing
+            one = FirstOfLike(self.drop_near_duplicates, likeness, language, encoder, keep_differing=keeps)
+            filters.append(one)
         if self.keep is not None:
             filters.append(OneHypothesis(self.keep))
         if self.sample is not None:

@@ -200,7 +200,8 @@ CHUNKS = [
     *'London\'s (London) EU U.S. European Union "Peter Peter." said: Mr. Mr I USA United States x A B. C'.split(),
     *"Fran\u00e7ais \u2019s \u2026 - \u0660\u0661 5\u00be".split(),
     "", "''", "\u2019", "n\u2019t", "can\u2019t", "a", "half", "third", "kg", "miles", "$5", "am", "bad", "so",
-    "unusual", "a@example.com", "(www.example.com/5)", "Google", "&amp;", "it&#39;s", "years", "twice", "\u00bd", "20\u00b0C",
+    "unusual", "a@example.com", "(www.example.com/5)", "Google", "&amp;", "it&#39;s", "years", "twice", "\u00bd",
+    "20\u00b0C",
 ]  # fmt: skip
 sentence = st.lists(st.sampled_from(CHUNKS) | st.text(max_size=5), max_size=9).map(" ".join)
 

@@ -101,6 +101,35 @@ def test_an_encoder_decides(tmp_path):
     assert one.identity["encoder"] == {"name": "lengths"} and one.identity["exhaustive"]
 
 
+ROOMS = [
+    f"The meeting of the team is on {day} at {hour} in room {room} of the main building."
+    for day in ("Monday", "Friday")
+    for hour in ("8 am", "9 am", "8 pm")
+    for room in range(8, 18)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compared", ["reference", "pair"])
+@pytest.mark.parametrize("encoder", [None, Lengths()])
+def test_sentences_of_one_template_are_kept(tmp_path, compared, encoder):
+    # A sentence that says the same in other words, of each; none is like only one of the first.
+    again = [room.replace("The meeting of the team", "The team meeting") for room in ROOMS[:50]]
+    sentences = [*ROOMS, *again]
+    columns = {"id": range(len(sentences)), "reference": sentences, "translation": sentences}
+    likeness = Likeness(0.5) if encoder is None else Likeness(exhaustive=True)
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    one = FirstOfLike(compared, likeness, encoder=encoder, keep_differing=True)
+    kept, firsts = judged(one, table, tmp_path / "work", 40)
+    assert kept[: len(ROOMS)].all()
+    if encoder is None:
+        assert not kept[len(ROOMS) :].any()
+        assert firsts.tolist() == list(range(len(again)))
+    dropped = FirstOfLike(compared, likeness, encoder=encoder)
+    assert judged(dropped, table, tmp_path / "all", 40)[0].sum() < len(ROOMS)
+    assert one.identity != dropped.identity
+
+
 WORDS = "the a man woman dog cat plays eats sees near under house garden small big red two three , .".split()
 
 
