@@ -23,7 +23,7 @@ NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 PAGE = (DOCS / "examples" / "README.md").read_text(encoding="utf8")
 # Programs that train or translate.
 SLOW = ["augment_labelled_data", "corpus_from_bitext", "hard_negatives", "lexicon", "train_on_pairs"]
-SLOW += ["train_with_teacher"]
+SLOW += ["train_further", "train_with_teacher"]
 # A result that each program prints, as a pattern of numbers and sentences of the sample.
 PRINTED = {
     "augment_labelled_data": r"0\.\d\d  dog .*\bdog\b",
@@ -39,6 +39,7 @@ PRINTED = {
     "near_duplicates": r"0\.9\d  \d+: A man is playing a guitar\..*\d+: A man plays the guitar\.",
     "probabilities": r"0\.9\d  0\.\d\d  A man is playing a guitar\.",
     "serve_and_ask": r"0\.\d\d  Two small children are playing with a ball",
+    "train_further": r"(?s)before: 0\.\d+ .*after:  0\.[89]",
     "train_on_pairs": r"after: [89]\d\.\d%",
     "train_with_teacher": r"taught: 1\.00 .* 0\.[6-9]\d  Someone plays the guitar\.",
 }
@@ -101,6 +102,15 @@ def test_programs_are_short_and_named():
         assert f"[{path.name}]({path.name})" in PAGE
     for path in NOTEBOOKS:
         assert f"[{path.name}](../notebooks/{path.name})" in PAGE
+
+
+def test_no_two_programs_write_one_file():
+    """All write into one folder, in which only the corpus of the sample is the same for several."""
+    owner = {}
+    for path in PROGRAMS:
+        for name in set(re.findall(r'"examples/([\w.-]+)"', path.read_text(encoding="utf8"))) - {"paraphrases"}:
+            assert owner.setdefault(name, path.name) == path.name, f"examples/{name}"
+    assert len(owner) > 8
 
 
 @pytest.mark.parametrize("path", [marked(path, True) for path in NOTEBOOKS])

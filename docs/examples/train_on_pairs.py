@@ -2,7 +2,7 @@
 
 Run:   python docs/examples/train_on_pairs.py [PAIRS.tsv]
 Needs: this package. PAIRS.tsv has two sentences with the same meaning on a line, with a tab between. Without it the
-       pairs are translations of the sample. Writes examples/my-encoder.
+       pairs are translations of the sample. Writes examples/trained-encoder.
 """
 
 import sys
@@ -32,7 +32,7 @@ if __name__ == "__main__":  # worker processes of `build` import this file
     parts["train"].to_parquet("examples/my-pairs.parquet")
     # Thousands of pairs allow the defaults: batches of 100 pairs, mega-batches of 40 batches.
     start, config = EncoderConfig(init_from="small"), TrainConfig(batch_size=25, mega_batch=4)
-    trained = paranmt_hf.train("examples/my-pairs.parquet", "examples/my-encoder", encoder=start, config=config)
+    trained = paranmt_hf.train("examples/my-pairs.parquet", "examples/trained-encoder", encoder=start, config=config)
     print(trained.summary())
     for name, encoder in (("before", paranmt_hf.load()), ("after", trained.load())):
         print(f"{name:>6}: {found(encoder, parts['test']):.1%} of {len(parts['test'])} held-out pairs are found")

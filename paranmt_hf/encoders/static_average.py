@@ -100,6 +100,10 @@ class StaticAverage:
         self._columns.append(columns)
         return vectors
 
+    def warm_up(self) -> None:
+        """Import and compile what columns of many sentences need, which happens at the first of them otherwise."""
+        self.encode_tokens(self._new_columns().tokens(["a b"]))
+
     def known_tokens(self, sentences: Sequence[str]) -> np.ndarray:
         """Count the units of each sentence that have their own row [sentence], int64."""
         columns = _take(self._columns, self._new_columns)

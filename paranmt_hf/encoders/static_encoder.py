@@ -115,6 +115,10 @@ class StaticEncoder(WithCalibration):
         """Count the units of each sentence that have their own row [sentence]."""
         return self._average.known_tokens(list_of_texts(sentences, "sentences"))
 
+    def warm_up(self) -> None:
+        """Load the compiled loops, a second that the first many sentences take longer otherwise."""
+        self._average.warm_up()
+
     @property
     def splits_words(self) -> bool:
         """Whether its tokens are those of `text/definitions.py`, so that `encode_tokens` can be used."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
 import secrets
 import time
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -14,17 +17,19 @@ import numpy as np
 import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.text_lists import with_whole_characters
 from paranmt_hf.util.local_page import App, Message, Receive, Send
 from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 
-EMBEDDINGS, HEALTH = "/v1/embeddings", "/health"
+EMBEDDINGS, MODELS, HEALTH = "/v1/embeddings", "/v1/models", "/health"
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # Seconds, upper ends of the buckets
 
 
@@ -61,46 +66,86 @@ class Metrics:
 
 
 class ServeApp:
-    """The ASGI application for an encoder, which clients know by its `name`; requests must bring the `token`."""
+    """The ASGI application for an encoder.
+
+    Args:
+        vectors: The vectors of the encoder.
+        names: Names by which clients know it, the main one first.
+        any_model: Whether requests for other models are answered too.
+        limits: Largest sizes of a request.
+        token: What requests must bring; None if nothing.
+        hosts: Names of hosts that requests may be for, so that a page of another site whose name leads here is
+            rejected; None for any.
+        origins: Sites whose pages may ask from a browser; `*` for any.
+    """
 
     def __init__(
-        self, vectors: SentenceVectors, name: str, *, limits: ServeLimits | None = None, token: str | None = None
+        self,
+        vectors: SentenceVectors,
+        names: Sequence[str],
+        *,
+        any_model: bool = False,
+        limits: ServeLimits | None = None,
+        token: str | None = None,
+        hosts: Sequence[str] | None = None,
+        origins: Sequence[str] = (),
     ) -> None:
         self.counts = Metrics()
-        self._vectors, self._name, self._limits, self._token = vectors, name, limits or ServeLimits(), token
+        self._vectors, self._names, self._any_model = vectors, list(names), any_model
+        self._limits, self._token, self._hosts = limits or ServeLimits(), token, hosts
         self._started = int(time.time())
         post = {EMBEDDINGS: self.embeddings, "/embed": self.embed, "/similarity": self.similarity}
-        get = {"/v1/models": self.models, "/info": self.info, HEALTH: self.health, "/metrics": self.metrics}
+        get = {MODELS: self.models, "/info": self.info, HEALTH: self.health, "/metrics": self.metrics}
         self._known = {*post, *get}
         routes = [Route(path, handler, methods=["POST"]) for path, handler in post.items()]
         routes += [Route(path, handler) for path, handler in get.items()]
+        # The names of models may have slashes.
+        routes.append(Route(f"{MODELS}/{{name:path}}", self.model))
         refused = dict.fromkeys((InputError, HTTPException, ClientDisconnect, Exception), _refuse)
-        self._app = Starlette(routes=routes, exception_handlers=refused)
+        self._routes = Starlette(routes=routes, exception_handlers=refused)
+        self._app: App = self._admitted
+        if origins:
+            self._app = CORSMiddleware(
+                self._admitted, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"]
+            )
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request, and count it."""
         if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        started, status, path = time.perf_counter(), 500, scope["path"]
+            return await self._routes(scope, receive, send)
+        path = scope["path"].rstrip("/") or "/"
+        started, status, scope = time.perf_counter(), 500, {**scope, "path": path}
 
         async def send_noted(message: Message) -> None:
             nonlocal status
             status = message.get("status", status)
             await send(message)
 
-        app: App = self._app
-        if self._token is not None and path != HEALTH and not _has_token(scope, self._token):
-            needed = HTTPException(401, "this server needs its token, as `Authorization: Bearer TOKEN`")
-            app = await _refuse(Request(scope), needed)
         try:
-            await app(scope, receive, send_noted)
+            await self._app(scope, receive, send_noted)
         finally:
-            self.counts.count(path if path in self._known else "other", status, time.perf_counter() - started)
+            route = MODELS if path.startswith(f"{MODELS}/") else path
+            self.counts.count(route if route in self._known else "other", status, time.perf_counter() - started)
+
+    async def _admitted(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer a request that is for this host and brings the token; anything may ask for the health."""
+        app: App = self._routes
+        if scope["path"] != HEALTH:
+            error = self._refusal(scope)
+            app = self._routes if error is None else await _refuse(Request(scope), error)
+        await app(scope, receive, send)
+
+    def _refusal(self, scope: Message) -> HTTPException | None:
+        """Why a request is not answered; None if it is."""
+        if self._hosts is not None and _host_of(scope) not in self._hosts:
+            return HTTPException(403, f"this server answers requests for {', '.join(self._hosts)}; --hosts adds names")
+        if self._token is not None and not _has_token(scope, self._token):
+            return HTTPException(401, "this server needs its token, as `Authorization: Bearer TOKEN`")
+        return None
 
     async def embeddings(self, request: Request) -> Response:
         values = await self._values(request)
-        if values.get("model", self._name) != self._name:
-            raise HTTPException(404, f"this server has the model {self._name!r}, not {brief(values['model'])}")
+        name = self._model(values.get("model", self._names[0]))
         form = values.get("encoding_format") or "float"
         if form not in ("float", "base64"):
             raise InputError(f"encoding_format must be float or base64, was {brief(form)}", option="encoding_format")
@@ -110,11 +155,25 @@ class ServeApp:
         data = [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)]
         words = sum(len(sentence.split()) for sentence in sentences)
         usage = {"prompt_tokens": words, "total_tokens": words}
-        return _json({"object": "list", "data": data, "model": self._name, "usage": usage})
+        return _json({"object": "list", "data": data, "model": name, "usage": usage})
 
     async def models(self, request: Request) -> Response:
-        model = {"id": self._name, "object": "model", "created": self._started, "owned_by": "paranmt-hf"}
-        return _json({"object": "list", "data": [model]})
+        return _json({"object": "list", "data": [self._described(name) for name in self._names]})
+
+    async def model(self, request: Request) -> Response:
+        return _json(self._described(self._model(request.path_params["name"])))
+
+    def _described(self, name: str) -> dict[str, Any]:
+        return {"id": name, "object": "model", "created": self._started, "owned_by": "paranmt-hf"}
+
+    def _model(self, name: Any) -> str:  # noqa: ANN401 - what a client sent
+        """Check the name of a model."""
+        if not isinstance(name, str):
+            raise InputError(f"model must be a text, was {brief(name)}", option="model")
+        if name not in self._names and not self._any_model:
+            known = " or ".join(map(repr, self._names))
+            raise HTTPException(404, f"this server has the model {known}, not {brief(name)}")
+        return name
 
     async def embed(self, request: Request) -> Response:
         values = await self._values(request)
@@ -134,7 +193,7 @@ class ServeApp:
 
     async def info(self, request: Request) -> Response:
         vectors, limits = self._vectors, self._limits
-        model = {"model_id": self._name, "model_sha": vectors.revision, "model_dtype": "float32"}
+        model = {"model_id": self._names[0], "model_sha": vectors.revision, "model_dtype": "float32"}
         sizes = {"max_client_batch_size": limits.sentences, "max_characters": limits.characters}
         pooling = {"pooling": "mean"} if vectors.is_average else {}
         about = {"model_type": {"embedding": pooling}, "dimension": vectors.dimension, "version": __version__}
@@ -148,14 +207,18 @@ class ServeApp:
 
     async def _values(self, request: Request) -> dict[str, Any]:
         """Read the JSON object of a request."""
-        body, largest = bytearray(), self._limits.body
-        async for part in request.stream():
-            body += part
-            if len(body) > largest:
-                raise HTTPException(413, f"a request may have {largest:,} bytes")
+        body, limits = bytearray(), self._limits
         try:
-            values = orjson.loads(body)
-        except orjson.JSONDecodeError as error:
+            async with asyncio.timeout(limits.seconds):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > limits.body:
+                        raise HTTPException(413, f"a request may have {limits.body:,} bytes")
+        except TimeoutError:
+            raise HTTPException(408, f"the body of a request must arrive within {limits.seconds} seconds") from None
+        try:
+            values = _parsed(body)
+        except (ValueError, RecursionError) as error:
             raise InputError(f"a request must be JSON in UTF-8: {error}") from None
         if not isinstance(values, dict):
             raise InputError("a request must be a JSON object")
@@ -184,6 +247,25 @@ class ServeApp:
         return given
 
 
+def _parsed(body: bytearray) -> Any:  # noqa: ANN401 - JSON
+    """Parse JSON; halves of surrogate pairs, which JavaScript sends escaped, become U+FFFD."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        if b"\\ud" not in body.lower():
+            raise
+    whole = json.dumps(json.loads(body), ensure_ascii=False)
+    return orjson.loads(with_whole_characters([whole])[0])
+
+
+def _host_of(scope: Message) -> str:
+    """Name of the host that a request is for, without the port; empty if it names none."""
+    given = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+    if given.startswith("["):
+        return given.partition("]")[0] + "]"
+    return given.partition(":")[0].lower()
+
+
 def _has_token(scope: Message, token: str) -> bool:
     given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
     kind, _, found = given.partition(b" ")
@@ -202,10 +284,13 @@ async def _refuse(request: Request, error: Exception) -> Response:
         status, text = 400, "the request ended early"
     values: dict[str, Any] = {"error": text, "error_type": "Validation" if status < 500 else "Backend"}
     if path.startswith("/v1/"):
-        codes = {401: "invalid_api_key", 404: "model_not_found" if path == EMBEDDINGS else "unknown_url"}
+        of_model = path == EMBEDDINGS or path.startswith(f"{MODELS}/")
+        codes = {401: "invalid_api_key", 404: "model_not_found" if of_model else "unknown_url"}
         kind = "invalid_request_error" if status < 500 else "server_error"
         values = {"error": {"message": text, "type": kind, "param": field, "code": codes.get(status)}}
-    return _json(values, status, {"WWW-Authenticate": "Bearer"} if status == 401 else None)
+    # After these the rest of the body may still come, which nobody reads.
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}, 413: {"Connection": "close"}}
+    return _json(values, status, headers.get(status))
 
 
 def _json(values: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +20,8 @@ from paranmt_hf.util.settings import Group
 logger = logging.getLogger(__name__)
 TOKEN_VARIABLE = "PARANMT_SERVE_TOKEN"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+LOOPBACK_NAMES = (HOST, "localhost", "[::1]")  # How requests name this computer
+ORIGIN = r"\*|https?://[^/\s?#]+"
 SECONDS_TO_END = 5  # How long requests may take that are being answered at Ctrl-C
 
 
@@ -29,44 +31,62 @@ def serve_encoder(
     host: str = HOST,
     port: int = 8000,
     name: str | None = None,
+    aliases: Sequence[str] = (),
+    accept_any_model: bool = False,
+    hosts: Sequence[str] = (),
+    origins: Sequence[str] = (),
     token_file: Path | None = None,
     limits: Annotated[ServeLimits | None, Group()] = None,
     opened: Callable[[str], None] = logger.info,
 ) -> None:
     """Serve the vectors of an encoder over HTTP until Ctrl-C: the routes of OpenAI and of text-embeddings-inference.
 
-    An average (WORD, TRIGRAM, their combinations, Sent2Vec) needs no torch and is there at once; any other encoder is
-    loaded with torch. If the environment variable PARANMT_SERVE_TOKEN or `token_file` has a token, requests must bring
-    it.
+    An average (WORD, TRIGRAM, their combinations, Sent2Vec) needs no torch; any other encoder is loaded with torch.
+    If the environment variable PARANMT_SERVE_TOKEN or `token_file` has a token, requests must bring it.
 
     Args:
         encoder: Folder or Hub id; `small` is the small encoder of the package, `base` the larger one.
         host: Address to listen on; the default is reached from this computer only, 0.0.0.0 from others too.
         port: Port; 0 for any that is free.
         name: Name of the model for clients; by default that of its folder, or its Hub id.
+        aliases: Further names of the model, such as one from the list of a client.
+        accept_any_model: Answer requests for any other model too, with the vectors of this one.
+        hosts: Names of this computer that requests may be for, such as that of a proxy. If it is reached from this
+            computer only, `localhost` and its addresses are known; other servers answer for any name if none is given.
+        origins: Sites whose pages may ask from a browser (CORS), such as https://example.org; `*` for any.
         token_file: File with a token that requests must bring, as `Authorization: Bearer TOKEN`.
-        limits: Largest sizes of a request.
+        limits: Largest sizes of a request, and what clients may take of the server.
         opened: Gets the address when the server listens.
     """
     for package in ("orjson", "starlette"):
         check_installed(package, "serve")
     uvicorn = require("uvicorn", "serve")
+    from paranmt_hf.apps.serve.connections import LimitedServer
     from paranmt_hf.apps.serve.routes import ServeApp
 
-    token = _token(token_file)
+    for origin in origins:
+        if not re.fullmatch(ORIGIN, origin):
+            raise InputError(f"an origin is like https://example.org, or *, was {origin!r}", option="origins")
+    token, limits = _token(token_file), limits or ServeLimits()
+    known = [*LOOPBACK_NAMES, *hosts] if host in LOOPBACK else [*hosts] or None
     with listen(port, host) as listening:
         vectors, name = SentenceVectors.load(encoder), name or plain_name(encoder)
-        app = ServeApp(vectors, name, limits=limits, token=token)
+        vectors.warm_up()
+        names, any_model = [name, *aliases], accept_any_model
+        app = ServeApp(vectors, names, any_model=any_model, limits=limits, token=token, hosts=known, origins=origins)
         shown = f"[{host}]" if ":" in host else host
         opened(f"{name} ({vectors.dimension} dimensions) at http://{shown}:{listening.getsockname()[1]}")
         if token is None and host not in LOOPBACK:
             opened("everyone who reaches this address can use it; --token-file makes it ask for a token")
         opened("Ctrl-C ends it")
         quiet = {"log_level": "warning", "access_log": False, "lifespan": "off", "ws": "none"}
-        config = uvicorn.Config(app, timeout_graceful_shutdown=SECONDS_TO_END, **quiet)
+        config = uvicorn.Config(
+            app, timeout_graceful_shutdown=SECONDS_TO_END, timeout_keep_alive=limits.seconds, **quiet
+        )
+        server = LimitedServer(config, connections=limits.connections, seconds=limits.seconds)
         # Ctrl-C is the intended way to end it.
         with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listening])
+            server.run(sockets=[listening])
 
 
 def _token(file: Path | None) -> str | None:

@@ -20,17 +20,21 @@ FEW_CHARACTERS = 4096  # An average of so few takes less time than the change to
 
 @dataclass(frozen=True)
 class ServeLimits(Settings):
-    """Largest sizes of a request.
+    """Largest sizes of a request, and what clients may take of the server.
 
     Attributes:
         body: Bytes of a request.
         sentences: Sentences of a request.
         characters: Characters of a sentence.
+        connections: Open connections; of more, those that send nothing for the longest time are closed.
+        seconds: Time for the head of a request, for its body, and between two requests of a connection.
     """
 
     body: Count = 16 * 2**20
     sentences: Count = 2048
     characters: Count = 100_000
+    connections: Count = 500
+    seconds: Count = 30
 
 
 class SentenceVectors:
@@ -59,6 +63,13 @@ class SentenceVectors:
 
             encoder = load(model)
         return cls(encoder, model.revision)
+
+    def warm_up(self) -> None:
+        """Load what the first requests would wait for, such as compiled loops."""
+        if self.is_average:
+            self.encoder.warm_up()
+        else:
+            self._encode(["a b"])
 
     async def encode(
         self, sentences: list[str], *, normalized: bool = True, dimensions: int | None = None

@@ -45,13 +45,13 @@ def unit(average):
 
 @pytest.fixture
 def client(average):
-    return TestClient(ServeApp(SentenceVectors(average, "r1"), "small"))
+    return TestClient(ServeApp(SentenceVectors(average, "r1"), ["small"]))
 
 
 @pytest.fixture
 def small(average):
     limits = ServeLimits(body=200, sentences=3, characters=10)
-    return TestClient(ServeApp(SentenceVectors(average), "small", limits=limits))
+    return TestClient(ServeApp(SentenceVectors(average), ["small"], limits=limits))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def address(average):
 
     from paranmt_hf.util.local_page import listen
 
-    app = ServeApp(SentenceVectors(average), "small", token=TOKEN)
+    app = ServeApp(SentenceVectors(average), ["small"], token=TOKEN)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
     with listen(0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
@@ -181,7 +181,9 @@ def test_wrong_values(client, path, values, status, field):
         assert error and answer.json()["error_type"] == "Validation"
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b'{"input": "\xff"}', b'{"input": "\\ud800"}', b"[" * 5000])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b'{"input": "\xff"}', b'{"input": "\\ud800', b"[" * 5000, b"[" * 5000 + b'"\\ud800"']
+)
 def test_what_is_no_json(client, body):
     assert client.post("/v1/embeddings", content=body).status_code == 400
     assert client.post("/embed", content=body).status_code == 422
@@ -199,7 +201,7 @@ def test_limits(small, average):
 
 
 def test_only_the_token_opens_it(average):
-    client = TestClient(ServeApp(SentenceVectors(average), "small", token=TOKEN))
+    client = TestClient(ServeApp(SentenceVectors(average), ["small"], token=TOKEN))
     assert client.get("/health").status_code == 200
     for given in (None, "Bearer ", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN):
         headers = {"Authorization": given} if given is not None else {}
@@ -221,7 +223,7 @@ def test_an_encoder_that_is_no_average(tmp_path):
     calls, encode = [], vectors.encoder.encode
     vectors.encoder.encode = lambda texts, **options: calls.append(len(texts)) or time.sleep(0.2) or encode(texts)
     expected = load(tmp_path / "lstm").encode(SENTENCES, normalize_embeddings=True)
-    with TestClient(ServeApp(vectors, "lstm")) as client:
+    with TestClient(ServeApp(vectors, ["lstm"])) as client:
         assert client.get("/info").json()["dimension"] == expected.shape[1]
         answers = {}
 
@@ -237,7 +239,7 @@ def test_an_encoder_that_is_no_average(tmp_path):
         for number, vector in enumerate(expected):
             assert answers[number] == pytest.approx(vector, abs=1e-6)
         vectors.encoder.encode = lambda texts, **options: 1 / 0
-    with TestClient(ServeApp(vectors, "lstm"), raise_server_exceptions=False) as client:
+    with TestClient(ServeApp(vectors, ["lstm"]), raise_server_exceptions=False) as client:
         answer = client.post("/v1/embeddings", json={"input": "a"})
         assert answer.status_code == 500 and answer.json()["error"]["type"] == "server_error"
 
@@ -318,7 +320,7 @@ import asyncio, sys
 from paranmt_hf.apps.serve.routes import ServeApp
 from paranmt_hf.apps.serve.vectors import SentenceVectors
 vectors = SentenceVectors.load("small")
-ServeApp(vectors, "small")
+ServeApp(vectors, ["small"])
 assert asyncio.run(vectors.encode(["a cat"])).any()
 assert not {"torch", "transformers", "sentence_transformers", "numba"} & sys.modules.keys()
 """
