@@ -120,7 +120,7 @@ def augment(
     if search.min_score is None:
         # Text that means something else does not have the label.
         search = replace(search, min_score=LEAST_SCORE)
-    out = result_file(out, LABELLED_SUFFIXES)
+    out = result_file(out, LABELLED_SUFFIXES, sources=[model])
     source = LabelledFile(file, columns, out=out)
     if taken := {source.text, source.label} & {"original", "index", "score"}:
         raise InputError(f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it")

@@ -104,7 +104,7 @@ def train_paraphraser(
         exclude: Folders or files of evaluation sets; pairs with one of their sentences, case and punctuation aside,
             are left out.
     """
-    out = result_folder(out, ParaphraserRecord)
+    out = result_folder(out, ParaphraserRecord, sources=listed(data))
     setup = _resolve(data, config or ParaphraserConfig(), training or ParaphraserTraining(), selection, exclude)
 
     def make(work: Path, folder: Path) -> ParaphraserRecord:
