@@ -25,6 +25,9 @@ from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.yaml_files import OPTIONS_FILE, as_yaml, read_yaml
 from paranmt_hf.version import __version__
 
+logger = logging.getLogger(__name__)
+
+HEAD = "# paranmt "  # The beginning of a file of options
 PRINTED = Path("-")  # The value of `--json` that prints
 
 
@@ -209,9 +212,15 @@ def result_files(command: Command, values: Mapping[str, Any], json_file: Path | 
 def _check_own(command: Command, file: Path, option: str) -> None:
     """Reject a path where no file can be written, and a file that is not of this command."""
     result_file(file, option=option)
+    options = options_file(file, OPTIONS_FILE)
+    if not file.is_dir() and _is_foreign(options):
+        raise InputError(
+            f"{options} is needed for the options of this command and holds something else; move it away",
+            option=option,
+            path=options,
+        )
     if not file.exists() or not file.stat().st_size:
         return
-    options = options_file(file, OPTIONS_FILE)
     if not options.is_file() or not options.read_bytes().startswith(_head(command).encode()):
         raise InputError(
             f"{file} exists, and `paranmt {command.name}` did not write it; name another file",
@@ -226,6 +235,9 @@ def keep_options(command: Command, values: Mapping[str, Any], result: Path, name
     If the result was there before, so is the file, which is left as it is.
     """
     path = options_file(result, name)
+    if _is_foreign(path):
+        logger.warning(f"warning: {path} is not of this program, so it was left as it is")
+        return
     if not (result.is_dir() or result.is_file()) or (path.exists() and not fresh):
         return
     try:
@@ -239,8 +251,13 @@ def options_file(result: Path, name: str) -> Path:
     return result / name if result.is_dir() else result.with_name(f"{result.name}.{name}")
 
 
+def _is_foreign(path: Path) -> bool:
+    """Whether a file is there that no command of this program wrote as its options."""
+    return path.exists() and not (path.is_file() and path.read_bytes().startswith(HEAD.encode()))
+
+
 def _head(command: Command) -> str:
-    return f"# paranmt {command.name} --config "
+    return f"{HEAD}{command.name} --config "
 
 
 def _write_options(command: Command, values: Mapping[str, Any], path: Path) -> None:

@@ -12,6 +12,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, CAPTIONS, check_name
 from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.util.files import resolved
 
 
 def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
@@ -44,11 +45,17 @@ def quickstart(out: str | Path, *, translator: str = CAPTIONS) -> Iterator[str]:
 
 def _check_free(out: Path) -> None:
     """Reject a folder that is a result itself, whose files would be mixed with the new ones."""
+
+    def refusal(reason: str) -> InputError:
+        return InputError(f"{out} {reason}; choose another `out`", option="out", path=out)
+
+    if not resolved(out, "out").name:
+        raise refusal("is the root of the file system")
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file; the quickstart makes a folder, choose another `out`")
+        raise refusal("is a file, and the quickstart makes a folder")
     for record in (RELEASE_RECORD, "modules.json"):
         if (out / record).exists():
-            raise InputError(f"{out} is a release or an encoder: it holds {record}; choose another `out`")
+            raise refusal(f"is a release or an encoder: it holds {record}")
 
 
 def _show_corpus(folder: Path) -> Iterator[str]:

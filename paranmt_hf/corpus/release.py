@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import check_download, fetching
 from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types, read_schema
+from paranmt_hf.util.records import read_json
 
 TEXT = frozenset(column.name for column in COLUMNS if pa.types.is_string(column.type))
 NUMBERS = frozenset(column.name for column in COLUMNS) - TEXT
@@ -255,7 +255,7 @@ def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Pa
             return None
         options = {"repo_type": "dataset", "revision": info.sha}
         folder = Path(snapshot_download(name, allow_patterns=[RELEASE_RECORD], **options))
-        if "schema_version" not in json.loads((folder / RELEASE_RECORD).read_text(encoding="utf8")):
+        if "schema_version" not in read_json(folder / RELEASE_RECORD, "the record of a dataset"):
             return None
         record = ReleaseRecord.read(folder, f"dataset {name!r}")
         if config not in record.configs:

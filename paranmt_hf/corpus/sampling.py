@@ -19,6 +19,7 @@ from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release import FOLDERS, checked_files, key_columns_of, read_tables
 from paranmt_hf.corpus.schema import row_numbers
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import resolved
 from paranmt_hf.util.parquet import read_schema
 
 EXTRAS = ("para_score", "origin")  # Columns of a sample in addition to the sentence, if the corpus has them
@@ -101,7 +102,7 @@ def open_corpus(
 
 def _language_of(path: Path) -> str | None:
     """The language of the release that a path is in; None without a record."""
-    path = path.resolve()
+    path = resolved(path)
     # A release, the folder of one of its configs, or a file in that.
     for folder in (path, *path.parents[:2]):
         if (folder / RELEASE_RECORD).is_file():

@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import absent_here, check_download, fetching, is_id, perhaps_path, split_revision
-from paranmt_hf.util.files import check_regular, checksum, is_record, link
+from paranmt_hf.util.files import check_regular, checksum, is_record, link, parse_json, resolved
 
 ASSETS = Path(__file__).parents[1] / "assets"
 SAMPLE = ASSETS / "sample"
@@ -191,7 +191,7 @@ def is_inside(folder: Path, path: Path) -> bool:
     inside = [folder.resolve()]
     if inside[0].parent.name == "snapshots":
         inside.append(inside[0].parent.parent / "blobs")
-    return any(path.resolve().is_relative_to(place) for place in inside)
+    return any(resolved(path).is_relative_to(place) for place in inside)
 
 
 def _refuse_leading_out(path: Path) -> None:
@@ -234,7 +234,7 @@ def _refuse_integers(path: Path) -> None:
 def _json_or_none(path: Path) -> Any:  # noqa: ANN401 - whatever is there
     """Parse a JSON file; None if it is damaged, which is reported when it is loaded."""
     try:
-        return json.loads(path.read_text(encoding="utf8"))
+        return parse_json(path.read_text(encoding="utf8"))
     except (OSError, ValueError):
         return None
 

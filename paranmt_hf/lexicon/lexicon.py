@@ -113,8 +113,8 @@ class Lexicon(Result[LexiconRecord]):
             out: Folder of the lexicon.
             config: Which sentence pairs and words count, and how much memory it may take.
         """
-        config, out = config or LexiconConfig(), result_folder(out, LexiconRecord)
         sources = [data] if isinstance(data, str | Path) else list(data)
+        config, out = config or LexiconConfig(), result_folder(out, LexiconRecord, sources=sources)
         # Scores have single precision, and the one that is nearest to 0.35 is below it.
         min_score = float(np.float32(config.min_score))
         pairs = Pairs(sources, PairSelection(min_score=min_score, max_length=config.max_length))

@@ -130,7 +130,7 @@ def find_adversarial(
         engine: The engine for the work.
     """
     search = search or AdversarialSearch()
-    out = result_file(out, LABELLED_SUFFIXES)
+    out = result_file(out, LABELLED_SUFFIXES, sources=[model])
     source = LabelledFile(file, columns, out=out)
     judge = find_classifier(classifier)
     engine = (engine or EngineConfig()).resolved()

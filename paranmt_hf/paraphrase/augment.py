@@ -115,7 +115,7 @@ def augment(
     """
     config, search = config or AugmentConfig(), search or ParaphraseConfig()
     search = search.for_files()  # Text that means something else does not have the label.
-    out = result_file(out, LABELLED_SUFFIXES)
+    out = result_file(out, LABELLED_SUFFIXES, sources=[model])
     source = LabelledFile(file, columns, out=out)
     if taken := {source.text, source.label} & {"original", "index", "score"}:
         raise InputError(f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it")

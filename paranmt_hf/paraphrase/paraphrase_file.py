@@ -114,7 +114,7 @@ def paraphrase_file(
         parser: For a syntactically controlled network, the source of the trees of sentences: `link-grammar`,
             `stanza`, or a file of trees.
     """
-    out = result_file(out, PARAPHRASE_SUFFIXES)
+    out = result_file(out, PARAPHRASE_SUFFIXES, sources=[model])
     source = open_sentences(file, column)
     engine = (engine or EngineConfig()).resolved()
     control = control_of(model, templates, parser, work_folder(out) / "trees")

@@ -14,7 +14,7 @@ from paranmt_hf.corpus.parsing.trees import read_template, template_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.files import parse_json, write_bytes
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.wording import perhaps
 
@@ -96,7 +96,7 @@ def is_controlled(files: Model) -> bool:
 def _values(path: Path) -> dict[str, Any]:
     """Read a JSON object; empty if it is missing or damaged, which loading reports."""
     try:
-        values = json.loads(path.read_text(encoding="utf8"))
+        values = parse_json(path.read_text(encoding="utf8"))
     except (OSError, ValueError):
         return {}
     return values if isinstance(values, dict) else {}

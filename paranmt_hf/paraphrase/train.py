@@ -110,7 +110,7 @@ def train_paraphraser(
         exclude: Folders or files of evaluation sets; pairs with one of their sentences, case and punctuation aside,
             are left out.
     """
-    out = result_folder(out, ParaphraserRecord)
+    out = result_folder(out, ParaphraserRecord, sources=listed(data))
     config, training = config or ParaphraserConfig(), training or ParaphraserTraining()
     setup = _resolve(data, columns, config, training, selection, exclude)
 

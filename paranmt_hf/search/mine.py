@@ -25,7 +25,7 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors, holds_vectors, store_vectors
 from paranmt_hf.search.storage import spans
-from paranmt_hf.util.files import replacing, shown_path
+from paranmt_hf.util.files import refuse_inside, replacing, resolved, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -134,6 +134,7 @@ def mine_pairs(
         release: Licence and form of the release.
         engine: Where the score columns are computed.
     """
+    refuse_inside(resolved(out, "out"), [path for path in (first, second) if path is not None], "out")
     sources = [open_sentences(first, column)]
     if second is not None:
         sources.append(open_sentences(second, second_column))

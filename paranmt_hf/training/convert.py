@@ -137,7 +137,7 @@ def convert_model(
             decide that.
         config: The settings.
     """
-    out, config = result_folder(out, ConversionRecord), config or ConvertConfig()
+    out, config = result_folder(out, ConversionRecord, sources=[model]), config or ConvertConfig()
     text = as_json(open_sentences(config.text).identity) if config.text is not None else None
     settings = ConversionSettings(config, text, str(License.parse(license)))
     made = run(

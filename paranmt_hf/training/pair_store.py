@@ -17,7 +17,7 @@ import pyarrow as pa
 from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import Bags, CorpusIds, TokenHashes, TokenTable, WordTokenizer, sentence_keys
-from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
+from paranmt_hf.util.files import ChecksummedFile, checksum, parse_json, write_bytes, writing
 
 # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
 BLOCK_PAIRS = 1024
@@ -146,7 +146,7 @@ class PairStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
-            about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
+            about = parse_json((folder / ABOUT).read_text(encoding="utf8"))
             self.pairs: int = about["pairs"]
             self.left_out: dict[str, int] = dict(about["left_out"])
             self._rows: dict[str, int] = about["readers"]

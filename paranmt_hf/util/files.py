@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from filelock import FileLock
 from safetensors import SafetensorError
@@ -153,10 +153,10 @@ def _error_number(error: BaseException) -> int | None:
 def resolved(path: str | Path, option: str | None = None) -> Path:
     """Resolve a path, which need not exist; one without an end, because links lead in a circle, is rejected."""
     path, found = Path(path).expanduser(), None
-    # From Python 3.13 on such a link is its own end.
+    # Python 3.11 and 3.12 raise an error; from 3.13 on the link stays in the path, which has no links otherwise.
     with suppress(RuntimeError):
         found = path.resolve()
-    if found is None or found.is_symlink():
+    if found is None or any(part.is_symlink() for part in (found, *found.parents)):
         raise InputError(f"{path} is a link that leads back to itself; check it", option=option, path=path)
     return found
 
@@ -203,6 +203,33 @@ def read_text(path: Path) -> str:
     """Read a text file in UTF-8; raises `OSError` and `UnicodeDecodeError`."""
     check_regular(path)
     return path.read_text(encoding="utf8")
+
+
+MAX_DEPTH = 100  # Lists and mappings inside each other; functions that go through values call themselves for each
+
+
+def parse_json(text: str | bytes) -> Any:  # noqa: ANN401 - whatever is there
+    """Parse JSON; raises `ValueError`, also for values nested so deeply that Python does not parse them."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def check_depth(values: object) -> None:
+    """Raise a `ValueError` if lists and mappings are nested more than `MAX_DEPTH` deep."""
+    level: list[object] = [values]
+    for _ in range(MAX_DEPTH + 1):
+        inner: list[object] = []
+        for value in level:
+            if isinstance(value, dict):
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+        if not inner:
+            return
+        level = inner
+    raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
 
 
 @contextmanager
@@ -306,10 +333,10 @@ def is_record(file: Path) -> bool:
     """Whether a file is the record of a result; one next to its result is named after it."""
     if file.suffix != ".json" or not file.is_file():
         return False
-    with suppress(OSError, ValueError, RecursionError):
+    with suppress(OSError, ValueError):
         content = file.read_bytes()
         # Others, such as large tokenizers, are not parsed.
-        values = json.loads(content) if b'"paranmt_hf"' in content else None
+        values = parse_json(content) if b'"paranmt_hf"' in content else None
         return isinstance(values, dict) and {"settings", "machine", "paranmt_hf"} <= values.keys()
     return False
 

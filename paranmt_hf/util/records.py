@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypedDict, TypeVar
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import checksum, read_text, write_bytes
+from paranmt_hf.util.files import check_depth, checksum, parse_json, read_text, write_bytes
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.settings import is_recorded
 from paranmt_hf.util.wording import brief, in_words
@@ -197,7 +197,9 @@ def _unknown(found: object, known: object, prefix: str = "") -> Iterator[str]:
 def read_json(path: Path, expected: str) -> Any:  # noqa: ANN401 - whatever is there
     """Parse a JSON file; `expected` describes its content in errors."""
     try:
-        return json.loads(read_text(path))
+        values = parse_json(read_text(path))
+        check_depth(values)
+        return values
     except InputError:
         raise
     except OSError as error:

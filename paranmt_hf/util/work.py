@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from paranmt_hf.errors import InputError, LostProcessError, NotMadeError, OtherSettingsError, WriteError
-from paranmt_hf.util.files import write_bytes, writing
+from paranmt_hf.util.files import sweep_killed, write_bytes, writing
 from paranmt_hf.util.records import Identity, as_json, describe_differences, read_json
 
 # Says whether a work folder holds what took long to make.
@@ -64,7 +65,7 @@ def locked(work: Path, command: str, identity: Identity, holds: Holds | None) ->
         raise InputError(f"{work} is needed for work in progress and holds something else; move it away", path=work)
     with writing(work):
         work.mkdir(parents=True, exist_ok=True)
-    _sweep_removed(work)
+    sweep_killed(work)
     with lock(work):
         state = {"command": command, "resumable": holds is not None, "identity": identity}
         known = state_of(work)
@@ -185,9 +186,9 @@ def continue_with(work: Path, identity: object, *, keep: Collection[str], holds:
 
 def remove(work: Path) -> None:
     """Remove a locked work folder; it is renamed first, so that a kill leaves nothing that looks like work."""
-    _sweep_removed(work)
+    sweep_killed(work)
     if RENAMES_OPEN:
-        gone = _gone(work)
+        gone = work.with_name(f".{work.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
         work.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
     else:
@@ -199,19 +200,10 @@ def remove(work: Path) -> None:
             (work / STATE).unlink()
 
 
-def _gone(work: Path) -> Path:
-    return work.with_name(f".{work.name}.gone")
-
-
-def _sweep_removed(work: Path) -> None:
-    """Delete the remains of a kill during `remove`."""
-    shutil.rmtree(_gone(work), ignore_errors=True)
-
-
 def remove_leftover(out: Path, command: str) -> None:
     """Remove the work folder of a finished result, unless another command or a running process owns it."""
     work = work_folder(out)
-    _sweep_removed(work)
+    sweep_killed(work)
     with suppress(InputError):
         state = state_of(work)
         if state is not None and state["command"] == command:

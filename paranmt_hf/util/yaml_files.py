@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import yaml
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_regular
+from paranmt_hf.util.files import check_depth, check_regular
 from paranmt_hf.util.settings import values_for
 
 OPTIONS_FILE = "paranmt.yaml"  # The options that made a result, next to it
@@ -59,11 +59,16 @@ def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - wh
     """Parse YAML into plain values, or text as written (`as_text`); raises `yaml.YAMLError`."""
     try:
         # The loader is a safe one: it makes plain values alone.
-        return yaml.load(text, Loader=_TextLoader if as_text else _Loader)  # noqa: S506
+        values = yaml.load(text, Loader=_TextLoader if as_text else _Loader)  # noqa: S506
+        check_depth(values)
+    except (RecursionError, ValueError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise yaml.YAMLError(str(reason)) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
         raise yaml.YAMLError(f"{place}{error.problem or error.context}") from None
+    return values
 
 
 def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, Any]:

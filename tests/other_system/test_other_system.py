@@ -24,7 +24,7 @@ def run(folder, *words, **environment):
 def check(folder, which):
     done = run(folder, HERE / "commands.py", which)
     assert done.returncode == 0, done.stderr.decode("cp1252", "replace")[-3000:]
-    assert not [path.name for path in folder.iterdir() if path.name.endswith((".work", ".gone", ".tmp"))]
+    assert not [path.name for path in folder.iterdir() if path.name.endswith((".work", ".tmp"))]
     return done.stdout
 
 

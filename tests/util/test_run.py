@@ -282,7 +282,9 @@ def test_work_of_others_is_not_taken(tmp_path):
 def test_leftovers_of_a_finished_result_go(tmp_path):
     out, work = tmp_path / "out", tmp_path / "out.work"
     run_toy(out, keep_work=True)
-    (tmp_path / ".out.work.gone" / "part").mkdir(parents=True)
+    # What a kill left, by a process that cannot be running, and a folder of the user.
+    (tmp_path / ".out.work.99999999-0a1b2c3d.tmp" / "part").mkdir(parents=True)
+    (tmp_path / ".out.work.gone" / "mine").mkdir(parents=True)
     assert steps_of(work) == 3
     assert not run_toy(out, keep_work=True).fresh and work.exists()
     with locked(work, "toy", json.loads((work / "run.json").read_text())["identity"], lambda work: True):
@@ -291,7 +293,8 @@ def test_leftovers_of_a_finished_result_go(tmp_path):
     (work / "run.json").write_text(json.dumps({**state, "command": "other"}))
     assert not run_toy(out).fresh and work.exists()
     (work / "run.json").write_text(json.dumps(state))
-    assert not run_toy(out).fresh and names(tmp_path) == ["out"]
+    assert not run_toy(out).fresh and names(tmp_path) == [".out.work.gone", "out"]
+    assert names(tmp_path / ".out.work.gone") == ["mine"]
 
 
 def test_a_kill_while_work_of_other_settings_is_cleared(tmp_path, monkeypatch):

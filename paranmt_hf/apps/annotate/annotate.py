@@ -39,7 +39,7 @@ from paranmt_hf.corpus.draws import lottery
 from paranmt_hf.corpus.release import fetch_release, read_record, release_files
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import replacing, resolved, result_file, shown_path
+from paranmt_hf.util.files import parse_json, replacing, resolved, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import from_json
@@ -83,7 +83,7 @@ def sample_for_annotation(
         out: Folder of the sample, and of the answers to it.
         config: Which pairs.
     """
-    out, config = result_folder(out, AnnotationSample), config or AnnotationConfig()
+    out, config = result_folder(out, AnnotationSample, sources=[release]), config or AnnotationConfig()
     name, files, source = _located(str(release))
     ranges = {"quantiles": config.quantiles} if config.quantiles else {"ranges": list(config.ranges)}
     settings = {**source, **ranges, "per_range": config.per_range, "seed": config.seed}
@@ -281,7 +281,7 @@ class _Pages:
 
     async def answer(self, request: Request) -> Response:
         try:
-            values = await request.json()
+            values = parse_json(await request.body())
         except ValueError:
             raise InputError("an answer must be JSON") from None
         rating = from_json(Rating, values, "an answer")

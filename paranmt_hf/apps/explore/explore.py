@@ -204,7 +204,7 @@ def write_report(
         encoder: Finds the nearest references of a sentence: folder or Hub id; by default `small`, that of the package;
             `none` for no neighbours.
     """
-    out = result_file(out, [".html", ".htm"])
+    out = result_file(out, [".html", ".htm"], sources=[folder])
     if encoder is None or isinstance(encoder, str | Path):
         encoder = None if encoder == "none" else load(encoder)
     folder = Path(folder)
@@ -222,6 +222,7 @@ def write_report(
             "all": explorer.histograms(View()),
             "neighbours": {},
         }
+        explorer.check_unchanged()
     if encoder is not None:
         found["neighbours"] = _report_neighbours([row["reference"] for row in sample], encoder)
         found["summary"]["neighbours"] = "The nearest of the references that this report carries."

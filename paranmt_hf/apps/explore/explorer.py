@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -23,6 +24,7 @@ from paranmt_hf.corpus.release import read_record, release_files
 from paranmt_hf.corpus.schema import COLUMNS, MOST_RANKS
 from paranmt_hf.corpus.statistics import EDGES, RANGES
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.optional import require
 from paranmt_hf.util.parquet import MEMORY_BYTES, as_table, database
 
 Side = Literal["either", "reference", "translation"]
@@ -153,6 +155,8 @@ class Explorer:
     """
 
     def __init__(self, folder: Path, *, config: str = "default", memory: int = MEMORY_BYTES) -> None:
+        self._record_file = Path(folder) / ReleaseRecord.FILE
+        self._record_bytes = self._record_file.read_bytes() if self._record_file.is_file() else b""
         files = release_files(Path(folder), config)
         self.record: ReleaseRecord = read_record(Path(folder), [config])
         self.config = config
@@ -165,6 +169,7 @@ class Explorer:
         self._key = f"id * {MOST_RANKS} + rank" if "rank" in present else "id"
         self._open = database(memory=memory, extra="explore")
         self._connection = self._open.__enter__()
+        self._read_error = require("duckdb", "explore").Error
         self._table, self._lock = as_table(files), threading.Lock()
         # The text in lower case: a query, or a table in memory.
         lower = ", ".join(f"lower({side}) AS {side}" for side in SIDES)
@@ -174,9 +179,28 @@ class Explorer:
         self._made = 0
         self.bins: dict[str, Bins] = {}
 
+    def check_unchanged(self) -> None:
+        """Reject a release that another command has replaced, whose rows would mix with those that were read."""
+        with suppress(OSError):
+            if self._record_file.read_bytes() == self._record_bytes:
+                return
+        folder = self._record_file.parent
+        raise InputError(f"{folder} was changed while it was read; open it again", path=folder)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Read one after the other, and only the release that was opened."""
+        with self._lock:
+            try:
+                yield
+            except self._read_error:
+                self.check_unchanged()
+                raise
+            self.check_unchanged()
+
     def __enter__(self) -> Explorer:
         """Find what values the columns have."""
-        with self._lock:
+        with self._reading():
             if TEXT_SHARE * self.record.configs[self.config].bytes < self._memory:
                 self._connection.execute(f"CREATE TEMP TABLE lower_case AS {self._lower}")
                 self._lower = "lower_case"
@@ -218,7 +242,7 @@ class Explorer:
         return name
 
     def count(self, view: View) -> int:
-        with self._lock:
+        with self._reading():
             condition, values = self._condition(view)
             query = f"SELECT count(*) FROM {self._table} WHERE {condition}"
             return int(self._connection.execute(query, values).fetchall()[0][0])
@@ -231,7 +255,7 @@ class Explorer:
             raise InputError(
                 f"cannot sort by {sort!r}; this release has the numeric columns {', '.join(self.columns)}"
             )
-        with self._lock:
+        with self._reading():
             condition, values = self._condition(view)
             order = f'"{sort}" {"DESC" if descending else "ASC"} NULLS LAST, {self._key}'
             # Only the keys are sorted; whole rows are read of those that are shown.
@@ -253,7 +277,7 @@ class Explorer:
 
     def histograms(self, view: View) -> dict[str, list[int]]:
         """Count the rows of a view for each of the `bins` of each numeric column; a null counts in none."""
-        with self._lock:
+        with self._reading():
             condition, values = self._condition(view)
             return {name: self._histogram(name, condition, values) for name in self.columns}
 
@@ -271,7 +295,7 @@ class Explorer:
 
     def examples(self, view: View, *, each: int = 5, seed: int = 0) -> list[dict[str, Any]]:
         """Sample rows of each range of the paraphrase score: name, number of rows in the view, and `each` examples."""
-        with self._lock:
+        with self._reading():
             condition, values = self._condition(view)
             case = " ".join(f"WHEN para_score <= {edge}::FLOAT THEN {index}" for index, edge in enumerate(EDGES))
             columns = f"{self._key} AS key, CASE {case} ELSE {len(EDGES)} END AS part"
@@ -288,7 +312,7 @@ class Explorer:
         """Count the rows of each origin, most frequent first; empty if the release has no such column."""
         if "origin" not in self._shown:
             return {}
-        with self._lock:
+        with self._reading():
             query = (
                 f"SELECT origin, count(*) AS rows FROM {self._table} WHERE origin IS NOT NULL GROUP BY origin "
                 f"ORDER BY rows DESC, origin LIMIT {ORIGINS}"

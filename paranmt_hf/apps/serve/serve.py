@@ -13,6 +13,7 @@ from typing import Annotated
 from paranmt_hf.apps.serve.vectors import SentenceVectors, ServeLimits
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import plain_name
+from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.local_page import HOST, listen
 from paranmt_hf.util.optional import check_installed, require
 from paranmt_hf.util.settings import Group
@@ -89,11 +90,19 @@ def serve_encoder(
             server.run(sockets=[listening])
 
 
+def _read_token(file: Path) -> str:
+    try:
+        check_regular(file)
+        return file.read_text("ascii", errors="replace")
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}", option="token_file", path=file) from None
+
+
 def _token(file: Path | None) -> str | None:
     """The token from a file or the environment, None if neither is given; errors do not show it."""
     found, where = os.environ.get(TOKEN_VARIABLE), TOKEN_VARIABLE
     if file is not None:
-        found, where = file.expanduser().read_text("ascii", errors="replace"), str(file)
+        found, where = _read_token(file.expanduser()), str(file)
     if found is not None and not re.fullmatch("[!-~]+", found := found.strip()):
         option = None if file is None else "token_file"
         raise InputError(f"{where} must hold one token of ASCII characters without blanks", option=option, path=file)

@@ -34,7 +34,7 @@ from paranmt_hf.corpus.selection.run_filters import (
 )
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
-from paranmt_hf.util.files import replacing, shown_path
+from paranmt_hf.util.files import refuse_inside, replacing, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run
@@ -90,6 +90,7 @@ def select(
     source = selection.rows.files[0].parents[1]
     if out == source.resolve():
         raise InputError(f"{out} is the release that rows are selected from; choose another folder", option="out")
+    refuse_inside(out, [source], "out")
     file = dropped_file(keep_dropped, source, out, selection.checksum)
 
     def make(work: Path, folder: Path) -> ReleaseRecord:

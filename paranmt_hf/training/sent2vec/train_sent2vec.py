@@ -87,8 +87,9 @@ def train_sent2vec(
             of text.
         config: How it is trained.
     """
-    config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord)
-    sources = SentenceSources([data] if isinstance(data, str | Path) else list(data), columns)
+    data = [data] if isinstance(data, str | Path) else list(data)
+    config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord, sources=data)
+    sources = SentenceSources(data, columns)
     settings = Sent2VecSettings(config, sources.identity)
     return run(
         out,

@@ -19,6 +19,7 @@ from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.inputs import listed
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.supervised.config import SuperviseConfig, SupervisedRecord, TaskName
 from paranmt_hf.training.supervised.supervise import Supervised
@@ -192,9 +193,9 @@ def tune(
         exclude: Folder with STS sets: leave out pairs with their sentences.
         final: Folder of an encoder that is trained with the best settings on all pairs, or of a model for the task.
     """
-    tuning, out = tuning or TuneConfig(), result_folder(out, TuneRecord)
+    tuning, out = tuning or TuneConfig(), result_folder(out, TuneRecord, sources=listed(data))
     kind = TrainingRecord if task is None else SupervisedRecord
-    if final is not None and result_folder(final, kind, option="final") == out:
+    if final is not None and result_folder(final, kind, sources=listed(data), option="final") == out:
         raise InputError(f"{final} is the folder of the outcome; choose another path", option="final")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a search runs as one process; start it without accelerate launch or torchrun")
@@ -222,7 +223,7 @@ def tune(
             refused=trials.refused,
             refusal=trials.refusal,
             trials=trials.done,
-            **made_with("torch"),
+            **made_with("torch", *["optuna"] * (tuning.sampler == "tpe")),
         )
         write_bytes(folder / OPTIONS, search.options(record.best.settings).encode())
         write_bytes(folder / TABLE, as_tsv(record).encode())

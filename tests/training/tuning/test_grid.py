@@ -104,6 +104,11 @@ def test_an_interruption_changes_nothing_and_a_seed_does(sampler):
     assert walk(sampler, turns=14) == walk(sampler, restart=True, turns=14) != walk(sampler, seed=2, turns=14)
 
 
+def test_tpe_chooses_the_same_with_every_version_of_optuna():
+    """As optuna 4.5, 4.9 and 5.0 choose, whose defaults differ."""
+    assert walk("tpe", turns=16) == [9, 1, 13, 10, 11, 14, 18, 16, 4, 7, 0, 12, 17, 15, 2, 3]
+
+
 @pytest.mark.slow
 def test_tpe_learns():
     def best_ten(sampler):
