@@ -21,7 +21,7 @@ from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
 from paranmt_hf.errors import InputError, OtherSettingsError
 from paranmt_hf.util.files import replacing, result_file, write_result
 from paranmt_hf.util.settings import Expands, Writes
-from paranmt_hf.util.wording import perhaps
+from paranmt_hf.util.wording import in_a_row, perhaps
 from paranmt_hf.util.yaml_files import OPTIONS_FILE, as_yaml, read_yaml
 from paranmt_hf.version import __version__
 
@@ -75,7 +75,9 @@ def _run(words: list[str]) -> int:
     else:
         typed = " ".join(words[: 2 if below else 1])
         known = [each.name for each in below] or [*COMMANDS, *FAMILIES]
-        hint = perhaps(typed, {name: f"paranmt {name}" for name in known}) or "; `paranmt --help` lists all"
+        listed = f"`paranmt {first}` has {in_a_row(name.split()[1] for name in known)}" if below else ""
+        hint = perhaps(typed, {name: f"paranmt {name}" for name in known})
+        hint = f"{hint}; {listed}" if listed else hint or "; `paranmt --help` lists all"
         print(f"paranmt: there is no command {typed!r}{hint}", file=sys.stderr)
         return 2
     return 0
@@ -154,7 +156,8 @@ def _with_options(command: Command, values: Mapping[str, Any], error: OtherSetti
     if not differing:
         return error
     return OtherSettingsError(
-        f"{error.path} was made with other options: {'; '.join(differing)}; choose another path or delete it",
+        f"{error.path} was made with other options: {'; '.join(differing)}; choose another path, delete it, or "
+        f"repeat it with --config {path}",
         option=error.option,
         path=error.path,
     )

@@ -34,6 +34,7 @@ INSTEAD: dict[ModelKind, str] = {
     "translator": "`translator`, a folder or an id on the Hub such as Helsinki-NLP/opus-mt-cs-en",
 }
 
+LISTED = 3  # Files that an error names
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt", "*.h5", "*.msgpack", "*.ot")
 # What the trainers of transformers write next to the weights of a checkpoint; no loader of a model reads it.
 OF_TRAINERS = ("optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state*.pth", "training_args.bin")
@@ -302,7 +303,11 @@ def _is_pickle(path: Path) -> bool:
 
 
 def _advice(folder: Path, pickles: list[Path]) -> str:
-    names = ", ".join(path.relative_to(folder).as_posix() for path in pickles)
+    if not pickles and not any((folder / name).is_file() for name in ("modules.json", "config.json")):
+        return f"{folder} is not a model: there is no modules.json (of encoders) or config.json in it"
+    names = ", ".join(path.relative_to(folder).as_posix() for path in pickles[:LISTED])
+    if len(pickles) > LISTED:
+        names += f" and {len(pickles) - LISTED} more"
     if not pickles:
         return f"{folder} holds no weights; expected the folder of a model, with model.safetensors in it"
     holds = f"weights in {names}, which is not read because it can run code"

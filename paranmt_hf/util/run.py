@@ -72,7 +72,7 @@ def result_folder(
         raise refusal(f"is below the file {file}")
     refuse_inside(folder, sources, option)
     if kind is not None and not is_free(folder):
-        _read(folder, kind.read, option)
+        _read(folder, kind, kind.read, option)
     return folder
 
 
@@ -222,9 +222,9 @@ def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R]
     if is_free(out):
         # A record alone is what a kill left; anything else there is somebody's.
         if issubclass(kind, FileRecord) and kind.path(out).exists():
-            _read(out, kind.read)
+            _read(out, kind, kind.read)
         return None
-    record = _read(out, read or kind.read)
+    record = _read(out, kind, read or kind.read)
     if differences := describe_differences(record.identity, identity):
         raise OtherSettingsError(
             f"{out} was made with other settings: {differences}; {ANOTHER} or delete it", option="out", path=out
@@ -234,7 +234,12 @@ def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R]
     return record
 
 
-def _read(out: Path, read: Callable[[Path], R], option: str = "out") -> R:
+def _read(out: Path, kind: type[Record], read: Callable[[Path], R], option: str = "out") -> R:
+    record = kind.path(out) if issubclass(kind, FileRecord) else out / kind.FILE
+    if not record.exists():
+        raise InputError(
+            f"{out} exists and was not made by this command; it was left as it is; {ANOTHER}", option=option, path=out
+        )
     try:
         return read(out)
     except InputError as error:

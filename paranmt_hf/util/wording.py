@@ -11,6 +11,12 @@ def counted(count: int, one: str, several: str = "") -> str:
     return f"{count:,} {one if count == 1 else several or f'{one}s'}"
 
 
+def in_a_row(names: Iterable[str]) -> str:
+    """List names: `page`, `page and report`, `page, report and table`."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def brief(value: object) -> str:
     """Format a value for an error, in plain words of at most 60 characters."""
     text = in_words(value)

@@ -126,7 +126,7 @@ CASES = {
     "score /": "/ is the root of the file system",
     "quickstart --out file": "file is a file; the quickstart makes a folder",
     "encoder vectors encoder --vocabulary none.txt --out encoder": "encoder is a folder; name a file",
-    f"{TRAIN} --data pairs.parquet --out full": "full holds no training.json",
+    f"{TRAIN} --data pairs.parquet --out full": "full exists and was not made by this command",
     "select release --out release --tenths 1": "release is the release that rows are selected from",
     # Devices.
     "build --source file --reference file --translator foo.yaml --out out --license mit": "cuda or cuda:N, was 'foo'",
@@ -143,7 +143,7 @@ CASES = {
     f"build --source file --reference file {BUILD} --engine shard_rows=1000000000000": "must be from 0 to 10,000,000",
     f"{TRAIN} --data pairs.parquet --out out --epochs 1000000000000": "--epochs must be from 1 to 1,000,000",
     # Text of a bitext and of pairs.
-    f"build --source file {BUILD}": "give the text once",
+    f"build --source file {BUILD}": "--source needs --reference",
     f"build --source none.cs --reference none.en {BUILD}": "none.cs",
     f"build --data no-such-id --columns source=a,reference=b {BUILD}": "no-such-id",
     f"build --source lines.cs --reference lines.en {BUILD}": "lines.cs has 2, lines.en has 3",

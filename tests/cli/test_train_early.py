@@ -25,7 +25,7 @@ MISTAKES = {
     "--text models/wort --teacher small": "'models/word'",
     "--teacher small": "there is nothing to train on",
     "--recipe trigram --data none.parquet --teacher small": "none.parquet: there is no such file",
-    "--data pairs.txt --out full": "full holds no training.json",
+    "--data pairs.txt --out full": "full exists and was not made by this command",
 }
 PROGRAM = """
 import sys

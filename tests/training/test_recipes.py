@@ -122,7 +122,7 @@ def test_a_folder_that_cannot_be_the_result_is_refused_before_the_work(tmp_path,
     fails(capsys, [*command, "other"], "choose another path")
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "notes.txt").touch()
-    fails(capsys, [*command, "notes"], "notes holds no training.json")
+    fails(capsys, [*command, "notes"], "notes exists and was not made by this command")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "other"]
 
 

@@ -52,6 +52,8 @@ class TextInput(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.source is not None and self.reference is None:
+            raise InputError("`source` needs `reference`, the other side of the bitext", option="reference")
         if (self.reference is None) == (self.data is None) or (self.data and self.source):
             raise InputError("give the text once: `reference`, with `source` if it is a bitext, or `data`")
         if self.columns and not self.data:

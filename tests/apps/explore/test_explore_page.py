@@ -110,10 +110,12 @@ def test_tabs_and_a_narrow_screen(browser, address):
 
 def test_a_kept_source_is_shown(browser, tmp_path):
     from paranmt_hf.apps.explore.explore import write_report
+    from paranmt_hf.corpus.release_run import ReleaseConfig
     from tests.toys import scored_release
 
     columns = {"reference": ["a dog", "a cat"], "translation": ["the dog", "the cat"], "source": ["pes", "kočka"]}
-    made = scored_release(tmp_path / "with-source", {**columns, "para_score": [0.5, 0.9]})
+    release = ReleaseConfig(license="mit", keep_source=True)
+    made = scored_release(tmp_path / "with-source", {**columns, "para_score": [0.5, 0.9]}, release)
     write_report(made, tmp_path / "report.html", encoder="none")
     browser.get((tmp_path / "report.html").as_uri())
     wait_for(browser, r"^2 of 2")
