@@ -44,19 +44,20 @@ class JsonArray(JsonObjects):
             yield Row(f":{element.line}", element.values)
 
     def write(self, out: Path, kept: np.ndarray) -> None:
-        packing, between = find_packing(self.path), None
+        packing, between, end = find_packing(self.path), None, b"]\n"
         with out.open("wb") if packing is None else packing.create(out) as file:
             written = 0
             for index, element in enumerate(self._elements()):
                 if index == 0:
                     file.write(_bytes(element.before))
+                    end = b"\n]\n" if "\n" in element.before else end
                 else:
                     between = between or element.before
                 if kept[index]:
                     file.write(_bytes(between or ",") if written else b"")
                     file.write(_bytes(element.raw))
                     written += 1
-            file.write(b"\n]\n")
+            file.write(end)
 
     def _elements(self) -> Iterator[_Element]:
         blocks = self._blocks()
