@@ -6,6 +6,7 @@ import pytest
 
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.readers import TableFiles
+from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import read, write
 
 SENTENCES = ["A man is riding a horse .\tA person rides a horse .", "Two dogs run on the grass .\tDogs are running ."]
@@ -130,3 +131,26 @@ def test_paths_missing_values_and_surrogates_of_json(tmp_path):
     rows, report = read(found)
     assert rows == [(0, "pes", "dog", 1.0), (4, "🙂", "half \ufffd pair", 0.5)]
     assert report.dropped == {"empty": 4}
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("prompt,completion\nA dog runs,The dog runs\n", ("prompt", "completion")),
+        ("big,large\nsmall,little\n", ()),
+        # As the translated STS benchmark has them.
+        ("Ein Hund rennt.,Der Hund rennt.,4.5\nEin Hund.,Eine Katze.,1.0\n", ()),
+        ("text\nA dog runs\n", ("text",)),
+    ],
+)
+def test_names_of_csv(tmp_path, content, names):
+    (tmp_path / "t.csv").write_text(content)
+    assert open_table(tmp_path / "t.csv").names == names
+
+
+def test_a_blank_line_1_is_refused(tmp_path):
+    for name in ("t.csv", "t.tsv"):
+        (tmp_path / name).write_text("\nleft,right\ta\n")
+        with pytest.raises(InputError) as refused:
+            open_table(tmp_path / name)
+        assert refused.value.path == tmp_path / name
