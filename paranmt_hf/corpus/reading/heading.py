@@ -3,7 +3,8 @@
 The rule, in this order:
 
 1. Columns that the user names, and that are in line 1, show that it has names.
-2. A field of line 1 that is empty (the first aside), a number, or ends a sentence shows a row; so do two equal fields.
+2. A field of line 1 that is empty (the first aside), a number, or ends a sentence shows a row; so do two equal fields,
+   unless they are what columns are called.
 3. A column with a word in line 1 and numbers alone below shows names.
 4. Names such as `sentence1` and `sentence2`, of words that data sets call their columns, numbered or lettered.
 5. Where the rows below are sentences: such words alone (`source`, `target`), or such a numbering of other words.
@@ -71,7 +72,7 @@ def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Colle
         return True
     words = all(_is_called_so(field) for field in first if field)
     alike = len({_without_number(field) for field in first if field}) == 1 < len(first)
-    if words and alike:
+    if words and alike and len(set(filled)) == len(filled):
         return True
     if (words or alike) and _are_sentences(below):
         return True
@@ -107,7 +108,7 @@ def _is_row(first: Sequence[str]) -> bool:
     return (
         any(not field for field in first[1:])
         or not named
-        or len(set(named)) < len(named)
+        or (len(set(named)) < len(named) and not all(map(_is_called_so, named)))
         or any(is_number(field) or len(field) > _MOST_CHARACTERS or field[-1] in ".?!。？！" for field in named)
     )
 

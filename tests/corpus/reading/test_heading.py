@@ -21,6 +21,7 @@ NAMED = [
     ("\tleft\tright", ["0\ta\tb", "1\tc\td"]),
     ("\t0\t1", ["0\ta\tb", "1\tc\td"]),
     ("sentence_A\tsentence_B", ["a dog\tthe dog"]),
+    ("reference\ttranslation\tlabel\tlabel", ["a dog\tthe dog\t1\t0"]),
     ("#1 String\t#2 String", ["a dog\tthe dog"]),
     ("věta_1\tvěta_2", SENTENCES),
     ("source\ttarget", SENTENCES),
@@ -39,6 +40,7 @@ ROWS = [
     ("one dog\ttwo dogs\t0.5", ["a\tb\t1"]),
     ("one dog\ttwo dogs\tn/a", ["a\tb\t1"]),
     ("1\t2", ["3\t4"]),
+    ("word\tword", ["text\ttext", "a\tb"]),
     ("same\tsame", SENTENCES * 20),
 ]
 
