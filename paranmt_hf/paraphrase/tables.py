@@ -16,6 +16,8 @@ import pyarrow.json
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.columns import normalise
+from paranmt_hf.corpus.reading.comma_separated import Form, find_form
+from paranmt_hf.corpus.reading.tab_separated import has_quoted_fields
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import Settings
@@ -56,10 +58,14 @@ def _text_reader(path: Path, types: Mapping[str, pa.DataType]) -> Any:  # noqa: 
     if path.suffix.lower() == ".jsonl":
         parse = pa.json.ParseOptions(explicit_schema=pa.schema(types))
         return pa.json.open_json(path, parse_options=parse)
-    quoted = path.suffix.lower() == ".csv"
-    # TSV has no quoting, and no field spans several lines.
-    delimiter, quote = (",", '"') if quoted else ("\t", False)
-    parse = pa.csv.ParseOptions(delimiter=delimiter, quote_char=quote, newlines_in_values=quoted)
+    quoted = path.suffix.lower() == ".csv" or has_quoted_fields(path)
+    form = find_form(path) if path.suffix.lower() == ".csv" else Form("\t")
+    parse = pa.csv.ParseOptions(
+        delimiter=form.separator,
+        quote_char='"' if quoted else False,
+        escape_char="\\" if form.escaped else False,
+        newlines_in_values=quoted,
+    )
     # Only empty fields are missing: `null` and `NA` are words.
     convert = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""])
     return pa.csv.open_csv(path, parse_options=parse, convert_options=convert)

@@ -71,7 +71,7 @@ class CommaSeparated(Table):
     def of_form(cls, path: Path, form: Form, named: Collection[str] = ()) -> CommaSeparated:
         """Open a file whose form is known."""
         rows = [decoded(record.fields) for record in islice(read_records(path, form), SAMPLE_ROWS)]
-        return cls(path, form, read_heading(path, rows, named))
+        return cls(path, form, read_heading(path, rows, named, cls.format))
 
     @property
     def width(self) -> int:

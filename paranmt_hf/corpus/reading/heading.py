@@ -3,11 +3,13 @@
 The rule, in this order:
 
 1. Columns that the user names, and that are in line 1, show that it has names.
-2. A field of line 1 that is empty (the first aside), a number, or ends a sentence shows a row; so do two equal fields.
+2. A field of line 1 that is empty (the first aside), a number, or ends a sentence shows a row; so do two equal fields,
+   unless they are what columns are called.
 3. A column with a word in line 1 and numbers alone below shows names.
 4. Names such as `sentence1` and `sentence2`, of words that data sets call their columns, numbered or lettered.
 5. Where the rows below are sentences: such words alone (`source`, `target`), or such a numbering of other words.
-6. Line 1 is the only one of at least `ENOUGH_ROWS` that has one word in each of its fields.
+6. Line 1 has one word in each of its fields, and none of the rows below, at least `ENOUGH_ROWS`, has; in CSV, which
+   mostly has names, one row is enough.
 
 Everything else is a row: the first pair of a list of words must not get lost.
 """
@@ -20,6 +22,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
+
+from paranmt_hf.errors import InputError
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +38,7 @@ NAME_WORDS = frozenset(
     tgt title trans translated translation trg utterance word words
     """.split()
 )
-ENOUGH_ROWS = 20
+ENOUGH_ROWS = {"TSV": 20, "CSV": 1}
 SENTENCE_WORDS = 4  # Words of the middle row, from which on rows are sentences
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "\\n"}
 _MOST_CHARACTERS = 40
@@ -42,13 +46,14 @@ _MOST_CHARACTERS = 40
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
-def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Collection[str]) -> bool:
+def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Collection[str], format: str) -> bool:
     """Decide whether the fields of line 1 are names.
 
     Args:
         first: Fields of line 1, without white space around them.
         below: Fields of some lines that follow.
         named: Columns that the user names.
+        format: TSV or CSV.
     """
     if named and all(name in first and not name.isdecimal() for name in named):
         return True
@@ -67,12 +72,12 @@ def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Colle
         return True
     words = all(_is_called_so(field) for field in first if field)
     alike = len({_without_number(field) for field in first if field}) == 1 < len(first)
-    if words and alike:
+    if words and alike and len(set(filled)) == len(filled):
         return True
     if (words or alike) and _are_sentences(below):
         return True
     short = [all(len(field.split()) < 2 for field in row) for row in below]
-    return len(below) >= ENOUGH_ROWS and one_word and not any(short)
+    return len(below) >= ENOUGH_ROWS[format] and one_word and not any(short)
 
 
 def is_number(field: str) -> bool:
@@ -103,7 +108,7 @@ def _is_row(first: Sequence[str]) -> bool:
     return (
         any(not field for field in first[1:])
         or not named
-        or len(set(named)) < len(named)
+        or (len(set(named)) < len(named) and not all(map(_is_called_so, named)))
         or any(is_number(field) or len(field) > _MOST_CHARACTERS or field[-1] in ".?!。？！" for field in named)
     )
 
@@ -139,10 +144,12 @@ class Heading(NamedTuple):
     texts: tuple[str, ...]  # Names or numbers of the columns that hold text
 
 
-def read_heading(path: Path, rows: Sequence[Sequence[str]], named: Collection[str]) -> Heading:
-    """Find names and kinds of columns from the first rows of a file, and log how line 1 is read."""
+def read_heading(path: Path, rows: Sequence[Sequence[str]], named: Collection[str], format: str) -> Heading:
+    """Find names and kinds of columns from the first rows of a file, TSV or CSV, and log how line 1 is read."""
     first, below = [field.strip() for field in rows[0]], rows[1:]
-    found = has_names(first, below, named)
+    if not any(first):
+        raise InputError(f"{path}:1: this line is blank; expected names of columns or a row: remove it", path=path)
+    found = has_names(first, below, named, format)
     if len(first) > 1 and found:
         logger.info(f"{path}: line 1 has the names of the columns, {', '.join(first)}")
     elif len(first) > 1:

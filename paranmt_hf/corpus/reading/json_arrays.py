@@ -64,13 +64,13 @@ class JsonArray(JsonObjects):
         text, at, line, before = next(blocks, ""), 0, 1, _OPENING
         decode = json.JSONDecoder().raw_decode
         while True:
+            start = before.match(text, at)
+            begin = start.end() if start else at
+            reason = "expected a comma or the end of the array"
             try:
-                start = before.match(text, at)
-                values, end = decode(text, start.end()) if start else (None, at)
+                values, end = decode(text, begin) if start else (None, at)
             except (ValueError, RecursionError) as error:
                 start, reason = None, str(error)
-            else:
-                reason = "expected a comma or the end of the array"
             if start is None:
                 # An element may continue in the next block.
                 if more := next(blocks, ""):
@@ -79,6 +79,7 @@ class JsonArray(JsonObjects):
                 rest = text[at:]
                 if _CLOSING.fullmatch(rest if before is _COMMA else rest.lstrip("\ufeff \t\r\n")[1:]):
                     return
+                line += text.count("\n", at, begin)
                 raise InputError(
                     f"{self.path}:{line}: this JSON array cannot be read on from here ({reason}); correct the file, "
                     "or write it again",

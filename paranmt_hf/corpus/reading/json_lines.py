@@ -22,6 +22,7 @@ SUFFIXES = (".jsonl", ".ndjson", ".jsonlines")
 SAMPLE_ROWS = 1000  # Rows that show the columns
 Object = dict[str, Any]
 Steps = tuple[str, ...]  # The keys on the way to a value
+MAX_STEPS = 20  # Objects that are deeper inside have no columns
 
 
 class Row(NamedTuple):
@@ -46,7 +47,7 @@ class JsonObjects(Table):
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
         """Find the columns in the first rows."""
         rows = list(islice(cls(path, []).objects(), SAMPLE_ROWS))
-        if len(rows) == 1 and _holds_rows(rows[0].values):
+        if len(rows) == 1 and _holds_rows(rows[0].values) and not rows[0].values.keys() & set(named):
             raise InputError(
                 f"{path} is one JSON object that holds all rows; expected an object on each line, or an array of "
                 "objects: write it so, such as with `jq -c '.data[]' FILE.json > FILE.jsonl`, or in pandas with "
@@ -219,7 +220,7 @@ def _parse(line: bytes, path: Path, place: str) -> Row:
 def leaves(values: Object, before: Steps = ()) -> Iterator[tuple[Steps, object]]:
     """Values of an object and of the objects inside it, such as that of `translation.en`."""
     for name, value in values.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and len(before) < MAX_STEPS:
             yield from leaves(value, (*before, name))
         else:
             yield (*before, name), value
@@ -247,5 +248,5 @@ def encoded(text: str, *, is_utf8: bool = True) -> bytes:
 
 
 def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else type(value).__name__
     return text if len(text) <= 60 else f"{text[:60]}…"

@@ -48,7 +48,7 @@ class TabSeparated(Table):
             return QuotedTabSeparated.of_form(path, QUOTED_TABS, named)
         lines = next(read_blocks(path)).replace(b"\r\n", b"\n")[: 1 << 16].split(b"\n")
         rows = [line.decode("utf8", "replace").split("\t") for line in lines[: max(1, len(lines) - 1)]]
-        return cls(path, read_heading(path, rows, named))
+        return cls(path, read_heading(path, rows, named, cls.format))
 
     @property
     def width(self) -> int:
