@@ -17,6 +17,7 @@ from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.preset_files import open_preset
 from paranmt_hf.corpus.reading.presets import Preset, read_preset
 from paranmt_hf.corpus.reading.readers import Reader, TableFiles, TextOptions
+from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.schema import SIDES, AddedColumn, MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -96,7 +97,8 @@ def import_pairs(
 
 def _open_pairs(files: Sequence[Path], columns: dict[str, str], *, scored: bool) -> Reader:
     """Open files of pairs; `scored` is whether an imported paraphrase score is used."""
-    columns = columns or _columns_of(files[0])
+    first = open_table(files[0], columns.values())
+    columns = columns or _columns_of(first)
     if missing := {"reference", "translation"} - columns.keys():
         raise InputError(f"`columns` must name reference and translation; {', '.join(sorted(missing))} is missing")
     check_names(columns, ["reference", "translation", "para_score", "origin"])
@@ -106,12 +108,12 @@ def _open_pairs(files: Sequence[Path], columns: dict[str, str], *, scored: bool)
         "numbers": {"para_score"} & columns.keys(),
         "optional": columns.keys() & {"origin"},
     }
-    return TableFiles(files, columns, **options)
+    return TableFiles([first, *files[1:]], columns, **options)
 
 
-def _columns_of(path: Path) -> dict[str, str]:
+def _columns_of(table: Table) -> dict[str, str]:
     """Columns of pairs by their names in the schema; in a file without names, by their order."""
-    table = open_table(path)
+    path = table.path
     if isinstance(table, PlainText):
         if is_rule(first_line(path)):
             raise InputError(f"{path} has lines of PPDB and no tabs; give `format` phrases", option="format")
@@ -124,7 +126,7 @@ def _columns_of(path: Path) -> dict[str, str]:
         first, second = (*table.texts, "NAME", "NAME")[:2]
         raise InputError(
             f"{path} has the columns {', '.join(table.names)}; say which ones are the two sides of a pair, such as "
-            f"`columns` reference={first},translation={second}",
+            f"`columns` 'reference={first},translation={second}'",
             path=path,
             option="columns",
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,7 @@ def distill(
     *,
     out: str | Path,
     text: Names,
+    columns: Sequence[str] | None = None,
     translations: Names | None = None,
     language: str | None = None,
     data: Names | None = None,
@@ -85,7 +87,8 @@ def distill(
         teacher: SentenceTransformer folder or Hub id; `base` if left out. The words of an averaging teacher are read
             alone, because its vectors are those of words already.
         out: Folder of the encoder; work in progress is next to it in `<out>.work`.
-        text: Sentences: text files with one on a line, Parquet, releases.
+        text: Sentences: text files with one on a line, files with columns (docs/formats.md), releases.
+        columns: Columns of `text`; by default both sides of pairs, else the one column of text.
         translations: Text files that translate `text` line by line; the teacher reads them in its place, so that its
             language may be another (Reimers & Gurevych 2020, arXiv:2004.09813).
         language: ISO 639-1 code of the language of the text, for the card; `en` if left out, and needed with
@@ -107,7 +110,7 @@ def distill(
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     translated = None if translations is None else listed(translations)
-    sentences = PairsAndText(None, SentenceSources(listed(text), translations=translated), unwanted)
+    sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated, option="columns"), unwanted)
     if sentences.translated:
         _check_translated(config, language)
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
@@ -126,7 +129,7 @@ def distill(
     }
     inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
     shown = language if sentences.translated or stated else None
-    command = _command(inputs["teacher"], sentences, translations, data, shown, named, exclude)
+    command = _command(inputs["teacher"], sentences, columns, translations, data, shown, named, exclude)
 
     def make(work: Path, folder: Path) -> DistillRecord:
         steps = _Steps(work, str(names[0]), located, config, *_split(sentences, work, config))
@@ -180,6 +183,7 @@ def _check_translated(config: DistillConfig, language: str | None) -> None:
 def _command(
     teacher: str,
     sentences: PairsAndText,
+    columns: Sequence[str] | None,
     translations: Names | None,
     data: Names | None,
     language: str | None,
@@ -187,7 +191,7 @@ def _command(
     exclude: str | Path | None,
 ) -> str:
     """Command that made an encoder, with paths shortened to names."""
-    words = [teacher, "--text", *sentences.names]
+    words = [teacher, "--text", *sentences.names, *(["--columns", *columns] if columns else [])]
     for option, files in (("--translations", translations), ("--data", data)):
         words += [option, *map(source_name, listed(files))] if files is not None else []
     words += ["--language", language] if language is not None else []

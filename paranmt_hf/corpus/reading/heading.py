@@ -146,7 +146,7 @@ def read_heading(path: Path, rows: Sequence[Sequence[str]], named: Collection[st
     if len(first) > 1 and found:
         logger.info(f"{path}: line 1 has the names of the columns, {', '.join(first)}")
     elif len(first) > 1:
-        logger.info(f"{path}: line 1 is a row, and the columns are numbered from 1; if it has names, use them")
+        logger.info(f"{path}: line 1 is a row, columns have numbers from 1; if line 1 has names, use these")
     numbered = _numbers_below(below if found else rows, len(first))
     columns = first if found else [str(number) for number in range(1, len(first) + 1)]
     texts = [column for column, is_numbers in zip(columns, numbered, strict=True) if not is_numbers]

@@ -196,7 +196,7 @@ def read_labels(column: pa.Array, labels: Mapping[float, int]) -> pa.Array:
 
 
 def without_literals(texts: pa.Array) -> pa.Array:
-    """Read texts [pair], binary, that are literals of Python's bytes, such as `b'caf\\xc3\\xa9'`; others stay."""
+    r"""Read texts [pair], binary, that are literals of bytes in Python, such as `b'caf\xc3\xa9'`; others stay."""
     is_literal = pc.match_substring_regex(texts, rb"""^b('.*'|".*")$""")
     if not pc.any(is_literal).as_py():
         return texts
