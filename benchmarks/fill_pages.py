@@ -7,7 +7,7 @@ follows a block that later ones need. The record of a page is `benchmarks/record
     python benchmarks/fill_pages.py --measure docs/analysis.md --data ../shared/data
 
 `<!-- output A:B -->` keeps these paragraphs of the output, as a slice of Python does. Tables of the encoders in
-`model_cards/` come from their records: `<!-- models -->`, `<!-- speed -->`, `<!-- mteb -->`;
+`model_cards/` come from their records: `<!-- models -->`, `<!-- mteb -->`;
 `<!-- peers -->` is the head of the first table of `docs/peers.md`.
 """
 
@@ -103,13 +103,6 @@ def models() -> str:
     return "\n" + "".join(f"| {line} |\n" for line in lines)
 
 
-def speed() -> str:
-    """How fast the encoder of the package is."""
-    found = results("small")["speed"]
-    rate = round(found["sentences_per_second"], -4)
-    return f"{rate:,} sentences of {found['words']:.0f} words a second on one core ({found['processor']})"
-
-
 def mteb() -> str:
     """What MTEB reports of the encoder of the package."""
     return ", ".join(figure("small", "Year", year, "all_spearman") for year in YEARS)
@@ -125,7 +118,7 @@ def peers() -> str:
     )
 
 
-TABLES: dict[str, Callable[[], str]] = {"models": models, "speed": speed, "mteb": mteb, "peers": peers}
+TABLES: dict[str, Callable[[], str]] = {"models": models, "mteb": mteb, "peers": peers}
 
 
 def read_record(page: Path) -> dict[str, Any]:

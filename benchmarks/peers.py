@@ -1,8 +1,8 @@
-"""Encoders of this project next to those of others: size, agreement with people on STS, speed and start.
+"""Encoders of this project next to those of others: size, agreement with people on STS, and speed.
 
 Each is measured in one run, in turn: WordLlama (pip install wordllama), what model2vec distils from a teacher (pip
 install model2vec skeletoken), the average of GloVe, teachers, and ours. Figures of models that were not run are
-quoted, and marked.
+quoted, and marked. How long they take to start is in `peers_start.py`.
 
     python benchmarks/peers.py --sts sts --teachers all-MiniLM-L6-v2 all-mpnet-base-v2 --words glove.100d.100k.txt.gz
 """
@@ -14,7 +14,6 @@ import gzip
 import json
 import statistics
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -32,19 +31,23 @@ from words import static_embedding, word_tokenizer
 from paranmt_hf import evaluate, load
 
 YEARS = ("STS12", "STS13", "STS14")
-# MTEB's repository of results (embeddings-benchmark/results), main_score of STS12, STS13, STS14 and STSBenchmark.
+# MTEB's repository of results (github.com/embeddings-benchmark/results, commit f4cc6c8b, 2026-08-20): main_score of
+# STS12, STS13, STS14, STSBenchmark (the first version), STS15 and STS16.
 QUOTED = (
-    ("potion-base-32M", 129, 512, "MIT", (62.7, 77.6, 72.9, 76.8)),
-    ("potion-base-8M", 30, 256, "MIT", (62.3, 77.3, 71.9, None)),
-    ("potion-base-2M", 8, 64, "MIT", (62.1, 75.7, 69.3, None)),
-    ("static-similarity-mrl-multilingual-v1", 434, 1024, "Apache-2.0", (71.6, 74.3, 72.8, 79.9)),
-    ("static-retrieval-mrl-en-v1", 125, 1024, "Apache-2.0", (60.4, 72.6, 69.6, 74.0)),
+    ("potion-base-32M", 129, 512, "MIT", (62.7, 77.6, 72.9, 76.8, 80.8, None)),
+    ("potion-base-8M", 30, 256, "MIT", (62.2, 77.3, 71.9, 75.4, 79.8, 76.3)),
+    ("potion-base-2M", 8, 64, "MIT", (62.1, 75.7, 69.3, 72.8, 76.3, 73.5)),
+    ("static-similarity-mrl-multilingual-v1", 434, 1024, "Apache-2.0", (71.6, 74.3, 72.8, 79.9, 82.5, 78.4)),
+    ("static-retrieval-mrl-en-v1", 125, 1024, "Apache-2.0", (60.4, 72.6, 69.6, 74.0, 80.1, 72.8)),
 )
-START = {
-    "paranmt_hf": "import paranmt_hf; paranmt_hf.StaticEncoder.from_pretrained({folder!r}).encode('A man sings.')",
-    "model2vec": "from model2vec import StaticModel; StaticModel.from_pretrained({folder!r}).encode('A man sings.')",
+# The same of models that are measured here too, STS15 and STS16 alone.
+QUOTED_YEARS = {"all-MiniLM-L6-v2": (85.4, 79.0), "all-mpnet-base-v2": (85.7, 80.0)}
+# How each library loads an encoder.
+LOADING = {
+    "paranmt_hf": "import paranmt_hf; model = paranmt_hf.load({folder!r})",
+    "model2vec": "from model2vec import StaticModel; model = StaticModel.from_pretrained({folder!r})",
     "sentence_transformers": "from sentence_transformers import SentenceTransformer; "
-    "SentenceTransformer({folder!r}, device='cpu').encode('A man sings.')",
+    "model = SentenceTransformer({folder!r}, device='cpu')",
 }
 
 
@@ -55,7 +58,7 @@ class Peer:
     Attributes:
         folder: Its folder, or the name of one that the package carries.
         license: Its licence.
-        library: What loads it, a key of `START`.
+        library: What loads it, a key of `LOADING`.
         sentences: How many sentences its speed is measured on.
     """
 
@@ -69,26 +72,14 @@ class Peer:
         folder = Path(load(self.folder).source.folder if self.library == "paranmt_hf" else self.folder)
         return sum(path.stat().st_size for path in folder.rglob("*.safetensors")) / 1e6
 
-    def measure(self, sentences: list[str]) -> tuple[float, float]:
-        """CPU seconds of a pass over sentences on one core, and wall seconds from a start to the first vector."""
-        return self.encode_once(sentences), self.start_once()
-
     def encode_once(self, sentences: list[str]) -> float:
-        """CPU seconds of a new process for these sentences, without its start."""
-        name = "paranmt_hf.load({folder!r})" if self.library == "paranmt_hf" else START[self.library].split("; ")[1]
-        model = name.removesuffix(".encode('A man sings.')").format(folder=self.folder)
+        """CPU seconds of a new process on one core for these sentences, without its start."""
         program = (
-            f"import json, sys, time, {self.library}; from {self.library} import *; sentences = json.load(sys.stdin)\n"
-            f"model = {model}; model.encode(sentences[:1000])\n"
+            f"import json, sys, time; {LOADING[self.library].format(folder=self.folder)}\n"
+            "sentences = json.load(sys.stdin); model.encode(sentences[:1000])\n"
             "started = time.process_time(); model.encode(sentences[1000:]); print(time.process_time() - started)"
         )
         return float(python(program, given=json.dumps(sentences[: self.sentences + 1000])).split()[-1])
-
-    def start_once(self) -> float:
-        """Wall seconds of a new process until it has the vector of one sentence."""
-        started = time.perf_counter()
-        python(START[self.library].format(folder=self.folder))
-        return time.perf_counter() - started
 
 
 def wordllama(folder: Path) -> Path:
@@ -154,24 +145,22 @@ def of_card(measure: str, *further: tuple[str, str, str]) -> list[str]:
     return [figure("word-trigram", *each) for each in wanted]
 
 
-def print_tables(
-    peers: dict[str, Peer], speeds: dict[str, list[tuple[float, float]]], results: dict[str, Any]
-) -> None:
-    """Print the figures that MTEB reports, with size, speed and start, then those that the papers report."""
-    print("| | MB | dimensions | licence | STS12 | STS13 | STS14 | STS-B | sentences/s | start, s |")
-    print("|---|---:|---:|---|---:|---:|---:|---:|---:|---:|")
+def print_tables(peers: dict[str, Peer], speeds: dict[str, list[float]], results: dict[str, Any]) -> None:
+    """Print the figures that MTEB reports, with size and speed, then those that the papers report."""
+    print("| | MB | dimensions | licence | STS12 | STS13 | STS14 | STS-B | STS15 | STS16 | sentences/s |")
+    print("|---|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|")
     for name, peer in peers.items():
         megabytes, dimension = peer.megabytes(), load(peer.folder).get_embedding_dimension()
-        seconds, start = map(statistics.median, zip(*speeds[name], strict=True))
-        rate = peer.sentences / seconds
+        rate = peer.sentences / statistics.median(speeds[name])
         size = f"{megabytes:.0f}" if megabytes >= 10 else f"{megabytes:.1f}"
         sts_b = f"{100 * results[name].value('STSB-test', 'spearman'):.1f}"
         scores = [*figures(results[name], "all_spearman"), sts_b]
-        print(row(name, [size, dimension, peer.license, *scores, f"{float(f'{rate:.2g}'):,.0f}", f"{start:.1f}"]))
+        years = QUOTED_YEARS.get(name, (None, None))
+        print(row(name, [size, dimension, peer.license, *scores, *years, f"{float(f'{rate:.2g}'):,.0f}"]))
     scores = of_card("all_spearman", ("Set", "STSB-test", "spearman"))
-    print(row("word-trigram (its card)", [170, 600, "CC-BY-NC-SA-4.0", *scores, None, None]))
+    print(row("word-trigram (its card)", [170, 600, "CC-BY-NC-SA-4.0", *scores, None, None, None]))
     for name, *values, quoted in QUOTED:
-        print(row(f"{name} (quoted)", [*values, *quoted, None, None]))
+        print(row(f"{name} (quoted)", [*values, *quoted, None]))
     print("\n| Pearson x 100, mean of each year's sets | STS12 | STS13 | STS14 | mean | STS-B test |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, found in results.items():
@@ -208,7 +197,9 @@ def main() -> None:
                 for each in arguments.teachers
             },
         }
-        speeds = in_turn({name: partial(peer.measure, sentences) for name, peer in peers.items()}, arguments.repeats)
+        speeds = in_turn(
+            {name: partial(peer.encode_once, sentences) for name, peer in peers.items()}, arguments.repeats
+        )
         found = evaluate({name: peer.folder for name, peer in peers.items()}, data=arguments.sts, bootstrap=0)
         print_tables(peers, speeds, dict(zip(peers, found, strict=True)))
 

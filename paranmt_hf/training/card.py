@@ -31,6 +31,8 @@ from paranmt_hf.util.settings import option_words
 
 # The Hub's datasets of the same pairs, and the names of their tasks.
 BENCHMARKS = {f"STS{year}": (f"mteb/sts{year}-sts", f"STS{year}") for year in (12, 13, 14, 15, 16)}
+# Of sets that the weights were chosen on.
+CHOSEN_ON = "The weights were chosen on {names} (the development set), so these figures are no results."
 HALVES = "The 250 pairs of STS 2017 track 5 are also among those of STSB-dev and STSB-test."
 Made = Literal["trained", "sent2vec", "converted", "made"]
 
@@ -102,6 +104,10 @@ def encoder_card(values: Mapping[str, Any]) -> str:
     results = None if values["results"] is None else Results.from_json(values["results"], "results")
     if results is not None and {DEVELOPMENT, "STSB-test"} <= {row.name for row in results.tables["Set"]}:
         results = replace(results, notes=[*results.notes, HALVES])
+    held_out = [] if results is None else _development_sets(values, results)
+    if results is not None and held_out:
+        names = " and ".join(held_out)
+        results = replace(results, notes=[*results.notes, CHOSEN_ON.format(names=names)])
     speed = None if results is None else results.speed
     license = License.parse(values["license"], listed=False) if values.get("license") else None
     shown = {
@@ -120,10 +126,19 @@ def encoder_card(values: Mapping[str, Any]) -> str:
         "speed": None if speed is None or None in (speed.cores, speed.load) else speed,
         "rate": 0 if speed is None else round(float(f"{speed.sentences_per_second:.2g}")),
     }
-    return render(values["made"], _header(values, license, results), shown)
+    return render(values["made"], _header(values, license, results, held_out), shown)
 
 
-def _header(values: Mapping[str, Any], license: License | None, results: Results | None) -> dict[str, Any]:
+def _development_sets(values: Mapping[str, Any], results: Results) -> list[str]:
+    """Names of the sets whose content is that of the development set, whatever their names."""
+    settings = (values.get("record") or {}).get("settings") or {}
+    checksum = settings.get("development_checksum")
+    return [name for name, found in results.data.items() if found == checksum]
+
+
+def _header(
+    values: Mapping[str, Any], license: License | None, results: Results | None, held_out: Sequence[str]
+) -> dict[str, Any]:
     languages = ["en"] if values["languages"] is None else list(values["languages"])
     header: dict[str, Any] = {
         "library_name": "sentence-transformers",
@@ -135,14 +150,17 @@ def _header(values: Mapping[str, Any], license: License | None, results: Results
     if values["datasets"]:
         header["datasets"] = list(values["datasets"])
     if results is not None:
-        header["model-index"] = [{"name": values["name"], "results": _index(results)}]
+        header["model-index"] = [{"name": values["name"], "results": _index(results, held_out)}]
     return header
 
 
-def _index(results: Results) -> list[dict[str, Any]]:
-    """The results in the form of `model-index`: the papers' scores per year, and sets outside the years."""
+def _index(results: Results, held_out: Sequence[str]) -> list[dict[str, Any]]:
+    """The results in the form of `model-index`: the papers' scores per year, and sets outside the years.
+
+    Sets that are `held_out` to choose weights are no results.
+    """
     chosen = [(row, "Pearson, mean of the sets") for row in results.tables["Year"] if row.name != "Mean"]
-    chosen += [(row, "Pearson") for row in results.tables["Set"] if row.group is None]
+    chosen += [(row, "Pearson") for row in results.tables["Set"] if row.group is None and row.name not in held_out]
     return [
         {
             "task": {"type": "sentence-similarity", "name": "Semantic textual similarity"},

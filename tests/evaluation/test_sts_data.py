@@ -104,13 +104,13 @@ def test_pairs_of_the_second_version_of_mteb(tmp_path):
         "dev": [(3, "in dev", "and test")],
         "test": [
             *((0, "a  Boy", "a man"), (1, "in dev", "and test")),
-            *((2, "twice", "here"), (3, "here", "twice"), (4, "once", "here")),
+            *((2, "twice", "here"), (3, "here", "twice"), (4, "once", "here"), (5, "too", "here")),
         ],
     }
     for split, rows in pairs.items():
         (tmp_path / f"sts-{split}.csv").write_text("".join(line.format(*row) for row in rows))
     one = read_benchmark(tmp_path)
-    assert len(one) == 5 and one.subsets["v2"].tolist() == [False, False, False, False, True]
+    assert len(one) == 6 and one.subsets["v2"].tolist() == [False, False, False, False, True, True]
     (tmp_path / "sts-train.csv").unlink()
     assert "v2" not in read_benchmark(tmp_path).subsets
 

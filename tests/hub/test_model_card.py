@@ -51,6 +51,24 @@ def test_speed_is_shown_with_machine_and_load_alone(record):
     assert "(CPU\\|x, 2 cores, load 1.5 in the minute before)" in card and "## Size and speed" in card
 
 
+def test_the_development_set_is_no_result_whatever_its_name(record):
+    """`sample` and a copy of its file are one set: what counts is the content."""
+    content = {"kind": "sts", "model": "m", "settings": {}, "weights": None, "versions": {}, "notes": []}
+    row = {"name": "similarity", "values": {"pearson": 0.9, "spearman": 0.9}, "items": 40}
+    other = {**row, "name": "other"}
+    results = {**record["results"], **content, "data": {"similarity": "sha256:1", "other": "sha256:2"}}
+    results["tables"] = {
+        "Set": [{**record["results"]["tables"]["Set"][-1], **each} for each in (row, other)],
+        "Year": [],
+    }
+    for checksum, listed in (("sha256:1", ["other"]), ("sha256:3", ["similarity", "other"])):
+        record["record"]["settings"]["development_checksum"] = checksum
+        card = encoder_card({**record, "results": results, "precisions": {}})
+        header = yaml.safe_load(card.split("---\n")[1])
+        assert [each["dataset"]["name"] for each in header["model-index"][0]["results"]] == listed
+        assert ("similarity (the development set)" in card) == (listed == ["other"])
+
+
 def test_picture_and_licence_where_there_are_any(record):
     assert "training.png" not in encoder_card(record)
     card = encoder_card({**record, "picture": "training.png"})
