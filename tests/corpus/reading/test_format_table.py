@@ -24,8 +24,8 @@ BITEXT = {"cs": SECOND, "en": FIRST}
 
 def table_of_page():
     """The cells of the page: whether each format (row) is read by each command (column)."""
-    lines = [line for line in PAGE.read_text().split("\n") if line.startswith("|")]
-    header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    table = next(block for block in PAGE.read_text().split("\n\n") if block.startswith("|"))
+    header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.split("\n")]
     cells = {}
     for name, *row in rows:
         for command, cell in zip(header[1:], row, strict=True):
