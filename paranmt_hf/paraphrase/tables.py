@@ -23,6 +23,7 @@ from paranmt_hf.util.files import check_regular, checksum
 from paranmt_hf.util.settings import Settings
 
 LABELLED_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
+JSON_LINES = (".jsonl", ".ndjson")
 BLOCK_ROWS = 10_000  # Rows of Parquet that are read at once
 
 
@@ -55,7 +56,7 @@ def read_text_table(
 
 
 def _text_reader(path: Path, types: Mapping[str, pa.DataType]) -> Any:  # noqa: ANN401 - a reader of pyarrow
-    if path.suffix.lower() == ".jsonl":
+    if path.suffix.lower() in JSON_LINES:
         parse = pa.json.ParseOptions(explicit_schema=pa.schema(types))
         return pa.json.open_json(path, parse_options=parse)
     quoted = path.suffix.lower() == ".csv" or has_quoted_fields(path)
@@ -95,10 +96,11 @@ class LabelledFile:
     def __init__(self, path: str | Path, columns: LabelledColumns | None = None, *, out: Path | None = None) -> None:
         self.path = Path(path).expanduser()
         if not self.path.exists():
-            raise InputError(f"there is no file {path}; expected one with labelled sentences")
-        if self.path.suffix.lower() not in LABELLED_SUFFIXES:
+            raise InputError(f"there is no file {path}; expected one with labelled sentences", path=self.path)
+        if self.path.suffix.lower() not in {*LABELLED_SUFFIXES, *JSON_LINES}:
             raise InputError(
-                f"{path}: expected labelled sentences in a file that ends in {' or '.join(LABELLED_SUFFIXES)}"
+                f"{path}: expected labelled sentences in a file that ends in {' or '.join(LABELLED_SUFFIXES)}",
+                path=self.path,
             )
         check_regular(self.path)
         columns = columns or LabelledColumns()
@@ -114,7 +116,7 @@ class LabelledFile:
         """Read tables of `index` (row number, from 0), `source` (white space normalised) and `label`."""
         read = 0
         types = {self.text: pa.string()}
-        if self.path.suffix.lower() != ".jsonl":
+        if self.path.suffix.lower() not in JSON_LINES:
             types[self.label] = pa.string()
         for table in read_text_table(self.path, types, [self.text, self.label], "name others with `columns`"):
             text, label = (table[name].combine_chunks() for name in (self.text, self.label))

@@ -167,9 +167,7 @@ def tarred(path, columns):
 
 def word2vec_binary(path, columns):
     """As gensim 4 writes `save_word2vec_format(binary=True)`."""
-    rows = [
-        f"{word} ".encode() + struct.pack("<2f", number, 1.0) + b"\n" for number, word in enumerate(["dog", "cat"])
-    ]
+    rows = [word + struct.pack("<2f", 0.5, 1.0) + b"\n" for word in (b"dog ", b"cat ")]
     path.write_bytes(b"2 2\n" + b"".join(rows))
     return path
 

@@ -12,6 +12,7 @@ from paranmt_hf.corpus.reading.sentences import open_sentences
 from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import read
 from tests.corpus.reading.translation_units import write_text
+from tests.toys import LOCAL, RELEASE, write_vectors
 
 TMX = (
     '<tmx version="1.4"><header srclang="en"/><body>'
@@ -96,3 +97,12 @@ def test_a_bitext_is_no_pairs_of_one_language(tmp_path):
     with pytest.raises(InputError) as error:
         import_pairs(path, tmp_path / "out", release=ReleaseConfig(license="cc-by-4.0"))
     assert (error.value.option, error.value.path) == ("columns", path)
+
+
+@pytest.mark.slow
+def test_names_above_short_phrases(tmp_path):
+    # `reference` and `translation` are names even where the rows look like a list of words.
+    path = write_text(tmp_path / "a.tsv", "reference\ttranslation\nsmall dog\tlittle dog\n")
+    vectors = write_vectors(tmp_path / "vectors.txt", ["dog"])
+    built = import_pairs(path, tmp_path / "out", scorer=vectors, release=RELEASE, engine=LOCAL)
+    assert built.record.statistics.rows == 1

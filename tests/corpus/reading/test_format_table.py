@@ -12,20 +12,24 @@ from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
 from paranmt_hf.corpus.sampling import open_corpus
 from paranmt_hf.errors import InputError
+from paranmt_hf.paraphrase.tables import LabelledColumns, LabelledFile
 from paranmt_hf.search.dedup import dedup
 from tests.corpus.reading.table_formats import FORMATS, LANGUAGES, LINES, NAMED, NUMBERED, SIDE
 from tests.toys import LOCAL, RELEASE, write_vectors
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "formats.md"
-FIRST, SECOND = ["a dog runs", "a cat sleeps"], ["the dog runs", "the cat sleeps"]
+FIRST = ["a dog runs in the park", "a cat sleeps on a bed"]
+SECOND = ["the dog runs in a park", "the cat sleeps on the bed"]
 TABLE = {"reference": FIRST, "translation": SECOND}
+# What some commands want beyond that.
+TABLES = {"paraphrase": {**TABLE, "label": [1, 0]}}
 BITEXT = {"cs": SECOND, "en": FIRST}
 
 
 def table_of_page():
     """The cells of the page: whether each format (row) is read by each command (column)."""
-    lines = [line for line in PAGE.read_text().split("\n") if line.startswith("|")]
-    header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    table = next(block for block in PAGE.read_text().split("\n\n") if block.startswith("|"))
+    header, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.split("\n")]
     cells = {}
     for name, *row in rows:
         for command, cell in zip(header[1:], row, strict=True):
@@ -89,6 +93,11 @@ def dedup_(path, kind, write):
     return search(out, kind, write)
 
 
+def augment(path, kind, write):
+    tables = LabelledFile(path, LabelledColumns(text="reference", label="label")).batches()
+    return [(row["source"], int(row["label"])) for table in tables for row in table.to_pylist()]
+
+
 SENTENCES, PAIRS = FIRST, list(zip(FIRST, SECOND, strict=True))
 # What a command reads, by the first of those that its column on the page names, and what it must give.
 COMMANDS = {
@@ -98,6 +107,7 @@ COMMANDS = {
     "search": (search, SENTENCES),
     "stats": (stats, SENTENCES),
     "dedup": (dedup_, SENTENCES),
+    "paraphrase": (augment, list(zip(FIRST, [1, 0], strict=True))),
 }
 SLOW = {"import", "dedup"}
 CELLS = [
@@ -116,7 +126,7 @@ def test_the_page_has_every_format_and_command():
 def test_cell(tmp_path, name, file, command):
     kind, files = FORMATS[name]
     read, expected = COMMANDS[command]
-    table = {LANGUAGES: BITEXT, LINES: {"en": FIRST}, SIDE: {"en": FIRST}}.get(kind, TABLE)
+    table = {LANGUAGES: BITEXT, LINES: {"en": FIRST}, SIDE: {"en": FIRST}}.get(kind) or TABLES.get(command, TABLE)
     path = files[file](tmp_path / file, table)
     if table_of_page()[name, command]:
         assert read(path, kind, files[file]) == expected
