@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from commands import Run, heading, paranmt, rows_of, spread
 
-MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch")
+MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch", "address_mismatch")
 
 
 def run(release: Path, columns: tuple[str, ...]) -> tuple[Run, str]:

@@ -36,7 +36,14 @@ from paranmt_hf.corpus.meaning.columns import MismatchReader
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, EvaluationText
 from paranmt_hf.corpus.selection.duplicates import unit_vectors
-from paranmt_hf.corpus.selection.paraphrased_items import LENGTH, MISMATCH, SIMILARITY, NotParaphrased, taken_off
+from paranmt_hf.corpus.selection.paraphrased_items import (
+    COUNTED,
+    LENGTH,
+    MISMATCH,
+    SIMILARITY,
+    NotParaphrased,
+    taken_off,
+)
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 
 Pairs = list[tuple[str, str]]
@@ -163,7 +170,11 @@ def measure(arguments: argparse.Namespace) -> None:
 
 def tune(arguments: argparse.Namespace) -> None:
     """Print recall and rows removed for thresholds, on data that `measure` does not use."""
-    generator, encoder, reader = np.random.default_rng(SEED), NamedEncoder(arguments.encoder).load(), MismatchReader()
+    generator, encoder, reader = (
+        np.random.default_rng(SEED),
+        NamedEncoder(arguments.encoder).load(),
+        MismatchReader(COUNTED),
+    )
     known = {text for part in (True, False) for pair in sts(arguments.sts, machine=part, least=0) for text in pair}
     lines = [line.split("\t") for line in (arguments.sts / "STSBenchmark" / "sts-train.csv").read_text().split("\n")]
     benchmark = usable([(row[5], row[6]) for row in lines if len(row) > 6 and float(row[4]) >= 4])

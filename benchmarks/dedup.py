@@ -54,7 +54,9 @@ def write_lines(pairs: Path, count: int, path: Path) -> list[str]:
 def ours(file: Path, threshold: float, scratch: Path) -> tuple[Run, set[int]]:
     """Deduplicate by this package."""
     folder = Path(tempfile.mkdtemp(dir=scratch))
-    words = ["--by", "meaning", "--cosine", threshold, "--keep-dropped", folder / "dropped.parquet"]
+    # semhash knows no mismatches.
+    words = ["--by", "meaning", "--no-keep-differing", "--cosine", threshold]
+    words += ["--keep-dropped", folder / "dropped.parquet"]
     run = paranmt("dedup", file, "--out", folder / "distinct.txt", *words)
     return run, {line - 1 for line in pq.read_table(folder / "dropped.parquet")["line"].to_pylist()}
 

@@ -49,7 +49,7 @@ COPIED, REFERENCE = "copied input", "first reference"
 SHOWN_EXAMPLES = 5
 PARAPHRASES_NOTE = (
     "BLEU and METEOR against the references, self-BLEU against the input, BLEU among the outputs of a sentence; "
-    "numbers, negation, names: % of the paraphrases that differ in one from their input."
+    "numbers, negation, names, addresses: % of the paraphrases that differ in one from their input."
 )
 CANONICAL_NOTE = "Edits for each 100 characters or words of the clean sentence."
 PACKAGES = ("torch", "transformers", "sacrebleu", "nltk")

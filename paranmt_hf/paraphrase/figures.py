@@ -212,7 +212,8 @@ class ParaphraseMeasures:
     - `among_bleu`: corpus BLEU of each output against the others of its sentence, 0 to 100 (self-BLEU of
       Zhu et al. 2018): the lower, the more diverse. It needs a sentence with two.
     - `score`: mean paraphrase score of output and input, in [-1, 1].
-    - One for each kind of error: share of the outputs that differ from their input in a number, negation or name.
+    - One for each kind of error: share of the outputs that differ from their input in a number, a negation, a name or
+      an address.
     - `copies`: share of the outputs with the words of their input, case and white space aside.
     - `length_ratio`: words of all outputs by words of their inputs.
     - `template_match`: share of the outputs with a template that have it, if there is `match_templates`.

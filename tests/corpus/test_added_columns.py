@@ -49,7 +49,7 @@ def test_all_columns_are_added_and_nothing_else_changes(release, tmp_path, monke
     assert set(record.settings["columns"]) == set(NAMES)
     assert record.settings["scorer"] == built.record.settings["scorer"] == {"name": "as imported"}
     assert record.held_out is not None and record.held_out.pairs == 60
-    assert set(record.statistics.mismatches) == set(ADDED[:5])
+    assert set(record.statistics.mismatches) == set(ADDED[:6])
     assert not list(release.parent.glob("*.work"))
     # Every config has them, and `datasets` reads them.
     assert load_dataset(str(release), "sample", split="train", cache_dir=str(tmp_path / "cache")).column_names == (

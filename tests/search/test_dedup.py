@@ -1,6 +1,7 @@
 """Texts without repetitions, against brute force; every format keeps its rows as they were."""
 
 import csv
+import functools
 import gzip
 import itertools
 import json
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf.corpus.meaning.differences import Differences
 from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError, OtherSettingsError
@@ -62,7 +64,7 @@ def first_like(rows, alike):
     return kept, dropped
 
 
-def oracle(lines, by, jaccard=0.7, cosine=0.95):
+def oracle(lines, by, jaccard=0.7, cosine=0.95, differing=("meaning",)):
     sets, found = [shingles(line) for line in lines], {}
     vectors = unit_vectors(np.asarray(NamedEncoder().load().encode(lines), np.float32)).astype(np.float16)
     vectors = unit_vectors(vectors.astype(np.float32))
@@ -72,11 +74,19 @@ def oracle(lines, by, jaccard=0.7, cosine=0.95):
         "near": lambda one, two: len(sets[one] & sets[two]) >= jaccard * len(sets[one] | sets[two]) > 0,
         "meaning": lambda one, two: cosines[one, two] >= cosine,
     }
+    texts = pa.array(lines)
+    differ = Differences(lambda places: texts.take(pa.array(places))).between
+
+    def repeats(method, one, two):
+        if not alike[method](one, two):
+            return False
+        return method not in differing or not differ(np.array([one]), np.array([two]))[0]
+
     rows = list(range(len(lines)))
     for method in dict.fromkeys(("exact", *by)):
         # A text without letters is like none.
         own = [row for row in rows if letters(lines[row])]
-        dropped = first_like(own, alike[method])[1]
+        dropped = first_like(own, functools.partial(repeats, method))[1]
         rows = [row for row in rows if row not in dropped]
         found |= {row: (method, like) for row, like in dropped.items()}
     return rows, found
@@ -92,6 +102,8 @@ def oracle(lines, by, jaccard=0.7, cosine=0.95):
         # Of several lists all are looked into.
         (("meaning",), {"cosine": 0.9, "lists": 7, "probes": 7}),
         (("exact", "near", "meaning"), {"similarity": 0.8}),
+        (("near", "meaning"), {"similarity": 0.8, "cosine": 0.8, "keep_differing": True}),
+        (("near", "meaning"), {"similarity": 0.8, "cosine": 0.8, "keep_differing": False}),
     ],
 )
 def test_brute_force(tmp_path, by, settings):
@@ -100,7 +112,9 @@ def test_brute_force(tmp_path, by, settings):
     config = DedupConfig(by=by[::-1], **settings)
     made = dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=config, keep_dropped=tmp_path / "gone.parquet")
     limits = {"jaccard": settings.get("similarity", 0.7), "cosine": settings.get("cosine", 0.95)}
-    kept, dropped = oracle(lines, by, **limits)
+    keeps = settings.get("keep_differing")
+    differing = ("meaning",) if keeps is None else by if keeps else ()
+    kept, dropped = oracle(lines, by, **limits, differing=differing)
     assert (tmp_path / "out.txt").read_text() == "".join(f"{lines[row]}\n" for row in kept)
     report = pq.read_table(tmp_path / "gone.parquet").to_pylist()
     assert {row["line"] - 1: (row["reason"], row["like_line"] - 1) for row in report} == dropped

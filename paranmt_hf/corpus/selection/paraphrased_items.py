@@ -19,6 +19,7 @@ from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 # From pairs that the benchmark does not use (benchmarks/decontamination.py --tune).
 SIMILARITY = 0.6  # Smallest score of a paraphrase
+COUNTED = ("number_mismatch", "negation_mismatch", "name_mismatch")
 MISMATCH = 0.04  # What numbers, negation and names that do not agree take off the cosine, each
 LENGTH = 0.1  # What the longer text takes off, times the share of its characters that it is longer by
 ROUNDING = 1e-3  # More than products of other batches differ
@@ -44,7 +45,7 @@ class ItemMeanings:
         self.items, self.sets = [found.texts[one] for one in long], [found.sets[one] for one in long]
         self._texts = pa.array(self.items, pa.string())
         # The rules of mismatches are those of English.
-        self._mismatches = MismatchReader() if language == ENGLISH else None
+        self._mismatches = MismatchReader(COUNTED) if language == ENGLISH else None
 
     @cached_property
     def _loaded(self) -> tuple[Encoder, np.ndarray]:

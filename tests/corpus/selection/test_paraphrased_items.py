@@ -8,7 +8,7 @@ import pytest
 from paranmt_hf.corpus.meaning.columns import MismatchReader
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences, read_sentences
 from paranmt_hf.corpus.selection import paraphrased_items
-from paranmt_hf.corpus.selection.paraphrased_items import ItemMeanings, NotParaphrased
+from paranmt_hf.corpus.selection.paraphrased_items import COUNTED, ItemMeanings, NotParaphrased
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.encoders.named_encoder import NamedEncoder
@@ -27,7 +27,7 @@ def evaluation(items):
 
 def oracle(texts, items, similarity):
     """Best score and item of each text, one pair at a time."""
-    encoder, reader = NamedEncoder().load(), MismatchReader()
+    encoder, reader = NamedEncoder().load(), MismatchReader(COUNTED)
     vectors = [encoder.encode([text])[0] for text in [*texts, *items]]
     found = []
     for text, vector in zip(texts, vectors, strict=False):
