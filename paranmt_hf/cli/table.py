@@ -13,7 +13,7 @@ FAMILIES = {
     "paraphrase": "train models that paraphrase, use and evaluate them (none is carried)",
     "encoder": "average, rotate, convert or export an encoder, take word vectors, see negatives",
     "experiment": "tables and figures of the papers",
-    "evaluate": "similarity, transfer tasks, tasks of mteb, overfitting, paraphrases",
+    "evaluate": "similarity, transfer tasks, tasks of mteb, triples of sentences, overfitting",
     "lexicon": "word paraphrases found in a corpus",
     "search": "index a corpus, and find its sentences nearest to queries",
 }

@@ -67,7 +67,13 @@ def database(
         with duckdb.connect(":memory:", config=settings) as connection:
             # The commands show progress of their own.
             connection.execute("SET enable_progress_bar = false")
-            yield connection
+            try:
+                yield connection
+            except (RuntimeError, duckdb.InterruptException) as error:
+                # What DuckDB makes of Ctrl-C.
+                if "interrupted" in str(error).lower():
+                    raise KeyboardInterrupt from None
+                raise
 
 
 def as_table(files: Iterable[Path]) -> str:

@@ -302,7 +302,7 @@ def test_bad_places(tmp_path):
             assert error.value.option == option
     with pytest.raises(InputError):
         serve_encoder(str(tmp_path / "none"), port=0)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(InputError):
         serve_encoder("small", token_file=tmp_path / "none")
 
 

@@ -1,0 +1,144 @@
+"""Files of the user stay: next to a result, in a folder that it is made from, and where nothing can be made."""
+
+import os
+import signal
+import threading
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.apps.annotate.annotate import sample_for_annotation
+from paranmt_hf.apps.explore.explore import write_report
+from paranmt_hf.apps.explore.explorer import Explorer
+from paranmt_hf.apps.serve.serve import serve_encoder
+from paranmt_hf.cli import main
+from paranmt_hf.cli.quickstart import quickstart
+from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
+from paranmt_hf.corpus.selection.select import select
+from paranmt_hf.errors import InputError
+from paranmt_hf.lexicon.lexicon import Lexicon
+from paranmt_hf.search.mine import mine_pairs
+from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec
+from paranmt_hf.training.tuning.tune import tune
+from paranmt_hf.util.parquet import database
+from paranmt_hf.util.records import read_json
+from paranmt_hf.util.yaml_files import read_yaml
+from tests.toys import scored_release
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    columns = {
+        "reference": [f"A dog number {row} runs in the park ." for row in range(8)],
+        "translation": [f"In the park the dog {row} ran ." for row in range(8)],
+        "para_score": pa.array([0.1 * row for row in range(8)], pa.float32()),
+    }
+    return scored_release(tmp_path_factory.mktemp("own") / "corpus", columns, ReleaseConfig(license="mit"))
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        lambda release, out: select(release, out, ReleaseFilter(drop_identical=True)),
+        lambda release, out: Lexicon.build(release, out),
+        lambda release, out: sample_for_annotation(release, out),
+        lambda release, out: write_report(release, out.with_suffix(".html"), encoder=None),
+        lambda release, out: mine_pairs(release, out, release=ReleaseConfig(license="mit")),
+        lambda release, out: mine_pairs(release, out.with_suffix(".parquet")),
+        lambda release, out: train_sent2vec(release, out),
+        lambda release, out: tune(release, out, grid={"seed": [1, 2]}),
+    ],
+    ids=["select", "lexicon", "annotate", "report", "mine", "mine-parquet", "sent2vec", "tune"],
+)
+def test_no_result_is_made_inside_what_it_is_made_from(command, release):
+    before = contents(release)
+    with pytest.raises(InputError) as refused:
+        command(release, release / "data" / "inside")
+    assert refused.value.option == "out" and release in refused.value.path.parents
+    assert contents(release) == before
+
+
+@pytest.mark.slow
+def test_options_of_the_user_next_to_a_result(tmp_path, capsys, caplog):
+    (tmp_path / "in.txt").write_text("a dog\nA dog!\n")
+    own = tmp_path / "out.txt.paranmt.yaml"
+    own.write_text("mine: 1\n")
+    assert main(["dedup", str(tmp_path / "in.txt"), "--out", str(tmp_path / "out.txt")]) == 0
+    assert own.read_text() == "mine: 1\n" and str(own) in caplog.text
+    assert (tmp_path / "out.txt").read_text() == "a dog\n"
+
+
+def test_options_of_the_user_next_to_a_file_that_is_asked_for(release, tmp_path, capsys):
+    own = tmp_path / "report.html.paranmt.yaml"
+    own.write_text("mine: 1\n")
+    words = ["explore", "report", str(release), "--encoder", "none", "--out", str(tmp_path / "report.html")]
+    assert main(words) == 1
+    assert own.read_text() == "mine: 1\n" and not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.slow
+def test_a_report_is_of_one_release(release, tmp_path, monkeypatch):
+    """Another command replaces the release between two queries."""
+    table = pq.read_table(next(release.glob("data/*.parquet")), columns=["reference", "translation", "para_score"])
+    columns = {name: table[name].combine_chunks()[:5] for name in table.column_names}
+    copy = scored_release(tmp_path / "corpus", columns, ReleaseConfig(license="mit"))
+    examples = Explorer.examples
+
+    def replaced(self, *arguments, **options):
+        (copy / RELEASE_RECORD).write_bytes((release / RELEASE_RECORD).read_bytes())
+        return examples(self, *arguments, **options)
+
+    monkeypatch.setattr(Explorer, "examples", replaced)
+    with pytest.raises(InputError) as refused:
+        write_report(copy, tmp_path / "report.html", encoder=None)
+    assert refused.value.path == copy and not (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("depth", [150, 10_000])
+def test_values_in_values_in_values(tmp_path, depth):
+    (tmp_path / "deep.json").write_text("[" * depth + "]" * depth)
+    (tmp_path / "deep.yaml").write_text("a: " + "[" * min(depth, 600) + "]" * min(depth, 600))
+    with pytest.raises(InputError) as refused:
+        read_json(tmp_path / "deep.json", "a record")
+    assert refused.value.path == tmp_path / "deep.json"
+    with pytest.raises(InputError):
+        read_yaml(tmp_path / "deep.yaml", "options")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["run", "train --config", "tune x --out y --grid"])
+def test_a_deep_file_of_a_command(tmp_path, command, capsys):
+    (tmp_path / "deep.yaml").write_text("a: " + "[" * 600 + "]" * 600)
+    assert main([*command.split(), str(tmp_path / "deep.yaml")]) == 1
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs POSIX")
+def test_a_token_comes_from_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "missing", "."):
+        with pytest.raises(InputError):
+            serve_encoder("embedded", token_file=tmp_path / name)
+
+
+@pytest.mark.parametrize("out", ["/", "//", "/tmp/.."])
+def test_the_quickstart_needs_a_folder(out):
+    with pytest.raises(InputError) as refused:
+        next(quickstart(out))
+    assert refused.value.option == "out"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
+def test_ctrl_c_in_a_query_is_ctrl_c():
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt), database() as connection:
+        for _ in range(1000):
+            connection.execute("SELECT sum(hash(range)) FROM range(3000000)").fetchall()
