@@ -19,7 +19,7 @@ rated = Dataset.from_csv(file, delimiter="\t", column_names=["label", "sentence1
 rated = rated.map(lambda row: {"label": row["label"] / 5}).train_test_split(0.4, seed=1)
 held_out = rated["test"]
 evaluator = EmbeddingSimilarityEvaluator(held_out["sentence1"], held_out["sentence2"], held_out["label"])
-model = paranmt_hf.load("embedded")
+model = paranmt_hf.load("small")
 print(f"before: {evaluator(model)['spearman_cosine']:.3f} on {len(held_out)} held-out pairs")
 
 arguments = SentenceTransformerTrainingArguments(

@@ -8,7 +8,7 @@ from paranmt_hf.cli.command import Command
 
 # What stands above commands that have commands below them.
 FAMILIES = {
-    "explore": "look at a release, on a local page or as one HTML file",
+    "explore": "look at a corpus, on a local page or as one HTML file",
     "annotate": "let people rate a sample of a corpus",
     "paraphrase": "train models that paraphrase, use and evaluate them (none is carried)",
     "encoder": "average, rotate, convert or export an encoder, take word vectors, see negatives",
@@ -23,16 +23,16 @@ FAMILIES = {
 _TABLE = {
     "corpus": """
 build = corpus.build:build
-  make a release from a bitext, or from text alone
+  make a corpus from a bitext, or from text alone
   --source train.cs --reference train.en --translator captions-cs-en --out corpus --license cc-by-nc-sa-4.0
 import = corpus.import_pairs:import_pairs
   score pairs that are translated already, and release them
   pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0
 score = corpus.score:rescore -> paranmt-score.yaml
-  score a release again, or give it more columns
+  score a corpus again, or give it more columns
   paranmt50m --scorer sentence-transformers/all-MiniLM-L6-v2
 explore page = apps.explore.explore:explore
-  show a release on a local page
+  show a corpus on a local page
   paranmt50m --index paranmt50m.index
 explore report = apps.explore.explore:write_report
   write what `paranmt explore page` shows as one HTML file
@@ -53,7 +53,7 @@ annotate import = apps.annotate.annotate:import_annotation
   add answers from CSV, such as those of another computer
   judged answers.csv
 select = corpus.selection.select:select
-  select rows of a release by score, length, language and more
+  select rows of a corpus by score, length, language and more
   paranmt50m --tenths 9-10 --max-length 30 --sample 5000000 --out paranmt5m
 dedup = search.dedup:dedup
   drop repeated texts of a file, by words or by meaning
@@ -171,7 +171,7 @@ serve = apps.serve.serve:serve_encoder
 """,
     "more": """
 publish = hub.publish:publish
-  put a release, an encoder or another model on the Hub
+  put a corpus, an encoder or another model on the Hub
   paranmt50m you/paranmt50m --dry-run
 quickstart = cli.quickstart:quickstart
   build a small corpus and an encoder offline, from nothing

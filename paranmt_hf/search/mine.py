@@ -141,6 +141,11 @@ def mine_pairs(
     mining = Mining(sources, NamedEncoder.of(encoder), config or MineConfig())
     if Path(out).suffix == ".parquet":
         return mining.run(Path(out))
+    if Path(out).suffix in (".tsv", ".csv", ".jsonl", ".json", ".txt"):
+        raise InputError(
+            f"{out} is no folder: pairs alone go into a .parquet file, all else into the folder of a corpus; name one",
+            option="out",
+        )
     release = release or ReleaseConfig()
     written: dict[str, None] = {}
     for path, side in ((first, column), (second, second_column)):

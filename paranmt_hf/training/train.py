@@ -208,8 +208,9 @@ def _train_recipe(
     if not recipe.then:
         return train(data, out, encoder=encoder, config=config, selection=selection, **others)
     first, second = (out.with_name(f"{out.name}.steps") / step for step in ("1-teacher", "2-margin"))
-    fresh = is_free(out)
     # Checked before hours of work, as far as possible.
+    result_folder(out, TrainingRecord)
+    fresh = is_free(out)
     if not fresh and [part.name for part in TrainingRecord.read(out).mean_of or []] != [first.name, second.name]:
         raise InputError(f"{out} is not an encoder of this recipe; choose another path", option="out", path=out)
     train(data, first, encoder=encoder, config=config, selection=selection, **others)

@@ -125,7 +125,7 @@ def test_a_token_comes_from_a_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "missing", "."):
         with pytest.raises(InputError):
-            serve_encoder("embedded", token_file=tmp_path / name)
+            serve_encoder("small", token_file=tmp_path / name)
 
 
 @pytest.mark.parametrize("out", ["/", "//", "/tmp/.."])

@@ -100,7 +100,7 @@ def test_other_settings_do_not_continue(corpus, monkeypatch):
     build(corpus)
     (corpus / "mine").mkdir()
     (corpus / "mine" / "notes").touch()
-    with pytest.raises(InputError, match="mine holds no index.json; expected an index"):
+    with pytest.raises(InputError, match="mine exists and was not made by this command"):
         build(corpus, "mine")
     with pytest.raises(InputError, match="was made with other settings: search.precision"):
         build(corpus, config=half)

@@ -158,6 +158,9 @@ def test_a_file_that_is_there(corpus):
     assert made.fresh and not again.fresh and again.record.pairs == made.record.pairs
     with pytest.raises(InputError, match="was made with other settings: pairs.mining.top: was 10, now 4"):
         mined(corpus, "pairs.parquet", top=4)
+    with pytest.raises(InputError) as refused:
+        mined(corpus, "pairs.tsv")
+    assert refused.value.option == "out"
     (corpus / "mine.parquet").write_text("my own")
     with pytest.raises(InputError) as refused:
         mined(corpus, "mine.parquet")

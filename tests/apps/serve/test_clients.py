@@ -25,7 +25,7 @@ from paranmt_hf.apps.serve.connections import LimitedServer  # noqa: E402
 from paranmt_hf.apps.serve.routes import ServeApp  # noqa: E402
 
 TEXT, TOKEN = "A man plays the guitar.", "a-token"
-NAMES = ["embedded", "text-embedding-3-small", "you/word"]
+NAMES = ["small", "text-embedding-3-small", "you/word"]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_aliases_are_names_of_the_model(vectors, unit):
         assert found["model"] == name and np.array_equal(np.float32(found["data"][0]["embedding"]), unit)
     assert [model["id"] for model in client.get("/v1/models").json()["data"]] == NAMES
     assert embedded(client, model="other") == 404
-    assert embedded(client, model=["embedded"]) == 400
+    assert embedded(client, model=["small"]) == 400
 
 
 def test_any_model_is_answered_if_chosen(vectors, unit):
@@ -67,7 +67,7 @@ def test_any_model_is_answered_if_chosen(vectors, unit):
 
 def test_one_model_by_its_name(vectors):
     client = client_of(vectors)
-    for path in ("/v1/models/embedded", "/v1/models/you/word", "/v1/models/you%2Fword", "/v1/models/embedded/"):
+    for path in ("/v1/models/small", "/v1/models/you/word", "/v1/models/you%2Fword", "/v1/models/small/"):
         answer = client.get(path)
         assert answer.status_code == 200 and answer.json()["object"] == "model" and answer.json()["id"] in NAMES
     missing = client.get("/v1/models/you/other")
@@ -87,7 +87,7 @@ def test_a_slash_at_the_end_makes_no_difference(vectors, unit):
 def test_half_a_surrogate_pair_does_not_cost_the_batch(vectors):
     """As JSON.stringify of JavaScript writes a text that slice() cut inside an emoji."""
     client = client_of(vectors)
-    body = b'{"input": ["cut \\ud83d", "\\ud83d\\ude00", "A man"], "model": "embedded"}'
+    body = b'{"input": ["cut \\ud83d", "\\ud83d\\ude00", "A man"], "model": "small"}'
     found = client.post("/v1/embeddings", content=body)
     assert found.status_code == 200
     given = np.float32([each["embedding"] for each in found.json()["data"]])
@@ -123,7 +123,7 @@ def test_pages_of_chosen_sites_may_ask(vectors):
 @pytest.mark.parametrize("origin", ["site.example", "https://site.example/page", "", "null"])
 def test_what_is_no_origin(origin):
     with pytest.raises(InputError) as error:
-        serve_encoder("embedded", port=0, origins=[origin])
+        serve_encoder("small", port=0, origins=[origin])
     assert error.value.option == "origins"
 
 
@@ -286,7 +286,7 @@ def test_the_client_of_mteb(address, vectors):
     import datasets
     from torch.utils.data import DataLoader
 
-    model = mteb.OpenAIAPIEncodeWrapper(endpoint_url=address, model_name="embedded", use_chat_template=False)
+    model = mteb.OpenAIAPIEncodeWrapper(endpoint_url=address, model_name="small", use_chat_template=False)
     texts = [f"{TEXT} {number}" for number in range(70)]
     batches = DataLoader(datasets.Dataset.from_dict({"text": texts}), batch_size=32)
     found = model.encode(batches, task_metadata=None, hf_split="test", hf_subset="default")
