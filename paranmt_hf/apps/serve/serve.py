@@ -31,8 +31,7 @@ def serve_encoder(
     *,
     host: str = HOST,
     port: int = 8000,
-    name: str | None = None,
-    aliases: Sequence[str] = (),
+    names: Sequence[str] = (),
     accept_any_model: bool = False,
     hosts: Sequence[str] = (),
     origins: Sequence[str] = (),
@@ -49,8 +48,8 @@ def serve_encoder(
         encoder: Folder or Hub id; `small` is the small encoder of the package, `base` the larger one.
         host: Address to listen on; the default is reached from this computer only, 0.0.0.0 from others too.
         port: Port; 0 for any that is free.
-        name: Name of the model for clients; by default that of its folder, or its Hub id.
-        aliases: Further names of the model, such as one from the list of a client.
+        names: Names of the model for clients, the main one first, such as one from the list of a client; by default
+            that of its folder, or its Hub id.
         accept_any_model: Answer requests for any other model too, with the vectors of this one.
         hosts: Names of this computer that requests may be for, such as that of a proxy. If it is reached from this
             computer only, `localhost` and its addresses are known; other servers answer for any name if none is given.
@@ -71,12 +70,13 @@ def serve_encoder(
     token, limits = _token(token_file), limits or ServeLimits()
     known = [*LOOPBACK_NAMES, *hosts] if host in LOOPBACK else [*hosts] or None
     with listen(port, host) as listening:
-        vectors, name = SentenceVectors.load(encoder), name or plain_name(encoder)
+        vectors, names = SentenceVectors.load(encoder), list(names) or [plain_name(encoder)]
         vectors.warm_up()
-        names, any_model = [name, *aliases], accept_any_model
-        app = ServeApp(vectors, names, any_model=any_model, limits=limits, token=token, hosts=known, origins=origins)
+        app = ServeApp(
+            vectors, names, any_model=accept_any_model, limits=limits, token=token, hosts=known, origins=origins
+        )
         shown = f"[{host}]" if ":" in host else host
-        opened(f"{name} ({vectors.dimension} dimensions) at http://{shown}:{listening.getsockname()[1]}")
+        opened(f"{names[0]} ({vectors.dimension} dimensions) at http://{shown}:{listening.getsockname()[1]}")
         if token is None and host not in LOOPBACK:
             opened("everyone who reaches this address can use it; --token-file makes it ask for a token")
         opened("Ctrl-C ends it")
