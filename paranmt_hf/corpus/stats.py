@@ -170,9 +170,10 @@ def describe_corpora(
     """Measure samples of corpora side by side: table 1 of ParaNMT-50M.
 
     Args:
-        data: Releases, folders of their configs, Parquet files, or text files with a sentence on each line (.gz too).
+        data: Releases, folders of their configs, files with columns (docs/formats.md), or text files with a sentence
+            on each line.
         config: Which statistics are computed.
-        columns: Columns of Parquet files, such as reference=english,para_score=score.
+        columns: Columns of files, such as reference=english,para_score=score.
         idf_text: Corpus whose sentences give the document frequencies (the paper: Wikipedia); else those of each
             sample itself.
         parser: Source of trees: link-grammar, stanza, or files of trees, one for each corpus; without it there is no
@@ -227,18 +228,18 @@ def _open(
     given = [data] if isinstance(data, str | Path) else list(data)
     opened = [open_corpus(path, side=config.side, columns=columns, by_origin=config.by_origin) for path in given]
     if not opened:
-        raise InputError("name a corpus to measure: a release, Parquet files or a text file")
+        raise InputError("name a corpus to measure: a release, a file with columns or a text file")
     if config.by_origin and not any("origin" in corpus.columns for corpus in opened):
         raise InputError(
-            f"`by_origin`: {', '.join(str(corpus.path) for corpus in opened)} has no column origin; for Parquet files "
-            "name it with `columns` origin=NAME",
+            f"`by_origin`: {', '.join(str(corpus.path) for corpus in opened)} has no column origin; "
+            "name it with `columns` origin=NAME, except in a release",
             option="by_origin",
         )
     background = None if idf_text is None else open_corpus(idf_text, columns=columns)
     if unknown := sorted(set(columns) - set(COLUMN_NAMES)):
         raise InputError(f"`columns` can name {', '.join(COLUMN_NAMES)}, not {', '.join(unknown)}", option="columns")
     if columns and not any(corpus.has_free_columns for corpus in [*opened, *([background] if background else [])]):
-        raise InputError("`columns` is for Parquet files that are not in a release", option="columns")
+        raise InputError("`columns` is for files with columns that are not in a release", option="columns")
     return opened, background
 
 

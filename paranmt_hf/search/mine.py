@@ -122,10 +122,10 @@ def mine_pairs(
     """Find pairs of sentences with the same meaning, in a corpus or between two, and release them.
 
     Args:
-        first: Text file with one sentence on a line (plain, .gz, .xz, .zst), Parquet file, or folder of a release.
+        first: Text file with one sentence on a line, file with columns (docs/formats.md), or folder of a release.
         out: Folder of the release; or `NAME.parquet`, a file of pairs alone.
         second: Another corpus, for pairs between the two.
-        column: Column of a Parquet file, or side of a release.
+        column: Column of a file, by its name or number, or side of a release.
         second_column: The same of the second corpus.
         encoder: Encoder, also the scorer of a release: folder, Hub id (ID@REVISION for a revision), or file of word
             vectors; the small encoder of this package if left out.

@@ -5,6 +5,7 @@ The teacher reads each sentence once. Its vectors are kept in the work folder, w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def distill(
     *,
     out: str | Path,
     text: Names,
+    columns: Sequence[str] | None = None,
     translations: Names | None = None,
     language: str | None = None,
     data: Names | None = None,
@@ -65,7 +67,8 @@ def distill(
         teacher: SentenceTransformer folder or Hub id; `base` if left out. The words of an averaging teacher are read
             alone, because its vectors are those of words already.
         out: Folder of the encoder; work in progress is next to it in `<out>.work`.
-        text: Sentences: text files with one on a line, Parquet, releases.
+        text: Sentences: text files with one on a line, files with columns (docs/formats.md), releases.
+        columns: Columns of `text`; by default both sides of pairs, else the one column of text.
         translations: Text files that translate `text` line by line; the teacher reads them in its place, so that its
             language may be another (Reimers & Gurevych 2020, arXiv:2004.09813).
         language: ISO 639-1 code of the language of the text, for the card; `en` if left out, and needed with
@@ -87,7 +90,7 @@ def distill(
     sets = sets_of(evaluate) if evaluate is not None else []
     unwanted = sentences_of(exclude) if exclude is not None else set()
     translated = None if translations is None else listed(translations)
-    sentences = PairsAndText(None, SentenceSources(listed(text), translations=translated), unwanted)
+    sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated, option="columns"), unwanted)
     if sentences.translated:
         _check_translated(config, language)
     pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
@@ -106,7 +109,7 @@ def distill(
     }
     inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
     shown = language if sentences.translated or stated else None
-    command = _command(inputs["teacher"], sentences, translations, data, shown, named, exclude)
+    command = _command(inputs["teacher"], sentences, columns, translations, data, shown, named, exclude)
 
     # Other sets to evaluate on need no other work.
     same = {name: value for name, value in settings.items() if name != "evaluated"}
@@ -165,6 +168,7 @@ def _check_translated(config: DistillConfig, language: str | None) -> None:
 def _command(
     teacher: str,
     sentences: PairsAndText,
+    columns: Sequence[str] | None,
     translations: Names | None,
     data: Names | None,
     language: str | None,
@@ -172,7 +176,7 @@ def _command(
     exclude: str | Path | None,
 ) -> str:
     """Command that made an encoder, with paths shortened to names."""
-    words = [teacher, "--text", *sentences.names]
+    words = [teacher, "--text", *sentences.names, *(["--columns", *columns] if columns else [])]
     for option, files in (("--translations", translations), ("--data", data)):
         words += [option, *map(source_name, listed(files))] if files is not None else []
     words += ["--language", language] if language is not None else []

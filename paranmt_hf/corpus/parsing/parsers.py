@@ -35,7 +35,7 @@ MAX_CHARACTERS = 1_000_000  # Maximum length of a tree; that of a sentence of 1,
 
 
 class TreeFile:
-    """A parser that looks up trees in a file, plain or compressed (.gz, .xz, .zst).
+    """A parser that looks up trees in a file, plain or packed.
 
     Its lines are `SENTENCE<tab>TREE` in any order, or trees alone, of which line n belongs to line n of `text`. The
     tree may be empty.

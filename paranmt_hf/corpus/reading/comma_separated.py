@@ -1,13 +1,15 @@
 r"""CSV: fields with a separator between them, in double quotes where they hold a separator, a quote or a line end.
 
 The separator is the one of `SEPARATORS` that gives most of the first rows the same number of fields. Quotes inside
-quotes are doubled, or, if the file cannot be read so, have a backslash before them.
+quotes are doubled, or all have a backslash before them.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import re
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -26,6 +28,11 @@ SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 SAMPLE_ROWS = 1000  # Rows that show the separator and the names
 # Bytes as text, one character each, which is fast and loses nothing; UTF-8 leaves quotes and separators alone.
 BYTES = "latin-1"
+ESCAPED_QUOTE = "\ue000"  # In place of a quote with a backslash before it; no byte becomes this character
+
+
+# A doubled quote inside a field.
+_DOUBLED = re.compile(rb'[^,;|\t\n"\\]""')
 
 
 class Form(NamedTuple):
@@ -36,10 +43,10 @@ class Form(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One row as it is in the file, and its fields, in the encoding `BYTES`."""
+    """One row, in the encoding `BYTES`."""
 
     line: int  # Number of its first line, from 1
-    raw: list[str]  # Its lines
+    raw: list[str]  # Its lines as they are in the file, until the next row is read
     fields: list[str]
 
 
@@ -64,7 +71,7 @@ class CommaSeparated(Table):
     def of_form(cls, path: Path, form: Form, named: Collection[str] = ()) -> CommaSeparated:
         """Open a file whose form is known."""
         rows = [decoded(record.fields) for record in islice(read_records(path, form), SAMPLE_ROWS)]
-        return cls(path, form, read_heading(path, rows, named))
+        return cls(path, form, read_heading(path, rows, named, cls.format))
 
     @property
     def width(self) -> int:
@@ -72,12 +79,22 @@ class CommaSeparated(Table):
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
         wanted = [self.position(column) for column in columns]
-        rows, first = self._rows(), 1
-        next(rows) if self.names else None
-        while some := [record.fields for record in islice(rows, BLOCK_ROWS)]:
-            fields = [[row[at].encode(BYTES) if row else None for row in some] for at in wanted]
+        reader, first = _reader(self.path, self.form), 1
+        while rows := self._next_rows(reader):
+            rows = rows[1:] if first == 1 and self.names else rows
+            fields = [[row[at].encode(BYTES) if row else None for row in rows] for at in wanted]
             yield Piece([pa.array(column, pa.binary()) for column in fields], f"{self.path}, row ", first)
-            first += len(some)
+            first += len(rows)
+
+    def _next_rows(self, reader: Iterator[list[str]]) -> list[list[str]]:
+        """Read some rows."""
+        with suppress(csv.Error):
+            rows = list(islice(reader, BLOCK_ROWS))
+            if {len(row) for row in rows} <= {self._width, 0}:
+                return rows
+        # The slower way finds the line of the error.
+        deque(self._rows(), maxlen=0)
+        return []
 
     def write(self, out: Path, kept: np.ndarray) -> None:
         rows = ("".join(record.raw).encode(BYTES) for record in self._rows())
@@ -87,12 +104,12 @@ class CommaSeparated(Table):
     def _rows(self) -> Iterator[Record]:
         """Read the rows and check the number of their fields; a blank line has none."""
         for record in read_records(self.path, self.form):
-            found = len(record.fields)
-            if found not in (self._width, 0):
+            if len(record.fields) != self._width and record.fields:
                 between = SEPARATORS[self.form.separator]
                 raise InputError(
                     f"{self.path}:{record.line}: expected {self._width} fields with {between} between them, got "
-                    f"{found}; correct the row, with quotes around a field that holds {between} or line ends",
+                    f"{len(record.fields)}; correct the row, with quotes around a field that holds {between} or line "
+                    "ends",
                     path=self.path,
                 )
             yield record
@@ -101,18 +118,10 @@ class CommaSeparated(Table):
 def read_records(path: Path, form: Form) -> Iterator[Record]:
     """Read rows; one whose quotes are not closed or are followed by text is an error with its line."""
     raw: list[str] = []
-
-    def lines() -> Iterator[str]:
-        for block in read_blocks(path):
-            for line in block.decode(BYTES).split("\n")[:-1]:
-                raw.append(f"{line}\n")
-                yield unescaped(raw[-1]) if form.escaped else raw[-1]
-
-    csv.field_size_limit(MAX_LINE_BYTES)
     line = 1
     try:
-        for fields in csv.reader(lines(), delimiter=form.separator, strict=True):
-            yield Record(line, raw.copy(), fields)
+        for fields in _reader(path, form, raw):
+            yield Record(line, raw, fields)
             line += len(raw)
             raw.clear()
     except csv.Error as error:
@@ -123,9 +132,30 @@ def read_records(path: Path, form: Form) -> Iterator[Record]:
         ) from None
 
 
+def _reader(path: Path, form: Form, raw: list[str] | None = None) -> Iterator[list[str]]:
+    """Read the fields of rows; the lines of each are appended to `raw`."""
+    csv.field_size_limit(MAX_LINE_BYTES)
+    reader = csv.reader(_lines(path, form, raw), delimiter=form.separator, strict=True)
+    if not form.escaped:
+        return reader
+    return ([field.replace(ESCAPED_QUOTE, '"') for field in fields] for fields in reader)
+
+
+def _lines(path: Path, form: Form, raw: list[str] | None) -> Iterator[str]:
+    for block in read_blocks(path):
+        lines = io.StringIO(block.decode(BYTES), newline="\n")
+        if raw is None and not form.escaped:
+            yield from lines
+            continue
+        for line in lines:
+            if raw is not None:
+                raw.append(line)
+            yield unescaped(line) if form.escaped else line
+
+
 def unescaped(line: str) -> str:
-    r"""Double the quotes that have a backslash before them; other backslashes are text."""
-    return re.sub(r'\\(["\\])', lambda found: '""' if found[1] == '"' else "\\", line)
+    r"""Replace `\"` by `ESCAPED_QUOTE` and `\\` by one backslash; other backslashes are text."""
+    return re.sub(r'\\(["\\])', lambda found: ESCAPED_QUOTE if found[1] == '"' else "\\", line)
 
 
 def find_form(path: Path) -> Form:
@@ -135,11 +165,14 @@ def find_form(path: Path) -> Form:
         found = max(_regularity(path, Form(separator, escaped)) for escaped in (False, True))
         if found > best:
             best, form = found, Form(separator)
-    has_backslashes = any(b'\\"' in block for block in read_blocks(path))
-    if not has_backslashes or _failure(path, form) is None:
+    if not any(b'\\"' in block for block in read_blocks(path)):
         return form
     escaped = Form(form.separator, escaped=True)
-    return form if _failure(path, escaped) else escaped
+    if _failure(path, escaped):
+        return form
+    # Both may be possible where no field with such a quote is in quotes.
+    is_doubled = any(_DOUBLED.search(block) for block in read_blocks(path))
+    return form if is_doubled and _failure(path, form) is None else escaped
 
 
 def _regularity(path: Path, form: Form) -> tuple[float, int]:

@@ -7,7 +7,8 @@ The rule, in this order:
 3. A column with a word in line 1 and numbers alone below shows names.
 4. Names such as `sentence1` and `sentence2`, of words that data sets call their columns, numbered or lettered.
 5. Where the rows below are sentences: such words alone (`source`, `target`), or such a numbering of other words.
-6. Line 1 is the only one of at least `ENOUGH_ROWS` that has one word in each of its fields.
+6. Line 1 has one word in each of its fields, and none of the rows below, at least `ENOUGH_ROWS`, has; in CSV, which
+   mostly has names, one row is enough.
 
 Everything else is a row: the first pair of a list of words must not get lost.
 """
@@ -20,6 +21,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
+
+from paranmt_hf.errors import InputError
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +37,7 @@ NAME_WORDS = frozenset(
     tgt title trans translated translation trg utterance word words
     """.split()
 )
-ENOUGH_ROWS = 20
+ENOUGH_ROWS = {"TSV": 20, "CSV": 1}
 SENTENCE_WORDS = 4  # Words of the middle row, from which on rows are sentences
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "\\n"}
 _MOST_CHARACTERS = 40
@@ -42,13 +45,14 @@ _MOST_CHARACTERS = 40
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
-def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Collection[str]) -> bool:
+def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Collection[str], format: str) -> bool:
     """Decide whether the fields of line 1 are names.
 
     Args:
         first: Fields of line 1, without white space around them.
         below: Fields of some lines that follow.
         named: Columns that the user names.
+        format: TSV or CSV.
     """
     if named and all(name in first and not name.isdecimal() for name in named):
         return True
@@ -72,7 +76,7 @@ def has_names(first: Sequence[str], below: Sequence[Sequence[str]], named: Colle
     if (words or alike) and _are_sentences(below):
         return True
     short = [all(len(field.split()) < 2 for field in row) for row in below]
-    return len(below) >= ENOUGH_ROWS and one_word and not any(short)
+    return len(below) >= ENOUGH_ROWS[format] and one_word and not any(short)
 
 
 def is_number(field: str) -> bool:
@@ -139,14 +143,16 @@ class Heading(NamedTuple):
     texts: tuple[str, ...]  # Names or numbers of the columns that hold text
 
 
-def read_heading(path: Path, rows: Sequence[Sequence[str]], named: Collection[str]) -> Heading:
-    """Find names and kinds of columns from the first rows of a file, and log how line 1 is read."""
+def read_heading(path: Path, rows: Sequence[Sequence[str]], named: Collection[str], format: str) -> Heading:
+    """Find names and kinds of columns from the first rows of a file, TSV or CSV, and log how line 1 is read."""
     first, below = [field.strip() for field in rows[0]], rows[1:]
-    found = has_names(first, below, named)
+    if not any(first):
+        raise InputError(f"{path}:1: this line is blank; expected names of columns or a row: remove it", path=path)
+    found = has_names(first, below, named, format)
     if len(first) > 1 and found:
         logger.info(f"{path}: line 1 has the names of the columns, {', '.join(first)}")
     elif len(first) > 1:
-        logger.info(f"{path}: line 1 is a row, and the columns are numbered from 1; if it has names, use them")
+        logger.info(f"{path}: line 1 is a row, columns have numbers from 1; if line 1 has names, use these")
     numbered = _numbers_below(below if found else rows, len(first))
     columns = first if found else [str(number) for number in range(1, len(first) + 1)]
     texts = [column for column, is_numbers in zip(columns, numbered, strict=True) if not is_numbers]

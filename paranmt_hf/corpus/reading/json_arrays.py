@@ -44,32 +44,33 @@ class JsonArray(JsonObjects):
             yield Row(f":{element.line}", element.values)
 
     def write(self, out: Path, kept: np.ndarray) -> None:
-        packing, between = find_packing(self.path), None
+        packing, between, end = find_packing(self.path), None, b"]\n"
         with out.open("wb") if packing is None else packing.create(out) as file:
             written = 0
             for index, element in enumerate(self._elements()):
                 if index == 0:
                     file.write(_bytes(element.before))
+                    end = b"\n]\n" if "\n" in element.before else end
                 else:
                     between = between or element.before
                 if kept[index]:
                     file.write(_bytes(between or ",") if written else b"")
                     file.write(_bytes(element.raw))
                     written += 1
-            file.write(b"\n]\n")
+            file.write(end)
 
     def _elements(self) -> Iterator[_Element]:
         blocks = self._blocks()
         text, at, line, before = next(blocks, ""), 0, 1, _OPENING
         decode = json.JSONDecoder().raw_decode
         while True:
+            start = before.match(text, at)
+            begin = start.end() if start else at
+            reason = "expected a comma or the end of the array"
             try:
-                start = before.match(text, at)
-                values, end = decode(text, start.end()) if start else (None, at)
+                values, end = decode(text, begin) if start else (None, at)
             except (ValueError, RecursionError) as error:
                 start, reason = None, str(error)
-            else:
-                reason = "expected a comma or the end of the array"
             if start is None:
                 # An element may continue in the next block.
                 if more := next(blocks, ""):
@@ -78,6 +79,7 @@ class JsonArray(JsonObjects):
                 rest = text[at:]
                 if _CLOSING.fullmatch(rest if before is _COMMA else rest.lstrip("\ufeff \t\r\n")[1:]):
                     return
+                line += text.count("\n", at, begin)
                 raise InputError(
                     f"{self.path}:{line}: this JSON array cannot be read on from here ({reason}); correct the file, "
                     "or write it again",

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.columns import find_column, leaf_types, read_column
+from paranmt_hf.corpus.reading.columns import leaf_types, read_column
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.util.parquet import open_parquet, read_schema
 
@@ -31,9 +31,9 @@ class ParquetTable(Table):
         return cls(path, [name for name, _ in types], [name for name, kind in types if is_text(kind)])
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
+        names = [self.names[self.position(column)] for column in columns]
         rows = 0
         with open_parquet(self.path) as file:
-            names = [self.find(column, file.schema_arrow) for column in columns]
             for batch in file.iter_batches(BLOCK_ROWS, columns=names):
                 found = [
                     read_column(batch, name, str(self.path), number=column in numbers)
@@ -48,13 +48,6 @@ class ParquetTable(Table):
             for batch in file.iter_batches(BLOCK_ROWS):
                 writer.write_batch(batch.filter(pa.array(kept[done : done + len(batch)])))
                 done += len(batch)
-
-    def find(self, column: str, schema: pa.Schema) -> str:
-        """Find the name or path of a column that may be named by its number."""
-        if column.isdecimal() and column not in schema.names:
-            return self.names[self.position(column)]
-        find_column(schema, column, str(self.path))
-        return column
 
 
 def is_text(kind: pa.DataType) -> bool:

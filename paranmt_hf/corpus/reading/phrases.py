@@ -42,7 +42,7 @@ class Lines:
 
 
 def read_text_lines(path: Path) -> Iterator[Lines]:
-    r"""Read a text file, plain, .gz, .xz or .zst, about a megabyte at a time; `\n` and `\r\n` end a line."""
+    r"""Read a text file, plain or packed, about a megabyte at a time; `\n` and `\r\n` end a line."""
     first = 1
     for block in read_blocks(path):
         raw = split_lines(block)
@@ -149,7 +149,7 @@ SCORE = "ppdb_score"
 
 
 class PhraseFiles(Reader):
-    """Files of phrase pairs, read one after the other; plain, .gz, .xz or .zst.
+    """Files of phrase pairs, read one after the other; plain or packed.
 
     Each file has one form, that of its first line: lines of PPDB, or a word and its paraphrases. Lines of PPDB that
     are syntactic rules, with gaps (`[NP,1] 's [NN,2]`), are dropped and counted.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -133,6 +135,8 @@ class PresetFiles(Reader):
         seen = pa.array([], pa.binary())
         for block in blocks:
             columns = [block[side] for side in SIDES]
+            if self.preset.bytes_literals:
+                columns = list(map(without_literals, columns))
             if self.layout.labelled:
                 labels = read_labels(block[LABEL], self.preset.labels)
                 known = known or labels.null_count < len(labels)
@@ -146,6 +150,13 @@ class PresetFiles(Reader):
                 f"{self.layout.columns[LABEL]!r}, found {', '.join(map(repr, shown))} alone; `label` any reads the "
                 "pairs without their labels"
             )
+
+    def _checked(self, piece: Piece) -> tuple[list[pa.Array], dict[str, np.ndarray]]:
+        columns, wrong = super()._checked(piece)
+        if self.preset.placeholder is not None:
+            absent = [pc.fill_null(pc.equal(text, self.preset.placeholder), False) for text in columns[: len(SIDES)]]
+            wrong = {"not translated": np.asarray(pc.or_(*absent)), **wrong}
+        return columns, wrong
 
 
 def _common_layout(preset: Preset, files: Sequence[Path]) -> Layout:
@@ -168,6 +179,24 @@ def read_labels(column: pa.Array, labels: Mapping[float, int]) -> pa.Array:
     values = column.cast(pa.float64())
     index = pc.index_in(values, pa.array(list(map(float, labels)), pa.float64()), skip_nulls=True)
     return pa.array(list(labels.values()), pa.float32()).take(index)
+
+
+def without_literals(texts: pa.Array) -> pa.Array:
+    r"""Read texts [pair], binary, that are literals of bytes in Python, such as `b'caf\xc3\xa9'`; others stay."""
+    is_literal = pc.match_substring_regex(texts, rb"""^b('.*'|".*")$""")
+    if not pc.any(is_literal).as_py():
+        return texts
+    return pa.array([_literal(text) for text in texts.to_pylist()], pa.binary())
+
+
+def _literal(text: bytes | None) -> bytes | None:
+    """Read one text."""
+    if text is None or not re.fullmatch(rb"""b('.*'|".*")""", text):
+        return text
+    try:
+        return ast.literal_eval(text.decode("latin-1"))
+    except (ValueError, SyntaxError):
+        return text
 
 
 def _plain(value: object) -> object:

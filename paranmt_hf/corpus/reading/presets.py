@@ -15,7 +15,7 @@ from paranmt_hf.corpus.reading.columns import read_blocks
 from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.heading import Heading
-from paranmt_hf.corpus.reading.tab_separated import TabSeparated
+from paranmt_hf.corpus.reading.tab_separated import TabSeparated, has_quoted_fields
 from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.schema import MadeBy
 from paranmt_hf.errors import InputError
@@ -77,6 +77,8 @@ class Preset:
     labels: Mapping[float, int] = field(default_factory=dict)
     label_meaning: str | None = None  # What the column `label` means, for the card
     score: str | None = None  # The feature of PPDB that becomes a column
+    placeholder: str | None = None  # Text in place of a sentence that was not translated
+    bytes_literals: bool = False  # Whether texts may be written as `b'...'`, by a script for Python 2 that ran on 3
 
     @property
     def of_phrases(self) -> bool:
@@ -184,6 +186,6 @@ def read_fields(layout: Layout, path: Path) -> Iterator[dict[str, pa.Array]]:
 
 def _open_fields(layout: Layout, path: Path) -> Table:
     heading = Heading(len(layout.fields), tuple(layout.fields) if layout.header else (), ())
-    if layout.form == "tab":
+    if layout.form == "tab" and (layout.may_lack or not has_quoted_fields(path)):
         return TabSeparated(path, heading, layout.may_lack)
     return CommaSeparated(path, Form(DELIMITERS[layout.form]), heading)

@@ -196,7 +196,8 @@ def check_lines(path: Path) -> None:
     found = find_format(path)
     if found is not PlainText:
         raise InputError(
-            f"{path} is {found.format}; expected a text file with one sentence on a line. Name its columns instead",
+            f"{path} is {found.format}; expected a text file with one sentence on a line (`paranmt build` reads files "
+            "with columns as `data`)",
             path=path,
         )
 
@@ -233,6 +234,9 @@ class TableFiles(Reader):
             raise InputError("expected at least one file, got none")
         self.paths = dict(columns)
         self.tables = [file if isinstance(file, Table) else open_table(file, columns.values()) for file in files]
+        for table in self.tables:
+            for column in self.paths.values():
+                table.position(column)
         self.label = ", ".join(str(table.path) for table in self.tables)
 
     def source(self) -> dict[str, object]:

@@ -70,7 +70,8 @@ class SentenceSources:
     The sources are those of `open_sentences`, or datasets on the Hub, by id, which `@` and a revision may follow. The
     `columns` of tables, releases and datasets are read one after the other; without them both sides of pairs, and the
     one column of text of other tables. `translations` are files that translate the sources line by line; of a table
-    they are the column `translation` next to `sentence`.
+    they are the column `translation` next to `sentence`. `option` is the name of the parameter that `columns` come
+    from, for errors.
     """
 
     def __init__(
@@ -78,6 +79,8 @@ class SentenceSources:
         sources: Sequence[str | Path],
         columns: Sequence[str] | None = None,
         translations: Sequence[str | Path] | None = None,
+        *,
+        option: str | None = None,
     ) -> None:
         if not sources:
             raise InputError("there is nothing to train on: name text files, Parquet, releases or a data set")
@@ -90,7 +93,7 @@ class SentenceSources:
         # Ids of data sets on the Hub among the sources.
         self.datasets: list[str] = []
         self._readers: list[Reader] = []
-        self._columnar = False
+        self._columnar, self._option = False, option
         for source, translated in zip_longest(map(str, sources), translations or ()):
             if translated is None:
                 self._add(source, list(columns) if columns else None)
@@ -123,8 +126,12 @@ class SentenceSources:
             self._readers.append(TableFiles([table], {name: name for name in (SENTENCE, TRANSLATION)}))
             return
         # Both sides of pairs; else the only column of text.
-        columns = columns or (list(SIDES) if set(SIDES) <= set(table.names) else [table.text_column(None)])
-        self._readers += [TableFiles([table], {SENTENCE: table.text_column(column)}) for column in columns]
+        columns = columns or (
+            list(SIDES) if set(SIDES) <= set(table.names) else [table.text_column(None, self._option)]
+        )
+        self._readers += [
+            TableFiles([table], {SENTENCE: table.text_column(column, self._option)}) for column in columns
+        ]
 
     def _of_hub(self, source: str, columns: list[str] | None) -> Sequence[Reader]:
         name, revision = split_revision(source)

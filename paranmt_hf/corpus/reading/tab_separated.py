@@ -48,7 +48,7 @@ class TabSeparated(Table):
             return QuotedTabSeparated.of_form(path, QUOTED_TABS, named)
         lines = next(read_blocks(path)).replace(b"\r\n", b"\n")[: 1 << 16].split(b"\n")
         rows = [line.decode("utf8", "replace").split("\t") for line in lines[: max(1, len(lines) - 1)]]
-        return cls(path, read_heading(path, rows, named))
+        return cls(path, read_heading(path, rows, named, cls.format))
 
     @property
     def width(self) -> int:
@@ -122,7 +122,7 @@ def has_quoted_fields(path: Path) -> bool:
             width = width or len(record.fields)
             if len(record.fields) not in (width, 0):
                 return False
-            raw = "".join(record.raw)
+            raw = record.raw[0] if len(record.raw) == 1 else "".join(record.raw)
             if '"' in raw:
                 if not _ROW.fullmatch(raw):
                     return False

@@ -103,17 +103,19 @@ class Table(ABC):
         Text is binary; a column among `numbers` may have a numeric type instead. A missing value is null.
         """
 
-    def text_column(self, column: str | None) -> str:
-        """Check the column of texts that the parameter `column` names; the default is the only column of text."""
+    def text_column(self, column: str | None, option: str | None = "column") -> str:
+        """Check the column of texts that a user names; the default is the only column of text.
+
+        `option` is the name of the parameter that names it, for errors; None if there is none.
+        """
         if column is not None:
-            self.position(column, "column")
+            self.position(column, option or "")
             return column
         if len(self.texts) == 1:
             return self.texts[0]
         found = f"several columns of text, {', '.join(self.texts)}" if self.texts else "no column of text"
-        raise InputError(
-            f"{self.path} has {found}; say which one is read, with `column` NAME", path=self.path, option="column"
-        )
+        advice = f"say which one is read, with `{option}` NAME" if option else "write one of them into a file alone"
+        raise InputError(f"{self.path} has {found}; {advice}", path=self.path, option=option)
 
     def write(self, out: Path, kept: np.ndarray) -> None:
         """Write the rows that are `kept`, booleans [row], into a new file of the same format, each as it was."""

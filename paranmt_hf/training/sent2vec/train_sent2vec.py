@@ -80,15 +80,14 @@ def train_sent2vec(
     bytes as without the interruption.
 
     Args:
-        data: Text files with one sentence on a line (plain, .gz, .xz, .zst), Parquet files, releases, or datasets on
+        data: Text files with one sentence on a line, files with columns (docs/formats.md), releases, or datasets on
             the Hub.
         out: Folder of the encoder.
-        columns: Columns of Parquet files, releases and datasets; by default both sides of pairs, else the one column
-            of text.
+        columns: Columns of files, releases and datasets; by default both sides of pairs, else the one column of text.
         config: How it is trained.
     """
     config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord)
-    sources = SentenceSources([data] if isinstance(data, str | Path) else list(data), columns)
+    sources = SentenceSources([data] if isinstance(data, str | Path) else list(data), columns, option="columns")
     settings = Sent2VecSettings(config, sources.identity)
     return run(
         out,

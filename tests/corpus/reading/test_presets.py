@@ -1,6 +1,7 @@
 """Layouts of other people's data sets, in small files written by hand."""
 
 import bz2
+import csv
 import gzip
 import random
 from itertools import combinations
@@ -198,3 +199,35 @@ def test_labels():
     assert read_labels(text, labels).to_pylist() == [1, 1, 0, None, None, None, None, None]
     assert read_labels(pa.array([4, 1, None, 7]), labels).to_pylist() == [1, 0, None, None]
     assert read_labels(pa.array([3.5, float("nan")]), labels).to_pylist() == [1, None]
+
+
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_NONE])
+def test_bytes_that_python_3_writes_for_paws_qqp(tmp_path, quoting):
+    """The script of PAWS-QQP encodes its sentences for Python 2; on Python 3 `csv` writes the literals of bytes."""
+    rows = [("How do I cook rice ?", "What 's the way ?"), ('He said " hi "', 'it\'s a " café "')]
+    with (tmp_path / "train.tsv").open("w", newline="") as file:
+        options = {"quotechar": None, "escapechar": "\x01"} if quoting == csv.QUOTE_NONE else {}
+        writer = csv.writer(file, delimiter="\t", quoting=quoting, **options)
+        writer.writerow(["id", "sentence1", "sentence2", "label"])
+        writer.writerows([(n, *[side.encode() for side in row], 1) for n, row in enumerate(rows)])
+    table, _ = read("paws", tmp_path / "train.tsv")
+    assert list(zip(table["reference"].to_pylist(), table["translation"].to_pylist(), strict=True)) == rows
+
+
+def test_what_paws_x_did_not_translate_is_dropped(tmp_path):
+    path = write(
+        tmp_path / "dev_2k.tsv", PAWS + "1\tNS\tNS\t1\n2\tEin Hund .\tNS\t1\n3\tNS Bahn .\tDie NS Bahn .\t1\n"
+    )
+    table, report = read("paws", path)
+    assert table["reference"].to_pylist() == ["NS Bahn ."]
+    assert report.dropped == {"not translated": 2}
+
+
+def test_broken_rows_of_glue_are_dropped(tmp_path):
+    """Questions with line ends in the first edition of GLUE's QQP."""
+    rows = (
+        "0\t1\t2\tWhat?\tWhat so?\t1\n1\t3\t4\tA question\nover two lines?\tAnother?\t1\n2\t5\t6\tWhy?\tHow come?\t1\n"
+    )
+    table, report = read("qqp-glue", write(tmp_path / "train.tsv", QQP + rows))
+    assert table["reference"].to_pylist() == ["What?", "Why?"]
+    assert report.dropped == {"without a label": 2}

@@ -1,0 +1,115 @@
+"""`dedup` of packed files, archives, JSON arrays and files that change: nothing is lost, nothing is taken for text."""
+
+import bz2
+import gzip
+import json
+import lzma
+import zipfile
+
+import pyarrow as pa
+import pytest
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.search import dedup as module
+from paranmt_hf.search.dedup import DedupConfig, dedup
+
+EXACT = DedupConfig(by=("exact",))
+TEXTS = ["A dog runs.", "two\ncats", "a DOG runs!", 'he said "no"', "x, y\tz"]
+KEPT = [0, 1, 3, 4]
+PACK = {".gz": gzip, ".bz2": bz2, ".xz": lzma}
+
+
+def content(kind):
+    """Rows with names, if the format has them, as bytes."""
+    if kind == ".jsonl":
+        return [], [f"{json.dumps({'n': n, 'text': text})}\n".encode() for n, text in enumerate(TEXTS)]
+    separator = {".csv": ",", ".tsv": "\t"}[kind]
+    doubled = [text.replace('"', '""') for text in TEXTS]
+    rows = [f'{n}{separator}"{text}"\n'.encode() for n, text in enumerate(doubled)]
+    return [f"n{separator}text\n".encode()], rows
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize("kind", [".jsonl", ".csv", ".tsv"])
+def test_packed_rows_are_the_same_bytes(tmp_path, kind, suffix):
+    names, rows = content(kind)
+    (tmp_path / f"in{kind}{suffix}").write_bytes(PACK[suffix].compress(b"".join(names + rows)))
+    made = dedup(tmp_path / f"in{kind}{suffix}", tmp_path / f"out{kind}{suffix}", column="text", config=EXACT)
+    assert made.record.dropped == {"exact": 1}
+    assert PACK[suffix].decompress(made.folder.read_bytes()) == b"".join(names + [rows[row] for row in KEPT])
+
+
+def test_packed_by_zstandard(tmp_path):
+    names, rows = content(".jsonl")
+    (tmp_path / "in.jsonl.zst").write_bytes(pa.Codec("zstd").compress(b"".join(rows), asbytes=True))
+    made = dedup(tmp_path / "in.jsonl.zst", tmp_path / "out.jsonl.zst", column="text", config=EXACT)
+    with pa.input_stream(str(made.folder), compression="zstd") as found:
+        assert found.read() == b"".join(rows[row] for row in KEPT)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_json_array_stays_one(tmp_path, indent):
+    rows = [{"n": n, "text": text} for n, text in enumerate(TEXTS)]
+    (tmp_path / "in.json").write_text(json.dumps(rows, indent=indent))
+    made = dedup(tmp_path / "in.json", tmp_path / "out.json", column="text", config=EXACT)
+    kept = [rows[row] for row in KEPT]
+    assert made.folder.read_text().strip() == json.dumps(kept, indent=indent)
+
+
+def test_the_only_column_of_text_needs_no_name(tmp_path):
+    (tmp_path / "in.csv").write_text("n,text\n1,a b\n2,A B\n")
+    assert dedup(tmp_path / "in.csv", tmp_path / "out.csv", config=EXACT).record.dropped == {"exact": 1}
+    (tmp_path / "two.csv").write_text("left,right\na b,c d\nA B,e f\n")
+    with pytest.raises(InputError, match="left, right") as refused:
+        dedup(tmp_path / "two.csv", tmp_path / "out2.csv", config=EXACT)
+    assert (refused.value.option, refused.value.path) == ("column", tmp_path / "two.csv")
+    assert dedup(tmp_path / "two.csv", tmp_path / "out2.csv", column="2", config=EXACT).record.dropped == {"exact": 0}
+
+
+def test_archives_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "in.txt.zip", "w") as file:
+        file.writestr("in.txt", "a\nb\n")
+    with pytest.raises(InputError) as refused:
+        dedup(tmp_path / "in.txt.zip", tmp_path / "out.txt.zip")
+    assert refused.value.path == tmp_path / "in.txt.zip"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt.zip"]
+
+
+def test_texts_that_are_not_utf8_are_kept_and_counted(tmp_path):
+    raw = b"one\ncaf\xe9\nOne!\ncaf\xe9\n"
+    (tmp_path / "in.txt").write_bytes(raw)
+    made = dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=EXACT)
+    assert made.folder.read_bytes() == b"one\ncaf\xe9\ncaf\xe9\n"
+    assert (made.record.undecodable, made.record.dropped) == (2, {"exact": 1})
+    assert "2 texts" in made.summary()
+
+
+@pytest.mark.parametrize("name", ["in.txt", "in.jsonl", "in.csv"])
+@pytest.mark.parametrize("rows", [3, 6])
+def test_a_file_that_is_replaced_meanwhile(tmp_path, monkeypatch, name, rows):
+    """The texts are compared, and then another program writes the file again."""
+
+    def text(count):
+        lines = [f"sentence {n}" for n in range(count)]
+        if name == "in.jsonl":
+            lines = [json.dumps({"text": line}) for line in lines]
+        return "\n".join(["text,n", *[f"{line},1" for line in lines]] if name == "in.csv" else lines) + "\n"
+
+    path = tmp_path / name
+    path.write_text(text(5))
+    column = None if name == "in.txt" else "text"
+    out = tmp_path / f"out{path.suffix}"
+    compare = module._exact
+
+    def replaced(*values):
+        path.write_text(text(rows))
+        return compare(*values)
+
+    monkeypatch.setattr(module, "_exact", replaced)
+    with pytest.raises(InputError) as refused:
+        dedup(path, out, column=column, config=EXACT)
+    assert refused.value.path == path
+    assert not out.exists() and path.read_text() == text(rows)
+    monkeypatch.undo()
+    path.write_text(text(5))
+    assert dedup(path, out, column=column, config=EXACT).record.rows == 5
