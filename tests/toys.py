@@ -34,6 +34,8 @@ class FakeTranslatorConfig:
     seconds: float = 0.0
     log: str = ""
     hypotheses: int = 1
+    backend: str = "fake"
+    dtype: str = "float32"
 
 
 def identity_of(config: FakeTranslatorConfig) -> dict:

@@ -29,6 +29,7 @@ class ConfigFiles:
     file_bytes: int = 0  # Size of the files
     # What chose the rows, if anything did: ranges of columns, or the seed of a sample
     selection: dict[str, int | list[int | float | None]] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)  # SHA-256 of each column, see `column_checksums`
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.column_checksums import ColumnChecksums
 from paranmt_hf.corpus.draws import SAMPLE_ROWS, SAMPLE_SEED, Interval, filtered_ranges, in_ranges, sample_ids
 from paranmt_hf.corpus.reading.columns import rebatch
 from paranmt_hf.corpus.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
@@ -160,17 +161,19 @@ def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collect
 
 
 def _write_config(folder: Path, config: str, tables: Iterable[pa.Table], schema: pa.Schema) -> ConfigFiles:
-    written = ConfigFiles()
+    written, sums = ConfigFiles(), ColumnChecksums()
 
     def counted() -> Iterator[pa.Table]:
         for table in tables:
             written.rows += table.num_rows
             written.bytes += table.nbytes
+            sums.add(table)
             yield table
 
     for path in write_files(counted(), folder / FOLDERS[config], schema):
         written.files[path.relative_to(folder).as_posix()] = checksum(path)
         written.file_bytes += path.stat().st_size
+    written.columns = sums.digests()
     return written
 
 

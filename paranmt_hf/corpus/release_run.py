@@ -145,6 +145,8 @@ def make_release(
     for stage in stages:
         identity = identity | stage.identity
     wanted = {**identity, "release": release.identity}
+    if (out / RELEASE_RECORD).is_file():
+        wanted = _with_added(wanted, ReleaseRecord.read(out))
     check_stages(stages, release.language)
     built = run(
         out,
@@ -171,6 +173,12 @@ def translator_of(out: Path, part: Literal["translator", "pivot"]) -> dict[str, 
             settings = read_json(manifest, "a manifest").get("settings", {})
             found = found or settings.get(part)
     return found if isinstance(found, dict) else None
+
+
+def _with_added(wanted: Identity, record: ReleaseRecord) -> Identity:
+    """Ask for the columns too that `paranmt score --add` gave a finished release, which is otherwise the same."""
+    added = {**record.settings.get("columns", {}), **wanted.get("columns", {})}
+    return {**wanted, "columns": added} if added else wanted
 
 
 def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:

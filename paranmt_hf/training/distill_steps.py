@@ -229,7 +229,10 @@ class DistillSteps:
 
 def check_start(name: str) -> None:
     """Reject an encoder that is not an average, which alone learns among neighbours."""
-    encoder, _, _ = resolve_encoder(EncoderConfig(init_from=name))
+    try:
+        encoder, _, _ = resolve_encoder(EncoderConfig(init_from=name))
+    except InputError as error:
+        raise InputError(f"{name}: {error}", option="start", path=error.path) from None
     if any(family.dense for family in encoder.families):
         raise InputError(
             f"{name} is a model {encoder.model!r}, and distillation starts from an average of words or trigrams; name "

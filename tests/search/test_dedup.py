@@ -20,6 +20,7 @@ from paranmt_hf.errors import InputError, OtherSettingsError
 from paranmt_hf.search import dedup as module
 from paranmt_hf.search.dedup import DedupConfig, dedup
 from paranmt_hf.text.definitions import words
+from tests.toys import write_vectors
 
 WORDS = "dog cat man woman runs sleeps plays eats red green small big house street music food".split()
 
@@ -275,3 +276,24 @@ def test_bad_input(tmp_path):
     with pytest.raises(InputError):
         dedup(tmp_path / "in.txt", tmp_path / "out.txt", keep_dropped=tmp_path / "mine.parquet")
     shutil.rmtree(tmp_path / "folder")
+
+
+def test_another_encoder_continues_a_try_that_failed(tmp_path, monkeypatch):
+    """What other methods found stays, and the vectors of another encoder are its own."""
+    (tmp_path / "a.txt").write_text("\n".join(texts(60)) + "\n")
+    encoders = [
+        write_vectors(tmp_path / f"{name}.txt", words, 4) for name, words in (("one", WORDS), ("two", WORDS[:9]))
+    ]
+    given = {"out": tmp_path / "out.txt", "config": DedupConfig(by=("near", "meaning"), cosine=0.9)}
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "encoded", lambda *_: (_ for _ in ()).throw(InputError("not finite")))
+        with pytest.raises(InputError):
+            dedup(tmp_path / "a.txt", encoder=encoders[0], **given)
+    assert (tmp_path / "out.txt.work").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_exact", None)
+        made = dedup(tmp_path / "a.txt", encoder=encoders[1], **given)
+    whole = dedup(tmp_path / "a.txt", encoder=encoders[1], **{**given, "out": tmp_path / "whole.txt"})
+    assert made.record.dropped == whole.record.dropped
+    assert (tmp_path / "out.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
+    assert not (tmp_path / "out.txt.work").exists()

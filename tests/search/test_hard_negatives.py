@@ -262,3 +262,15 @@ def test_the_command(folder, capsys):
     record = NegativesRecord.read(folder / "out")
     assert record.rows + record.left_out.get("with too few negatives", 0) == 100
     assert json.loads((folder / "out" / "negatives.json").read_text())["source"] == "pairs.parquet"
+
+
+def test_other_margins_use_the_vectors_of_a_try_that_found_nothing(folder, monkeypatch):
+    with pytest.raises(InputError):
+        made(folder, relative_margin=1.0)
+    assert (folder / "out.work").exists()
+    # The sentences are encoded already.
+    monkeypatch.setattr(NamedEncoder, "load", None)
+    again = made(folder, relative_margin=0.0, number=1)
+    monkeypatch.undo()
+    assert again.record.rows > 0 and not (folder / "out.work").exists()
+    assert again.record.files == made(folder, "whole", relative_margin=0.0, number=1).record.files

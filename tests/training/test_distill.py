@@ -311,3 +311,33 @@ def test_translations_that_do_not_fit(root, tmp_path, translations, message):
 def test_an_unknown_language_is_rejected_at_once(root, tmp_path):
     with pytest.raises(InputError, match="ISO 639-1 code .* was 'german'; de is German"):
         distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", language="german")
+
+
+@pytest.mark.slow
+def test_a_start_that_is_no_average_costs_no_vectors_of_the_teacher(root, tmp_path, monkeypatch):
+    text = {"text": root / "text.txt", "out": tmp_path / "out"}
+    with pytest.raises(InputError) as refused:
+        distill(root / "teacher", config=DistillConfig(epochs=1, start=str(root / "transformer")), **text)
+    assert refused.value.option == "start" and not list(tmp_path.iterdir())
+    # With the teacher's vectors another start continues.
+    with monkeypatch.context() as patch:
+        patch.setattr(workflow, "train", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            distill(root / "teacher", config=DistillConfig(epochs=1), **text)
+    assert list((tmp_path / "out.work").glob("teacher/*/part-*"))
+    with monkeypatch.context() as patch:
+        patch.setattr("paranmt_hf.training.teacher._encode_missing", None)
+        found = distill(root / "teacher", config=DistillConfig(epochs=1, start=str(root / "teacher")), **text)
+    assert found.record.start == "teacher"
+    record = TrainingRecord.read(found.folder)
+    assert record.sentences == found.record.sentences
+    assert f"Trained on {record.sentences:,} sentences of text.txt" in (found.folder / "README.md").read_text()
+
+
+@pytest.mark.slow
+def test_few_sentences_are_warned_of(root, tmp_path, caplog):
+    (tmp_path / "text.txt").write_text("\n".join(TEXT[:5]))
+    config = DistillConfig(epochs=1, start="trigrams")
+    found = distill(root / "transformer", out=tmp_path / "out", text=tmp_path / "text.txt", config=config)
+    assert found.record.dimension == 5
+    assert any(record.levelname == "WARNING" and "5 dimensions" in record.message for record in caplog.records)

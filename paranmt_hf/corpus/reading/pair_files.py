@@ -90,7 +90,12 @@ class ParquetPairs:
                 path=files[0] if files else None,
             )
         # Hashed when all are known to be readable.
-        self.identity = known if released else [describe(file) for file in files]
+        self.identity: Any = known if released else [describe(file) for file in files]
+
+    @property
+    def columns(self) -> list[str]:
+        """Our names of the columns that are read, in order."""
+        return sorted({name for columns in self._columns.values() for name in columns})
 
     def tables(self, report: Report) -> Iterator[pa.Table]:
         """Read tables of at most `BATCH_ROWS` rows, with labels as int32; `report` is not used."""
@@ -164,7 +169,10 @@ def open_pairs(source: str, wanted: WantedColumns, *, subset: str, score: str | 
             raise InputError(f"`subset` must be one of {', '.join(FOLDERS)}, not {subset!r}", option="subset")
         files = release_files(path, subset)
         known: dict[str, Any] = {"release": path.resolve().name, **language_of(path)}
-        return ParquetPairs(files, wanted, known | {"files": checksums(path, files, subset)})
+        pairs = ParquetPairs(files, wanted, known)
+        columns = None if wanted.everything else pairs.columns
+        pairs.identity = known | content_of(path, files, subset, columns)
+        return pairs
     if path.is_dir():
         return ParquetPairs(sorted(path.glob("*.parquet")), wanted)
     if path.is_file() or path.suffix.lower() in SUFFIXES:
@@ -267,12 +275,17 @@ def _columns_of(schema: pa.Schema, given: Mapping[str, str], wanted: WantedColum
     return columns
 
 
-def checksums(release: Path, files: Sequence[Path], subset: str) -> dict[str, str]:
-    """Checksum of each file of a config of a release by its relative path; from the record if there is one."""
-    if (release / RELEASE_RECORD).is_file():
-        config = read_record(release, [subset]).configs[subset]
-        return dict(config.files)
-    return {file.relative_to(release).as_posix(): checksum(file) for file in files}
+def content_of(release: Path, files: Sequence[Path], subset: str, columns: Sequence[str] | None) -> dict[str, Any]:
+    """Checksums of the `columns` of a config of a release by its record; of its files if that has none, or for None.
+
+    A column that a release gets later does not change what its other columns determine.
+    """
+    if not (release / RELEASE_RECORD).is_file():
+        return {"files": {file.relative_to(release).as_posix(): checksum(file) for file in files}}
+    config = read_record(release, [subset]).configs[subset]
+    if columns is None or not set(columns) <= config.columns.keys():
+        return {"files": dict(config.files)}
+    return {"columns": {name: config.columns[name] for name in columns}}
 
 
 def language_of(release: Path) -> dict[str, str]:
