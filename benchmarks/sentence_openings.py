@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from paranmt_hf.text.normal_form import normal_form
+from paranmt_hf import normal_form
 
 WORD = re.compile(r"[^\W\d_]+")
 LEAST, SHARE = 3, 0.3  # Uses in lower case, and their smallest share

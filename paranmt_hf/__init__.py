@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from paranmt_hf.search.mine import MineConfig as MineConfig
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
     from paranmt_hf.search.ranked_negatives import HardNegativesConfig as HardNegativesConfig
+    from paranmt_hf.text.normal_form import normal_form as normal_form
     from paranmt_hf.training.config import DistillConfig as DistillConfig
     from paranmt_hf.training.config import TrainConfig as TrainConfig
     from paranmt_hf.training.distill import distill as distill
@@ -110,6 +111,7 @@ _MODULES = {
     "parse_pairs": "paranmt_hf.corpus.parsing.parse",
     "publish": "paranmt_hf.hub.publish",
     "select": "paranmt_hf.corpus.selection.select",
+    "normal_form": "paranmt_hf.text.normal_form",
     "stream": "paranmt_hf.corpus.stream",
     "supervise": "paranmt_hf.training.supervised.supervise",
     "train": "paranmt_hf.training.train",
