@@ -192,7 +192,7 @@ def open_pairs(source: str, wanted: WantedColumns, *, subset: str, score: str | 
 
 def _open_table(path: Path, wanted: WantedColumns) -> ReadPairs:
     """Open a file of any format with columns."""
-    table = open_table(path, wanted.given.values())
+    table = open_table(path, wanted.given.values() or SIDES)
     columns = pair_columns(table, wanted.given)
     columns |= {name: wanted.given.get(name, name) for name in wanted.numbers}
     if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(table.names)):
@@ -308,7 +308,8 @@ def check_phrases(path: Path) -> None:
     if holds_sentences(path):
         raise InputError(
             f"{path} seems to hold single sentences; expected pairs, such as a release, a file of PPDB, or a list "
-            "with a word and its paraphrases on each line. For single sentences there is `paranmt train-sent2vec`"
+            "with a word and its paraphrases on each line. For single sentences there is `paranmt train-sent2vec`",
+            path=path,
         )
     if not is_rule(first):
         # Any text looks like a list, so log how it is read.

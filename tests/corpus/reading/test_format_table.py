@@ -3,17 +3,22 @@
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import import_pairs
 from paranmt_hf.corpus.reading.inputs import TextInput
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
 from paranmt_hf.corpus.sampling import open_corpus
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.sts_data import read_sts
 from paranmt_hf.paraphrase.tables import LabelledColumns, LabelledFile
 from paranmt_hf.search.dedup import dedup
+from paranmt_hf.text.word_vectors import read_vectors
+from paranmt_hf.training.calibrate import read_rated_pairs
 from tests.corpus.reading.table_formats import FORMATS, LANGUAGES, LINES, NAMED, NUMBERED, SIDE
 from tests.toys import LOCAL, RELEASE, write_vectors
 
@@ -22,7 +27,11 @@ FIRST = ["a dog runs in the park", "a cat sleeps on a bed"]
 SECOND = ["the dog runs in a park", "the cat sleeps on the bed"]
 TABLE = {"reference": FIRST, "translation": SECOND}
 # What some commands want beyond that.
-TABLES = {"paraphrase": {**TABLE, "label": [1, 0]}}
+TABLES = {
+    "calibrate": {**TABLE, "label": [1, 0]},
+    "paraphrase": {**TABLE, "label": [1, 0]},
+    "evaluate": {"score": [5.0, 1.0], "sentence1": FIRST, "sentence2": SECOND},
+}
 BITEXT = {"cs": SECOND, "en": FIRST}
 
 
@@ -93,6 +102,26 @@ def dedup_(path, kind, write):
     return search(out, kind, write)
 
 
+def train(path, kind, write):
+    tables = list(Pairs([path], PairSelection()).batches())
+    return [tuple(row.values()) for table in tables for row in table.select(["reference", "translation"]).to_pylist()]
+
+
+def calibrate(path, kind, write):
+    rated = read_rated_pairs(path, 4.0)
+    return list(zip(rated.left, rated.right, np.asarray(rated.positive).tolist(), strict=True))
+
+
+def evaluate(path, kind, write):
+    (pairs,) = read_sts(path)
+    return list(zip(pairs.left, pairs.right, pairs.gold.tolist(), strict=True))
+
+
+def vectors(path, kind, write):
+    found = read_vectors(path)
+    return dict(zip(found.words, found.matrix.tolist(), strict=True))
+
+
 def augment(path, kind, write):
     tables = LabelledFile(path, LabelledColumns(text="reference", label="label")).batches()
     return [(row["source"], int(row["label"])) for table in tables for row in table.to_pylist()]
@@ -107,6 +136,10 @@ COMMANDS = {
     "search": (search, SENTENCES),
     "stats": (stats, SENTENCES),
     "dedup": (dedup_, SENTENCES),
+    "train": (train, PAIRS),
+    "calibrate": (calibrate, [(*pair, label) for pair, label in zip(PAIRS, [True, False], strict=True)]),
+    "evaluate": (evaluate, [(*pair, score) for pair, score in zip(PAIRS, [5.0, 1.0], strict=True)]),
+    "--vectors": (vectors, {"dog": [0.5, 1.0], "cat": [0.5, 1.0]}),
     "paraphrase": (augment, list(zip(FIRST, [1, 0], strict=True))),
 }
 SLOW = {"import", "dedup"}
@@ -127,6 +160,11 @@ def test_cell(tmp_path, name, file, command):
     kind, files = FORMATS[name]
     read, expected = COMMANDS[command]
     table = {LANGUAGES: BITEXT, LINES: {"en": FIRST}, SIDE: {"en": FIRST}}.get(kind) or TABLES.get(command, TABLE)
+    if command == "--vectors" and kind == LINES:
+        table = {"line": ["dog 0.5 1.0", "cat 0.5 1.0"]}
+    if command in ("calibrate", "evaluate") and kind == NUMBERED:
+        # The score first, as in files of STS.
+        table = TABLES["evaluate"]
     path = files[file](tmp_path / file, table)
     if table_of_page()[name, command]:
         assert read(path, kind, files[file]) == expected
