@@ -390,7 +390,7 @@ def test_files_and_calls_that_make_no_sense_are_refused(trained, text, tmp_path)
     with pytest.raises(InputError, match=r"expected a name that ends in .parquet or .jsonl or .tsv"):
         run(text, tmp_path / "out.txt", trained.folder)
     (tmp_path / "mine.tsv").write_text("mine")
-    with pytest.raises(InputError, match=r"there is no .*mine.tsv.json"):
+    with pytest.raises(InputError, match=r"was not made by this command"):
         run(text, tmp_path / "mine.tsv", trained.folder)
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(InputError, match="the file is empty"):
