@@ -125,7 +125,8 @@ class NearDuplicateSearch:
 
         repeats = np.full(len(self), -1, np.int64)
         copies = np.full(len(self), -1, np.int64)
-        if len(self) and self._encoder is None:
+        # Equal sets may differ by the order of their numbers.
+        if len(self) and self._encoder is None and self._differences is None:
             for earlier, later in sharing(self._store.keys[-1], 1, copies >= 0):
                 for pairs in _cut(earlier, later):
                     equal = self._jaccard(*pairs) == 1
