@@ -156,9 +156,10 @@ class NearDuplicateSearch:
                 pairs.append(earlier, later)
             if signatures is not None:
                 # Many texts of one template share a key; those of equal claims are found among them.
-                with closing(keys.salted(signatures)) as narrower:
-                    for earlier, later in sharing(narrower, FIRST, leave_out):
-                        pairs.append(earlier, later)
+                narrower = keys.salted(signatures)
+                for earlier, later in sharing(narrower, FIRST, leave_out):
+                    pairs.append(earlier, later)
+                narrower.remove()
             report()
         for block in pairs.blocks():
             for earlier, later in cut_between(*block):
