@@ -93,7 +93,8 @@ class ServeApp:
     ) -> None:
         self.counts = Metrics()
         self._vectors, self._names, self._any_model = vectors, list(names), any_model
-        self._limits, self._token, self._hosts = limits or ServeLimits(), token, hosts
+        self._limits, self._token = limits or ServeLimits(), token
+        self._hosts = None if hosts is None else [name.lower() for name in hosts]
         self._started = int(time.time())
         post = {EMBEDDINGS: self.embeddings, "/embed": self.embed, "/similarity": self.similarity}
         get = {MODELS: self.models, "/info": self.info, HEALTH: self.health, "/metrics": self.metrics}

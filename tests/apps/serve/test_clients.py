@@ -129,8 +129,8 @@ def test_what_is_no_origin(origin):
 
 def test_only_requests_for_this_host_are_answered(vectors):
     """A page whose name was made to lead to 127.0.0.1 sends its own name."""
-    client = client_of(vectors, hosts=["127.0.0.1", "localhost", "[::1]", "box.example"])
-    for host in ("127.0.0.1:8000", "localhost", "LOCALHOST:9000", "[::1]:8000", "box.example"):
+    client = client_of(vectors, hosts=["127.0.0.1", "localhost", "[::1]", "Box.example"])
+    for host in ("127.0.0.1:8000", "localhost", "LOCALHOST:9000", "[::1]:8000", "box.example", "BOX.example"):
         assert client.get("/info", headers={"Host": host}).status_code == 200
     for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", ""):
         assert client.get("/info", headers={"Host": host}).status_code == 403
