@@ -65,7 +65,8 @@ def folder_of(name: str, kind: ModelKind) -> Path:
     """Return the expected folder of a model, which may be one that the package carries."""
     if name not in CARRIED[kind]:
         return Path(name).expanduser()
-    if Path(name).is_dir():
+    # `paranmt quickstart` works in the folder of the assets.
+    if Path(name).is_dir() and Path(name).resolve() != (ASSETS / name).resolve():
         raise InputError(f"{name} is both a model of the package and a folder here; write ./{name} for the folder")
     return ASSETS / name
 

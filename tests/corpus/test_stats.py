@@ -160,7 +160,7 @@ def test_kept_trees_of_an_interrupted_run(text, tmp_path):
     ("options", "message"),
     [
         ({"data": []}, "name a corpus to measure"),
-        ({"columns": {"reference": "x"}}, "`columns` is for Parquet files"),
+        ({"columns": {"reference": "x"}}, "`columns` is for files with columns"),
         ({"columns": {"source": "x"}}, "`columns` can name reference, translation, para_score, origin, not source"),
         ({"parser": ["link-grammar", "stanza"]}, "for all corpora, or one name or file .* expected 1, got 2"),
         ({"parser": ["none"]}, "parser none: there is no such file; expected link-grammar, stanza"),

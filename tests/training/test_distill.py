@@ -296,7 +296,7 @@ def test_of_equal_sentences_the_first_translation_counts(tmp_path):
     [
         (["two.txt"], r"equally many lines, but .*one\.txt has 2, .*two\.txt has 1:"),
         (["two.txt", "two.txt"], "must have a file for each of `text`, found 2 files for 1"),
-        (["pairs.parquet"], "a Parquet file has the columns sentence and translation"),
+        (["pairs.parquet"], "a file with columns has sentence and translation"),
     ],
 )
 def test_translations_that_do_not_fit(root, tmp_path, translations, message):

@@ -96,7 +96,7 @@ class QuotedTabSeparated(CommaSeparated):
 
 def _regular_tabs(head: bytes) -> bool:
     """Whether nearly all lines have the same number of tabs inside."""
-    lines = [line for line in head.splitlines() if line.strip()]
+    lines = [line for line in head.split(b"\n") if line.strip()]
     tabs, count = Counter(line.count(b"\t") for line in lines).most_common(1)[0] if lines else (0, 0)
     are_inside = any(b"\t" in line.strip() for line in lines)
     return tabs > 0 and are_inside and count >= REGULAR * len(lines)

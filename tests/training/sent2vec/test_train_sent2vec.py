@@ -278,7 +278,7 @@ def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch
         (tmp_path / tmp_path.name).mkdir(exist_ok=True)
         with pytest.raises(InputError, match="no such file"):
             SentenceSources([name])
-    with pytest.raises(InputError, match="`columns` is for Parquet files"):
+    with pytest.raises(InputError, match="`columns` is for files with columns"):
         SentenceSources([text], ["reference"])
 
 
