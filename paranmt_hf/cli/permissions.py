@@ -7,7 +7,7 @@ need the consent of the person who runs it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,9 +35,13 @@ class Act:
 
 
 def written_options(command: Command) -> list[str]:
-    """Names of the options, and arguments, that name what a command writes; that of its result first."""
+    """Names of the options, and arguments, that name what a command writes; that of its result first.
+
+    What `out` names where it may be left out is no result.
+    """
     known = {option.name: option for option in command.options}
     names: list[str] = [name for name in ("out", "json") if name in known or (name == "json" and command.writes_json)]
+    names.sort(key=lambda name: name in known and known[name].default is not MISSING)
     names += [name for name, option in known.items() if name != "out" and Writes in option.expected.markers]
     return names
 

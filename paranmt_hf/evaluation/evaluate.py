@@ -53,6 +53,17 @@ class Measured:
 
         return load(self.model)
 
+    @property
+    def identity(self) -> dict[str, Any] | None:
+        """What its vectors depend on, as JSON values; None for what was not loaded from files."""
+        if self.weights is None:
+            return None
+        if isinstance(self.model, Model):
+            return {"revision": self.model.revision}
+        # An encoder that was loaded may have been changed since.
+        revision = getattr(self.model, "revision", None) or self.model.source.revision
+        return {"revision": revision, "settings": getattr(self.model, "settings", None)}
+
 
 def find_models(
     models: Models,
@@ -203,9 +214,9 @@ def transfer(
     results: list[Results] = []
     for model in find_models(models, vectors=vectors, averages=averages, sentences=sentences):
         known = None
-        if model.weights is not None:
+        if (own := model.identity) is not None:
             made = {"paranmt-hf": __version__, **versions(LIBRARIES)}
-            known = {"model": model.name, "weights": model.weights, "settings": config.describe(), "versions": made}
+            known = {"model": model.name, **own, "protocol": config.describe(), "versions": made}
         kept = FinishedTasks(folder, known)
         encoder = model.load()
         result = evaluate_transfer(encoder, found, name=model.name, config=config, left_out=left_out, finished=kept)

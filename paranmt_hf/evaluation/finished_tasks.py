@@ -11,7 +11,7 @@ from typing import Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Row
-from paranmt_hf.util.files import write_bytes
+from paranmt_hf.util.files import replacing
 from paranmt_hf.util.records import as_json, from_json, read_json
 from paranmt_hf.util.run import result_folder
 
@@ -37,7 +37,7 @@ class FinishedTasks:
 
     Attributes:
         folder: The folder; None to keep nothing.
-        identity: What determines all results of the model, with a checksum of its weights; None if there is none.
+        identity: What determines all results of the model; None if that is not known.
     """
 
     folder: Path | None = None
@@ -55,7 +55,8 @@ class FinishedTasks:
         path = self._path(task, checksum)
         found = FinishedTask(self._identity_of(task, checksum), row, dimension)
         if path is not None:
-            write_bytes(path, f"{json.dumps(as_json(found), indent=1)}\n".encode())
+            with replacing(path) as aside:
+                aside.write_bytes(f"{json.dumps(as_json(found), indent=1)}\n".encode())
         return found
 
     def _identity_of(self, task: str, checksum: str) -> dict[str, Any]:
@@ -71,7 +72,7 @@ class FinishedTasks:
 def folder_of_tasks(out: str | Path) -> Path:
     """Resolve and make the folder of finished tasks; one with anything else is rejected."""
     folder = result_folder(out)
-    if folder.exists() and any(path.suffix != ".json" or path.is_dir() for path in folder.iterdir()):
+    if folder.exists() and not all(_is_ours(path) for path in folder.iterdir()):
         raise InputError(
             f"{folder} exists and holds other files than results of tasks; choose another folder",
             option="out",
@@ -79,3 +80,9 @@ def folder_of_tasks(out: str | Path) -> Path:
         )
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file may be the result of a task, or what a kill left of one."""
+    left = path.name.startswith(".") and path.name.endswith(".tmp") and ".json." in path.name
+    return not path.is_dir() and (path.suffix == ".json" or left)

@@ -71,7 +71,14 @@ def _by_numbers(table: Table) -> list[str]:
             "score would be",
             path=table.path,
         )
-    return list(fitting[counts.index(max(counts))])
+    found = [order for order, count in zip(fitting, counts, strict=True) if count == max(counts)]
+    if len(found) > 1:
+        raise InputError(
+            f"{table.path}: the score may be in column {' or '.join(order[0] for order in found)}, which hold numbers "
+            "alike; write a line with the names score, sentence1 and sentence2 above",
+            path=table.path,
+        )
+    return list(found[0])
 
 
 def _count_numbers(table: Table, column: str) -> int:

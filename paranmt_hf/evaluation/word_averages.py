@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -71,8 +73,15 @@ class WordAverage:
         units = [UNKNOWN, *(vectors.words[row] for row in used)]
         ngrams = NgramTable(1, 0, np.empty(0, np.int64), len(units))
         self._average = StaticAverage([AverageTable(Vocabulary("ngram", units, ngrams), matrix)])
-        self._removes = remove_component
+        self._units, self._matrix, self._removes = units, matrix, remove_component
         self._component: np.ndarray | None = None
+
+    @property
+    def revision(self) -> str:
+        """Checksum of the words and their weighted vectors."""
+        digest = hashlib.sha256(json.dumps([self._units, self._removes]).encode())
+        digest.update(self._matrix)
+        return digest.hexdigest()
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """Encode sentences into vectors [sentence, dimension], float32."""

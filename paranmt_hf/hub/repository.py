@@ -224,7 +224,11 @@ def _refuse_integers(path: Path) -> None:
         for name in names:
             if not _WEIGHT.search(name):
                 continue
-            kind = file.get_slice(name).get_dtype()
+            part = file.get_slice(name)
+            kind = part.get_dtype()
+            if "bias" in name.rpartition(".")[2] and len(part.get_shape()) > 1:
+                # GPT-Neo and others save the mask of attention under this name.
+                continue
             if kind in _INTEGERS or (kind in _SMALL_INTEGERS and not scaled):
                 raise InputError(
                     f"{path}: the weights {name!r} are whole numbers ({kind}) without a scale, so they were rounded; "

@@ -180,7 +180,9 @@ def continue_with(work: Path, identity: object, *, keep: Collection[str], holds:
     if found != wanted:
         if holds(work):
             raise _other_settings(work, found, wanted)
-        clear(work, {RESULT, *keep})
+        # So that no settings continue with what a kill in the middle of the next line leaves.
+        write_bytes(path, json.dumps(CLEARED).encode())
+        clear(work, {RESULT, SETTINGS, *keep})
     write_bytes(path, json.dumps(wanted).encode())
 
 

@@ -5,6 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -12,7 +13,9 @@ from paranmt_hf.cli import main, pipeline
 from paranmt_hf.cli.pipeline import run_pipeline
 from paranmt_hf.errors import InputError, OtherSettingsError
 from paranmt_hf.hub.publish import publish
+from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from tests.cli.commands import fails, write_pairs
+from tests.evaluation.toys import WORDS, write_all
 
 STEPS = {
     "corpus": {"command": "import", "data": "pairs.tsv", "license": "mit", "scorer": "vectors.txt", "workers": 1},
@@ -193,6 +196,18 @@ def test_results_of_an_evaluation_are_those_of_its_input(done):
 
 
 @pytest.mark.slow
+def test_the_result_of_transfer_tasks_is_their_figures(folder):
+    write_all(folder / "senteval", items=20)
+    write_vectors(folder / "v.txt", WordVectors(WORDS, np.eye(len(WORDS), dtype=np.float32)))
+    step = {"command": "evaluate transfer", "vectors": "v.txt", "data": "senteval", "tasks": ["CR"], "folds": 2}
+    for name, kept in (("figures", {}), ("others", {"out": "tasks"})):
+        write({name: step | kept})
+        list(run_pipeline("pipeline.yaml"))
+        assert json.loads((folder / f"{name}.json").read_text())
+        assert states() == ["there"]
+    assert [path.name.split("-")[0] for path in (folder / "tasks").iterdir()] == ["CR"]
+
+
 def test_a_file_that_is_made_again_keeps_its_record(folder):
     (folder / "text.txt").write_text("some words\n")
     write({"vectors": {"command": "encoder vectors", "models": "small", "text": "text.txt", "out": "words.txt"}})

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.optional import available
 
 TOKENS = ["[PAD]", "[UNK]", "the", "cat", "dog", "sat", "##s", "on", "a", "mat"]
@@ -91,3 +92,18 @@ def test_scales_are_no_whole_numbers(saved, tmp_path):
     for read in (load, StaticEncoder.from_pretrained):
         with pytest.raises(InputError):
             read(folder)
+
+
+def test_the_mask_of_attention_is_no_weight(saved, tmp_path):
+    """GPT-Neo calls it `bias`."""
+    folder = tmp_path / "model"
+    shutil.copytree(saved / "trigram", folder)
+    [path] = folder.rglob("*.safetensors")
+    tensors = load_file(path)
+    for kind in ("bool", "uint8"):
+        save_file({**tensors, "h.0.attn.bias": np.tril(np.ones((1, 1, 4, 4))).astype(kind)}, path)
+        assert locate(folder).folder == folder
+    save_file({**tensors, "h.0.attn.bias": np.ones(4, np.int64)}, path)
+    with pytest.raises(InputError) as caught:
+        locate(folder)
+    assert caught.value.path == path

@@ -1,18 +1,21 @@
 """`paranmt evaluate transfer`, from Python and from the command line."""
 
 import json
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+from paranmt_hf import StaticEncoder
 from paranmt_hf.cli import main
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import transfer as tasks_module
 from paranmt_hf.evaluation.evaluate import transfer
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.evaluation.transfer_heads import TransferConfig
+from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.util.files import checksum
@@ -147,3 +150,48 @@ def test_finished_tasks_are_kept(folder, monkeypatch):
     with pytest.raises(InputError) as refused:
         transfer(**given, config=config, out=folder / "senteval")
     assert refused.value.option == "out"
+
+
+def scores(models, folder, **options):
+    """Figures of CR, without and with a folder of finished tasks."""
+    given = {"data": folder / "senteval", "tasks": ["CR"], "config": TransferConfig(folds=2), **options}
+    return [transfer(models, **given, out=out)[0].tables["Task"][0].values for out in (None, folder / "out")]
+
+
+def test_other_word_weights_are_not_taken_for_finished(folder):
+    for name, first, second in (("a", 1, 10**6), ("b", 10**6, 1)):
+        half = len(WORDS) // 2
+        counts = [(word, first if place < half else second) for place, word in enumerate(WORDS)]
+        (folder / name).write_text("".join(f"{word} {count}\n" for word, count in counts))
+        weighting = WordWeighting(weighting=("inverse-frequency",), frequencies=str(folder / name))
+        scores([], folder, vectors=[folder / "v.txt"], averages=weighting)
+    assert len(list((folder / "out").glob("CR-*.json"))) == 2
+
+
+def test_a_changed_encoder_is_not_taken_for_finished(folder):
+    """Its weights are the same: its settings changed, in its folder or in memory."""
+    shutil.copytree(ASSETS / "small", folder / "model")
+    path = folder / "model" / "config_sentence_transformers.json"
+    for dimension in (None, 2):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "truncate_dim": dimension}))
+        whole, kept = scores(folder / "model", folder)
+        assert whole == kept
+    encoder = StaticEncoder.from_pretrained()
+    for dimension in (256, 2):
+        encoder.settings["truncate_dim"] = dimension
+        whole, kept = scores({"mine": encoder}, folder)
+        assert whole == kept
+    found = [json.loads(each.read_text())["dimension"] for each in (folder / "out").glob("CR-*.json")]
+    assert sorted(found) == [2, 2, 256, 256]
+
+
+def test_what_a_kill_left_among_finished_tasks(folder):
+    scores([], folder, vectors=[folder / "v.txt"])
+    [kept] = (folder / "out").iterdir()
+    left = folder / "out" / f".{kept.name}.4194305-0a1b2c3d.tmp"
+    left.write_text("{")
+    whole, found = scores([], folder, vectors=[folder / "v.txt"])
+    assert whole == found
+    kept.unlink()
+    scores([], folder, vectors=[folder / "v.txt"])
+    assert list((folder / "out").iterdir()) == [kept]

@@ -169,3 +169,21 @@ def test_the_translated_benchmark(shared_data):
         pairs = read_pair_file(path)
         assert len(pairs) == 1500 and pairs.skipped == 0
         assert 0 <= pairs.gold.min() and pairs.gold.max() == 5
+
+
+@pytest.mark.parametrize(
+    "before", ["{row}\t", "main-news\theadlines\t2013\t{row}\t"], ids=["numbers of rows", "years"]
+)
+def test_two_columns_of_numbers_need_names(tmp_path, before):
+    rows = [(before.format(row=row), f"{row % 5}.5\tA man {row} plays.\tIt rains {row}.\n") for row in range(9)]
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(start + end for start, end in rows))
+    for read in (read_sts, read_scored_pairs):
+        with pytest.raises(InputError) as caught:
+            read(path)
+        assert caught.value.path == path
+    others = "".join(f"column{number}\t" for number in range(before.count("\t")))
+    path.write_text(f"{others}score\tsentence1\tsentence2\n" + path.read_text())
+    found = read_scored_pairs(path)
+    assert found.gold.tolist() == [row % 5 + 0.5 for row in range(9)]
+    assert (found.left[1], found.right[1]) == ("A man 1 plays.", "It rains 1.")

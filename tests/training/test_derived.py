@@ -91,7 +91,7 @@ def test_rows_of_8_bits_without_their_scales(tmp_path, trigrams):
     stored = {name: value.clone() for name, value in load_file(path).items()}
     rows = len(stored["embedding.weight"])
     scale = stored.pop("embedding.scale")
-    wrong = f"embedding.scale, a number for each of {rows} rows; found the shape"
+    wrong = f"embedding.scale, a float for each of {rows} rows"
     for other, message in ((None, "without a scale"), (scale[:1], wrong), (scale[:-1], wrong)):
         save_file(stored if other is None else {**stored, "embedding.scale": other}, path)
         with pytest.raises(InputError, match=message):

@@ -35,7 +35,7 @@ class LimitedServer(uvicorn.Server):
         for connection in self.server_state.connections:
             answered, unread = connection.cycle, connection.transport.get_write_buffer_size()
             if answered is None or answered.response_complete or unread:
-                state = (id(answered), unread)
+                state = (answered, unread)
                 since, former = self._waiting.get(connection, (now, state))
                 waiting[connection] = (since if former == state else now, state)
         oldest_first = sorted(waiting, key=lambda connection: waiting[connection][0])

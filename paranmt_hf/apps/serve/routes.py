@@ -30,6 +30,7 @@ from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 
 EMBEDDINGS, MODELS, HEALTH = "/v1/embeddings", "/v1/models", "/health"
+SLOWEST = 10_000  # Bytes of a body for which a client gets one more second
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # Seconds, upper ends of the buckets
 
 
@@ -92,7 +93,8 @@ class ServeApp:
     ) -> None:
         self.counts = Metrics()
         self._vectors, self._names, self._any_model = vectors, list(names), any_model
-        self._limits, self._token, self._hosts = limits or ServeLimits(), token, hosts
+        self._limits, self._token = limits or ServeLimits(), token
+        self._hosts = None if hosts is None else [name.lower() for name in hosts]
         self._started = int(time.time())
         post = {EMBEDDINGS: self.embeddings, "/embed": self.embed, "/similarity": self.similarity}
         get = {MODELS: self.models, "/info": self.info, HEALTH: self.health, "/metrics": self.metrics}
@@ -208,14 +210,20 @@ class ServeApp:
     async def _values(self, request: Request) -> dict[str, Any]:
         """Read the JSON object of a request."""
         body, limits = bytearray(), self._limits
+        latest = asyncio.get_running_loop().time() + limits.seconds
         try:
-            async with asyncio.timeout(limits.seconds):
+            async with asyncio.timeout_at(latest) as timeout:
                 async for part in request.stream():
                     body += part
                     if len(body) > limits.body:
                         raise HTTPException(413, f"a request may have {limits.body:,} bytes")
+                    timeout.reschedule(latest + len(body) / SLOWEST)
         except TimeoutError:
-            raise HTTPException(408, f"the body of a request must arrive within {limits.seconds} seconds") from None
+            raise HTTPException(
+                408,
+                f"the body of a request must arrive within {limits.seconds} seconds, and one more for each "
+                f"{SLOWEST:,} bytes",
+            ) from None
         try:
             values = _parsed(body)
         except (ValueError, RecursionError) as error:

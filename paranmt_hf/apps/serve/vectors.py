@@ -27,7 +27,8 @@ class ServeLimits(Settings):
         sentences: Sentences of a request.
         characters: Characters of a sentence.
         connections: Open connections; of more, those that send nothing for the longest time are closed.
-        seconds: Time for the head of a request, for its body, and between two requests of a connection.
+        seconds: Time for the head of a request, for its body (and one second more for each 10,000 bytes), and between
+            two requests of a connection.
     """
 
     body: Count = 16 * 2**20

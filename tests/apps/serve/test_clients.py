@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 
 import numpy as np
 import pytest
@@ -129,8 +129,8 @@ def test_what_is_no_origin(origin):
 
 def test_only_requests_for_this_host_are_answered(vectors):
     """A page whose name was made to lead to 127.0.0.1 sends its own name."""
-    client = client_of(vectors, hosts=["127.0.0.1", "localhost", "[::1]", "box.example"])
-    for host in ("127.0.0.1:8000", "localhost", "LOCALHOST:9000", "[::1]:8000", "box.example"):
+    client = client_of(vectors, hosts=["127.0.0.1", "localhost", "[::1]", "Box.example"])
+    for host in ("127.0.0.1:8000", "localhost", "LOCALHOST:9000", "[::1]:8000", "box.example", "BOX.example"):
         assert client.get("/info", headers={"Host": host}).status_code == 200
     for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", ""):
         assert client.get("/info", headers={"Host": host}).status_code == 403
@@ -139,13 +139,12 @@ def test_only_requests_for_this_host_are_answered(vectors):
 
 
 @contextmanager
-def running(vectors, **limits):
+def running(vectors, http="auto", **limits):
     """A server with limits in a thread; gives its port."""
     limits = ServeLimits(**limits)
     app = ServeApp(vectors, NAMES, limits=limits)
-    config = uvicorn.Config(
-        app, log_level="warning", lifespan="off", timeout_keep_alive=limits.seconds, timeout_graceful_shutdown=1
-    )
+    ends = {"timeout_keep_alive": limits.seconds, "timeout_graceful_shutdown": 1}
+    config = uvicorn.Config(app, log_level="warning", lifespan="off", http=http, **ends)
     server = LimitedServer(config, connections=limits.connections, seconds=limits.seconds)
     with listen(0) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
@@ -226,6 +225,39 @@ def test_a_byte_now_and_then_does_not_keep_a_connection(vectors, sent):
 def test_a_body_that_comes_late_is_told_so(vectors):
     with running(vectors, seconds=1) as port, opened(port, HEAD + b'{"in') as connection:
         assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.slow
+def test_a_large_body_over_a_slow_line(vectors):
+    """It takes longer than the seconds of a small one, and arrives."""
+    texts = [f"a man plays {number}" for number in range(3)]
+    body = orjson.dumps({"inputs": texts}) + b" " * 60_000
+    head = f"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    with running(vectors, seconds=1) as port, opened(port, head) as connection:
+        for start in range(0, len(body), 10_000):
+            connection.sendall(body[start : start + 10_000])
+            time.sleep(0.3)
+        answer = HTTPResponse(connection)
+        answer.begin()
+        assert answer.status == 200
+        unit = vectors.encoder.encode(texts, normalize_embeddings=True)
+        assert np.array_equal(np.float32(orjson.loads(answer.read())), unit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("http", ["h11", "auto"])
+def test_a_client_that_keeps_its_connection(vectors, http):
+    with running(vectors, http, seconds=1) as port:
+        client = HTTPConnection("127.0.0.1", port, timeout=10)
+        client.connect()
+        connection = client.sock
+        for _ in range(6):
+            for _ in range(2):
+                client.request("GET", "/health")
+                assert client.getresponse().read() == b""
+            time.sleep(0.6)
+        assert client.sock is connection
+        client.close()
 
 
 @pytest.mark.slow
