@@ -101,12 +101,12 @@ def augment(
     the file, case and punctuation aside, or equal to a paraphrase chosen before, is left out, whatever its label.
 
     Args:
-        file: Labelled sentences: TSV or CSV with a header, JSON lines or Parquet.
+        file: Labelled sentences, of any format with columns (docs/formats.md).
         out: The new file, .tsv, .csv, .jsonl or .parquet, with the columns of text and labels, `original` (whether
             the row was in `file`), `index` (of its sentence in `file`, from 0) and `score` (the paraphrase score; of
             originals empty). Work in progress is in `OUT.work`.
         model: Folder or Hub id of an encoder-decoder; the package carries none (docs/paraphrase.md).
-        columns: Names of the columns.
+        columns: Columns of the sentences and labels.
         config: Quotas.
         search: How paraphrases are searched, how many of each sentence, and which are good enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
