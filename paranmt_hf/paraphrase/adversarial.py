@@ -131,11 +131,13 @@ def find_adversarial(
     """
     search = search or AdversarialSearch()
     out = result_file(out, LABELLED_SUFFIXES, sources=[model])
-    source = LabelledFile(file, columns, out=out)
     judge = find_classifier(classifier)
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
-    identity = as_json({**stage.identity, "classifier": judge.identity, "input": source.identity})
+    # The models are checked before the file is read, which may take long.
+    settings = stage.identity
+    source = LabelledFile(file, columns, out=out)
+    identity = as_json({**settings, "classifier": judge.identity, "input": source.identity})
 
     def make(work: Path, path: Path) -> AdversarialRecord:
         counts = _Counts()

@@ -116,12 +116,16 @@ def augment(
     config, search = config or AugmentConfig(), search or ParaphraseConfig()
     search = search.for_files()  # Text that means something else does not have the label.
     out = result_file(out, LABELLED_SUFFIXES, sources=[model])
-    source = LabelledFile(file, columns, out=out)
-    if taken := {source.text, source.label} & {"original", "index", "score"}:
-        raise InputError(f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it")
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
-    identity = as_json({**stage.identity, "augment": config, "input": source.identity})
+    # The model is checked before the file is read, which may take long.
+    settings = stage.identity
+    source = LabelledFile(file, columns, out=out)
+    if taken := {source.text, source.label} & {"original", "index", "score"}:
+        raise InputError(
+            f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it", path=source.path
+        )
+    identity = as_json({**settings, "augment": config, "input": source.identity})
 
     def make(work: Path, path: Path) -> AugmentedFileRecord:
         whole = cut_shards(source.batches(), work / "whole", identity, engine)
