@@ -21,7 +21,7 @@ from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
 from paranmt_hf.cli.written_files import recorded_files
 from paranmt_hf.errors import InputError, OtherSettingsError
 from paranmt_hf.util.files import is_record, write_result
-from paranmt_hf.util.records import read_json
+from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.run import recording
 from paranmt_hf.util.settings import Expands
 from paranmt_hf.util.wording import in_a_row, perhaps
@@ -193,7 +193,8 @@ def read_options(path: Path, command: str) -> dict[str, Any]:
     """Read the options of a command from a YAML file, or from the record of a result, as text."""
     if not is_record(path):
         return read_yaml(path, f"options of `paranmt {command}`, a name and a value each", as_text=True)
-    recorded = read_json(path, "the record of a result").get("options") or {}
+    values = read_json(path, "the record of a result")
+    recorded = from_json(dict[str, dict[str, Any]], values.get("options", {}), path)
     if command not in recorded:
         others = in_a_row(f"`paranmt {name}`" for name in recorded) if recorded else "no command"
         raise InputError(

@@ -91,6 +91,15 @@ def test_beside_a_file(encoder, folder):
     assert main(["evaluate", "sts", "--config", "r.json.json"]) == 0
 
 
+@pytest.mark.parametrize("options", [3, ["train"], {"train": 3}, {"train": {"epochs": {"a": [1]}}}])
+def test_a_damaged_record(folder, options):
+    values = {"settings": {}, "versions": {}, "machine": "x86_64", "paranmt_hf": "0.1.0", "options": options}
+    (folder / "training.json").write_text(json.dumps(values))
+    with pytest.raises(InputError) as refused:
+        run_command(*find_command(["train", "--config", "training.json", "--out", "out"]))
+    assert "training.json" in str(refused.value)
+
+
 def test_a_record_of_another_command(encoder, folder):
     for words in (["distill", "--config", "encoder/training.json"], ["train", "--config", "made/training.json"]):
         if words[0] == "train":
