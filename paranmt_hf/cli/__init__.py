@@ -1,6 +1,6 @@
 """The `paranmt` command: find the command in the table, call its function, print its result.
 
-The options of a command are kept next to its result: they repeat the command, and show that a file is its own.
+The options of a command are in the record of its result, with which `--config` repeats the command.
 """
 
 from __future__ import annotations
@@ -11,23 +11,25 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from paranmt_hf.cli.command import Command, as_typed, reworded, with_flags
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
+from paranmt_hf.cli.written_files import recorded_files
 from paranmt_hf.errors import InputError, OtherSettingsError
-from paranmt_hf.util.files import replacing, result_file, write_result
-from paranmt_hf.util.settings import Expands, Writes
+from paranmt_hf.util.files import is_record, write_result
+from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.run import recording
+from paranmt_hf.util.settings import Expands
 from paranmt_hf.util.wording import in_a_row, perhaps
-from paranmt_hf.util.yaml_files import OPTIONS_FILE, as_yaml, read_yaml
+from paranmt_hf.util.yaml_files import as_yaml, parse_yaml, read_yaml
 from paranmt_hf.version import __version__
 
 logger = logging.getLogger(__name__)
 
-HEAD = "# paranmt "  # The beginning of a file of options
 PRINTED = Path("-")  # The value of `--json` that prints
 
 
@@ -121,8 +123,9 @@ def perform(command: Command, values: Mapping[str, Any]) -> Iterator[str]:
     """Call the function of a command, keep its result and its options, and yield what is printed."""
     json_file = None if values.get("json") == PRINTED else values.get("json")
     try:
-        with result_files(command, values, json_file) if is_rank_0() else nullcontext():
-            result = command.call(values)
+        with recorded_files(command, values, json_file) if is_rank_0() else nullcontext():
+            with recording(command.name, command.kept_values(values)):
+                result = command.call(values)
             if is_rank_0():
                 yield from _report(command, values, result, json_file)
     except InputError as error:
@@ -137,15 +140,13 @@ def describe_refusal(command: Command, values: Mapping[str, Any], error: InputEr
 
 
 def _with_options(command: Command, values: Mapping[str, Any], error: OtherSettingsError) -> InputError:
-    """Name the options that differ from those of a finished result, if the file next to it has others."""
-    assert error.path is not None
-    path = options_file(error.path, OPTIONS_FILE)
-    if not path.exists():
+    """Name the options that differ from those of a finished result, if its record has others."""
+    if error.record is None:
         return error
     try:
-        found = command.values_of(read_yaml(path, "options", as_text=True), str(path))
+        found = command.values_of(read_options(error.record, command.name), str(error.record))
     except InputError:
-        # The result of another command.
+        # The result of another command, or of Python.
         return error
     pairs = [(option.flag, found.get(option.name), values[option.name]) for option in command.recorded]
     differing = [
@@ -157,20 +158,17 @@ def _with_options(command: Command, values: Mapping[str, Any], error: OtherSetti
         return error
     return OtherSettingsError(
         f"{error.path} was made with other options: {'; '.join(differing)}; choose another path, delete it, or "
-        f"repeat it with --config {path}",
+        f"repeat it with --config {error.record}",
         option=error.option,
         path=error.path,
     )
 
 
 def _report(command: Command, values: Mapping[str, Any], result: Any, json_file: Path | None) -> Iterator[str]:  # noqa: ANN401
-    """Describe a result, and write it and the options of the command to the files that belong to it."""
+    """Describe a result, and write it to the file of `--json`."""
     if isinstance(result, Iterator):
         yield from result
         return
-    made = getattr(result, "folder", None) or getattr(result, "path", None)
-    if made is not None and (command.kept or "out" in values):
-        keep_options(command, values, Path(made), command.kept or OPTIONS_FILE, fresh=getattr(result, "fresh", True))
     text = result.summary() if hasattr(result, "summary") else str(result)
     if values.get("json"):
         values_as_text = json.dumps(result.to_json(), indent=2, ensure_ascii=False)
@@ -183,99 +181,27 @@ def _report(command: Command, values: Mapping[str, Any], result: Any, json_file:
         yield with_flags(text, command.flags)
 
 
-@contextmanager
-def result_files(command: Command, values: Mapping[str, Any], json_file: Path | None) -> Iterator[None]:
-    """Keep the options of a command next to the files that it writes in a `with` block.
-
-    Its files are those of options marked with `Writes`, and that of `--json`. A file that the command did not write
-    is refused. The options are there before their file, so that after a kill the same command knows it as its own.
-    """
-    named = [(option.name, values[option.name]) for option in command.options if Writes in option.expected.markers]
-    several = [(name, each) for name, given in named for each in (given if isinstance(given, tuple) else (given,))]
-    several += [("json", json_file)]
-    # A terminal or a pipe has no options next to it.
-    files = [(name, Path(file).expanduser()) for name, file in several if file is not None]
-    files = [(name, file) for name, file in files if file.is_file() or not file.exists() or file.is_dir()]
-    for name, file in files:
-        _check_own(command, file, name)
-    new = [file for _, file in files if not file.exists()]
-    try:
-        for file in new:
-            _write_options(command, values, options_file(file, OPTIONS_FILE))
-        yield
-    except BaseException:
-        for file in new:
-            if not file.exists():
-                options_file(file, OPTIONS_FILE).unlink(missing_ok=True)
-        raise
-    for _, file in files:
-        keep_options(command, values, file, OPTIONS_FILE)
-
-
-def _check_own(command: Command, file: Path, option: str) -> None:
-    """Reject a path where no file can be written, and a file that is not of this command."""
-    result_file(file, option=option)
-    options = options_file(file, OPTIONS_FILE)
-    if not file.is_dir() and _is_foreign(options):
-        raise InputError(
-            f"{options} is needed for the options of this command and holds something else; move it away",
-            option=option,
-            path=options,
-        )
-    if not file.exists() or not file.stat().st_size:
-        return
-    if not options.is_file() or not options.read_bytes().startswith(_head(command).encode()):
-        raise InputError(
-            f"{file} exists, and `paranmt {command.name}` did not write it; name another file",
-            option=option,
-            path=file,
-        )
-
-
-def keep_options(command: Command, values: Mapping[str, Any], result: Path, name: str, *, fresh: bool = True) -> None:
-    """Write the options of a command into the folder of its result, or next to its file, so that it can be repeated.
-
-    If the result was there before, so is the file, which is left as it is.
-    """
-    path = options_file(result, name)
-    if _is_foreign(path):
-        logger.warning(f"warning: {path} is not of this program, so it was left as it is")
-        return
-    if not (result.is_dir() or result.is_file()) or (path.exists() and not fresh):
-        return
-    try:
-        _write_options(command, values, path)
-    except InputError as error:
-        raise InputError(f"{result} is complete; only its options could not be written next to it: {error}") from None
-
-
-def options_file(result: Path, name: str) -> Path:
-    """Path of the options of a result: in its folder, or next to its file."""
-    return result / name if result.is_dir() else result.with_name(f"{result.name}.{name}")
-
-
-def _is_foreign(path: Path) -> bool:
-    """Whether a file is there that no command of this program wrote as its options."""
-    return path.exists() and not (path.is_file() and path.read_bytes().startswith(HEAD.encode()))
-
-
-def _head(command: Command) -> str:
-    return f"{HEAD}{command.name} --config "
-
-
-def _write_options(command: Command, values: Mapping[str, Any], path: Path) -> None:
-    head = f"{_head(command)}THIS_FILE --out ... (paranmt-hf {__version__})\n"
-    with replacing(path) as aside:
-        aside.write_bytes((head + as_yaml(command.kept_values(values))).encode())
-
-
 def file_values(command: Command, words: Sequence[str]) -> dict[str, Any]:
     """Values from the file of `--config`, and from named sets of values such as a recipe."""
     values: dict[str, Any] = {}
     if path := _given(words, "--config"):
-        expected = f"options of `paranmt {command.name}`, a name and a value each"
-        values = command.values_of(read_yaml(Path(path).expanduser(), expected, as_text=True), path)
+        values = command.values_of(read_options(Path(path).expanduser(), command.name), path)
     return expanded(command, values, words)
+
+
+def read_options(path: Path, command: str) -> dict[str, Any]:
+    """Read the options of a command from a YAML file, or from the record of a result, as text."""
+    if not is_record(path):
+        return read_yaml(path, f"options of `paranmt {command}`, a name and a value each", as_text=True)
+    values = read_json(path, "the record of a result")
+    recorded = from_json(dict[str, dict[str, Any]], values.get("options", {}), path)
+    if command not in recorded:
+        others = in_a_row(f"`paranmt {name}`" for name in recorded) if recorded else "no command"
+        raise InputError(
+            f"{path} has the options of {others}; expected those of `paranmt {command}`", option="config", path=path
+        )
+    # As text, as in a YAML file, so that values are converted alike.
+    return dict(parse_yaml(as_yaml(recorded[command]), as_text=True))
 
 
 def _check_config(command: Command, words: Sequence[str], given: Mapping[str, Any]) -> None:

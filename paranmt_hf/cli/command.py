@@ -73,9 +73,6 @@ class Command:
     target: str  # Module and function: `paranmt_hf.training.train:train`
     summary: str  # What it does, in one line, for the list of commands
     example: str  # A command line
-    # Name of the file with its options in the folder of its result, if it changes a folder; a command with `--out`
-    # writes `paranmt.yaml`
-    kept: str | None = None
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -174,6 +171,11 @@ class Command:
         if self._returned is typing.Self:
             kinds = [getattr(import_module(self.function.__module__), self.function.__qualname__.split(".")[0])]
         return any(isinstance(kind, type) and issubclass(kind, Result) for kind in kinds)
+
+    @property
+    def changes_folder(self) -> bool:
+        """Whether the result is the folder that the command reads, its first argument."""
+        return self.finds_result and all(option.name != "out" for option in self.options)
 
     @property
     def _returned(self) -> Any:  # noqa: ANN401

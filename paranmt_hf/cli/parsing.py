@@ -190,7 +190,7 @@ def _general(writes_json: bool) -> list[tuple[str, Any, Any]]:
         hint = tyro.conf.arg(name=name, help=help, help_behavior_hint="", metavar=None if kind is bool else "FILE")
         return name, Annotated[kind, hint, tyro.conf.FlagCreatePairsOff], field(default=default)
 
-    config = "Options by their names, such as the paranmt.yaml next to a result; the command line replaces them."
+    config = "Options from a YAML file or from the record of a result; the command line replaces them."
     result = (
         [option("json", Path | None, None, "Write the result into this file; - prints it.")] if writes_json else []
     )

@@ -20,7 +20,7 @@ from paranmt_hf.util.yaml_files import settings_of
 Permission = Literal["publish", "outside", "addresses", "servers"]
 TYPED_ONLY = ("host", "allow")  # Options that no file of options may set
 SERVERS = ("annotate serve", "explore page", "serve")
-CHANGE_THEIR_FOLDER = ("annotate import", "annotate serve")  # And those with a file of options of their own
+CHANGE_THEIR_FOLDER = ("annotate import", "annotate serve")  # And `score`, whose folder is its result
 LOCAL_REPORTS = ("none", "tensorboard")
 
 

@@ -1,7 +1,7 @@
 """`paranmt run`: the commands of a YAML file, one after the other; a result that is there is not made again.
 
-A step with a result folder asks its command, which finds its result, or rejects one of other settings. Next to the
-file of another step, such as the figures of an evaluation, a record says what it was made from.
+A step with a result folder asks its command, which finds its result, or rejects one of other settings. The record
+next to the file of another step, such as the figures of an evaluation, says what it was made from.
 """
 
 from __future__ import annotations
@@ -10,36 +10,29 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, suppress
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
-from paranmt_hf.cli import PRINTED, describe_refusal, expanded, options_file, perform
+from paranmt_hf.cli import PRINTED, describe_refusal, expanded, perform
 from paranmt_hf.cli.command import Command, reworded
 from paranmt_hf.cli.permissions import SERVERS, Act, Permission, acts_of, written_options
 from paranmt_hf.cli.table import COMMANDS
+from paranmt_hf.cli.written_files import WrittenFileRecord
 from paranmt_hf.errors import InputError, NotMadeError, OtherSettingsError
-from paranmt_hf.util.files import checksum, resolved, shown_path, sweep_killed, writing
-from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
+from paranmt_hf.util.files import checksum, resolved, shown_path, writing
+from paranmt_hf.util.records import FileRecord, Identity, as_json
 from paranmt_hf.util.run import find
 from paranmt_hf.util.settings import PythonOnly
 from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.work import only_finding
-from paranmt_hf.util.yaml_files import OPTIONS_FILE, read_yaml
+from paranmt_hf.util.yaml_files import read_yaml
 from paranmt_hf.version import __version__
 
 THERE, RUN = "there", "to run"
 NAME = re.compile(r"\w[\w.-]*")
 BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")  # A name in braces, or doubled braces, which stand for single ones
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepRecord(FileRecord):
-    """The record of a file that a step wrote: `settings` are its options, and checksums of what it read."""
-
-    FILE: ClassVar[str] = ".step.json"
-    KIND: ClassVar[str] = "a file of `paranmt run`"
 
 
 @dataclass(frozen=True)
@@ -56,9 +49,8 @@ class Step:
 
     @property
     def is_written(self) -> bool:
-        """Whether all that it writes is there, and the options, which come last."""
-        last = options_file(self.written[0], self.command.kept or OPTIONS_FILE) if self.written else None
-        return last is not None and all(file.exists() for file in (*self.written, last))
+        """Whether all that it writes is there."""
+        return bool(self.written) and all(file.exists() for file in self.written)
 
 
 def run_pipeline(
@@ -148,15 +140,14 @@ def _step(
         options["dry_run"] = "true"
     values = _values(command, options, where)
     written = [_path(text) for key in writes for text in _texts(values[key]) if text != str(PRINTED)]
-    if command.kept:
-        # It changes the folder that it reads, its first argument.
+    if command.changes_folder:
         written.insert(0, _path(values[command.options[0].name]))
     acts = _acts(command, values, writes, written, [Path.cwd(), out])
     read = [_path(text) for option in command.options for text in _texts(values[option.name])]
     before = [step for step in earlier.values() if step is not None]
     for other in before:
         if any(_is_in(file, other.written) or _is_in(each, [file]) for file in written for each in other.written):
-            advice = "give its options to that step" if command.kept else "choose another path"
+            advice = "give its options to that step" if command.changes_folder else "choose another path"
             raise InputError(f"it changes what step {other.name!r} writes; {advice}", path=written[0])
     after = [other.name for other in before if any(_is_in(path, other.written) for path in read)]
     return Step(name, command, values, where, tuple(written), tuple(after), tuple(acts))
@@ -295,7 +286,7 @@ def _state(step: Step, pending: set[str]) -> str | InputError:
         return f"{THERE}, to be compared when {waits} has run"
     try:
         if not step.command.finds_result:
-            return THERE if find(step.written[0], _identity(step), StepRecord) else RUN
+            return THERE if find(step.written[0], _identity(step), WrittenFileRecord) else RUN
         with only_finding():
             step.command.call(step.values)
     except NotMadeError:
@@ -322,16 +313,16 @@ def _run(step: Step, redo: bool) -> Iterator[str]:
                 raise OtherSettingsError(text, option=error.option, path=error.path) from None
             yield f"{shown_path(error.path)} is now {shown_path(_move_aside(error.path))}"
     if identity is not None and step.written and step.written[0].is_file():
-        sweep_killed(StepRecord.path(step.written[0]))
-        StepRecord(settings=identity, **made_with()).write(step.written[0])
+        record = WrittenFileRecord.read(step.written[0])
+        replace(record, settings=identity).write(step.written[0])
 
 
 def _move_aside(path: Path) -> Path:
-    """Rename a result to NAME.old, or NAME.old2, with its record and its options if it is a file."""
+    """Rename a result to NAME.old, or NAME.old2, with its record if it is a file."""
     names = (f"{path.name}.old{number if number > 1 else ''}" for number in count(1))
     target = next(free for name in names if not (free := path.with_name(name)).exists())
     with writing(target):
-        for suffix in ("",) if path.is_dir() else ("", FileRecord.FILE, f".{OPTIONS_FILE}"):
+        for suffix in ("",) if path.is_dir() else ("", FileRecord.FILE):
             if (file := path.with_name(f"{path.name}{suffix}")).exists():
                 file.rename(target.with_name(f"{target.name}{suffix}"))
     return target

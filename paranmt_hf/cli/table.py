@@ -18,8 +18,8 @@ FAMILIES = {
     "search": "index a corpus, and find its sentences nearest to queries",
 }
 
-# Under each heading three lines for a command: its name and its function in the package, and the file with its options
-# if it changes a folder (a command with `--out` writes `paranmt.yaml`); its summary; an example.
+# Under each heading three lines for a command: its name and its function in the package; its summary; an
+# example.
 _TABLE = {
     "corpus": """
 build = corpus.build:build
@@ -28,7 +28,7 @@ build = corpus.build:build
 import = corpus.import_pairs:import_pairs
   score pairs that are translated already, and release them
   pairs.tsv --columns reference=1,translation=2 --out corpus --license cc-by-4.0
-score = corpus.score:rescore -> paranmt-score.yaml
+score = corpus.score:rescore
   score a corpus again, or give it more columns
   paranmt50m --scorer sentence-transformers/all-MiniLM-L6-v2
 explore page = apps.explore.explore:explore
@@ -219,9 +219,8 @@ doctor = apps.doctor:diagnose
 def _commands(text: str) -> Iterator[Command]:
     lines = [line.strip() for line in text.strip().split("\n")]
     for head, summary, words in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
-        name, _, rest = head.partition(" = ")
-        target, _, kept = rest.partition(" -> ")
-        yield Command(name, f"paranmt_hf.{target}", summary, f"paranmt {name} {words}", kept or None)
+        name, _, target = head.partition(" = ")
+        yield Command(name, f"paranmt_hf.{target}", summary, f"paranmt {name} {words}")
 
 
 GROUPS = {heading: list(_commands(text)) for heading, text in _TABLE.items()}

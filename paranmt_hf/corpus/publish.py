@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Dr
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
     built = ReleaseRecord.read(folder)
     # As it is in the folder, unless it is published under another licence.
-    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else record.to_bytes()
+    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else replace(record, options={}).to_bytes()
     picture = plot_histograms(record.statistics)
     if picture:
         files[HISTOGRAMS_PICTURE] = picture

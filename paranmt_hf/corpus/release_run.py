@@ -250,6 +250,7 @@ def write_rows(
         statistics=written.statistics.summary(),
         warnings=warnings,
         held_out=Authorship.load(classifiers[0]).held_out if classifiers else held_out,
+        options=before.options if before else {},
         **made_with(*PACKAGES, *["scikit-learn"] * ("human_score" in written.schema.names)),
     )
     write_card(folder, record)

@@ -67,7 +67,12 @@ def paranmt_table4(
             yield part.compared("", name, training.train(work, name, part.sample.table()))
 
     return compare_samples(
-        out, {**settings, **training.identity}, samples, _write, total=len(rows) if by == "release" else None
+        "experiment paranmt-table4",
+        out,
+        {**settings, **training.identity},
+        samples,
+        _write,
+        total=len(rows) if by == "release" else None,
     )
 
 

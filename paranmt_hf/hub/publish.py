@@ -17,7 +17,8 @@ from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import PICKLES, is_inside
 from paranmt_hf.hub.upload import Content, Parcel, Published, RepositoryKind, Target, stage, upload
-from paranmt_hf.util.records import from_json
+from paranmt_hf.util.files import is_record
+from paranmt_hf.util.records import as_bytes, from_json, read_json
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import read_yaml
 
@@ -213,7 +214,8 @@ def publish(
     refuse_unsafe(folder, kind.code())
     draft = kind.draft(folder, read_about(about, license), given)
     card = draft.card(name)
-    parcel = Parcel({**draft.files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
+    files = {path: _without_options(content) for path, content in draft.files.items()}
+    parcel = Parcel({**files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
     with tempfile.TemporaryDirectory() as staged:
         stage(parcel, Path(staged))
         draft.verify(Path(staged))
@@ -227,6 +229,14 @@ def publish(
         kind.loader,
     )
     return planned if dry_run else planned.send()
+
+
+def _without_options(content: Content) -> Content:
+    """Remove the options of commands from a record, because they name paths of this computer."""
+    if isinstance(content, bytes) or not is_record(content):
+        return content
+    values = read_json(content, "the record of a result")
+    return as_bytes(values) if values.pop("options", None) else content
 
 
 def refuse_unsafe(folder: Path, own: Collection[str] = ()) -> None:

@@ -300,11 +300,11 @@ class DerivedRecord(Record):
             raise InputError(f"{where} is not the record of {cls.KIND}")
         of_source = {"versions": {}, "machine": "", "paranmt_hf": ""} | values
         made = {name: of_source[name] for name in ("versions", "machine", "paranmt_hf")}
-        return cls(settings=settings, values=values, **made)
+        return cls(settings=settings, values=values, options=values.get("options", {}), **made)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record as JSON values."""
-        return self.values
+        return {**self.values, "options": self.options}
 
 
 class Derived(Result[DerivedRecord]):
@@ -328,6 +328,8 @@ def training_values(folder: Path) -> dict[str, Any]:
     values = read_json(file, "what training wrote down of a model") if file.is_file() else {}
     if not isinstance(values, dict):
         raise InputError(f"{file} is damaged: expected an object; copy or train the model again", path=file)
+    # The options are those of the command that made this model alone.
+    values.pop("options", None)
     return values
 
 

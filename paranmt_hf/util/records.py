@@ -14,7 +14,7 @@ import re
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypedDict, TypeVar
 
@@ -55,6 +55,8 @@ class Record:
         versions: Versions of the libraries that made it.
         machine: Kind of the processor, such as `x86_64`.
         paranmt_hf: Version of this package.
+        options: Name and options of each command that made it on the command line, as in a `--config` file; they name
+            paths, so they are not published.
     """
 
     FILE: ClassVar[str]
@@ -64,6 +66,7 @@ class Record:
     versions: dict[str, str]
     machine: str
     paranmt_hf: str
+    options: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def identity(self) -> Identity:
@@ -71,9 +74,14 @@ class Record:
         return as_json(self.settings)
 
     @classmethod
+    def path(cls, out: Path) -> Path:
+        """Path of the record of a result."""
+        return out / cls.FILE
+
+    @classmethod
     def read(cls, folder: str | Path) -> Self:
         folder = Path(folder)
-        path = folder / cls.FILE
+        path = cls.path(folder)
         if not path.is_file():
             found = f"holds no {cls.FILE}" if folder.is_dir() else "is a file" if folder.exists() else "does not exist"
             raise InputError(f"{folder} {found}; expected {cls.KIND}", path=folder)
@@ -92,11 +100,11 @@ class Record:
         return as_json(self)
 
     def to_bytes(self) -> bytes:
-        return f"{json.dumps(self.to_json(), indent=1, ensure_ascii=False)}\n".encode()
+        return as_bytes(self.to_json())
 
     def write(self, folder: Path) -> Self:
         """Write the record into the folder of a result; returns the written record."""
-        write_bytes(folder / self.FILE, self.to_bytes())
+        write_bytes(self.path(folder), self.to_bytes())
         return self
 
 
@@ -114,7 +122,6 @@ class FileRecord(Record):
 
     @classmethod
     def path(cls, out: Path) -> Path:
-        """Path of the record of a result."""
         return out.with_name(f"{out.name}{cls.FILE}")
 
     @classmethod
@@ -129,6 +136,11 @@ class FileRecord(Record):
         record = dataclasses.replace(self, sha256=checksum(out))
         write_bytes(self.path(out), record.to_bytes())
         return record
+
+
+def as_bytes(values: Mapping[str, Any]) -> bytes:
+    """Format the JSON values of a record as the content of its file."""
+    return f"{json.dumps(values, indent=1, ensure_ascii=False)}\n".encode()
 
 
 def as_json(values: object) -> Identity:

@@ -8,10 +8,12 @@ has a record; the settings of the record are its identity: JSON values with chec
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from paranmt_hf.errors import InputError, OtherSettingsError, WriteError
 from paranmt_hf.util.files import (
@@ -31,6 +33,8 @@ from paranmt_hf.util.work import RESULT, Holds, lock, locked, remove, remove_lef
 OLD = "old"
 ANOTHER = "choose another path"
 
+_OPTIONS: ContextVar[dict[str, dict[str, Any]]] = ContextVar("options")  # Of the command that is running, by its name
+
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
 
@@ -49,6 +53,16 @@ class Result(Generic[R]):
     def summary(self) -> str:
         """Describe the result for a terminal."""
         return str(self.folder)
+
+
+@contextmanager
+def recording(command: str, options: Mapping[str, Any]) -> Iterator[None]:
+    """Put the options of a command into the record of the result that it makes in a `with` block."""
+    before = _OPTIONS.set({command: dict(options)})
+    try:
+        yield
+    finally:
+        _OPTIONS.reset(before)
 
 
 def result_folder(
@@ -109,7 +123,8 @@ def run(
         make: Gets the work folder and the folder of the result in it, which it fills, or the file, which it writes;
             returns the record, which is written last.
         result: Builds what is returned from the folder, the record, and whether this call made the result.
-        command: Name of the command, such as `train`; no other command continues or removes its work.
+        command: Name of the command, such as `train`; no other command continues or removes its work, and only its own
+            options are recorded.
         holds: Says whether a work folder holds expensive work, so that other settings and errors must not
             remove it. None for short work, which starts again after an interruption.
         read: Reads and checks a finished result, if `kind.read` does not check enough.
@@ -137,7 +152,7 @@ def run(
         record = find(out, identity, kind, read)
         fresh = record is None
         if record is None:
-            record = _make(out, work, kind, make, keep_result=keep_result)
+            record = _make(out, work, kind, make, command, keep_result=keep_result)
         if not keep_work:
             remove(work)
     barrier()
@@ -149,11 +164,13 @@ def _made(work: Path, out: Path, kind: type[Record]) -> Path:
     return work / RESULT / out.name if issubclass(kind, FileRecord) else work / RESULT
 
 
-def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R], *, keep_result: bool) -> R:
+def _make(
+    out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R], command: str, *, keep_result: bool
+) -> R:
     if not keep_result:
         shutil.rmtree(work / RESULT, ignore_errors=True)
     made = _made(work, out, kind)
-    record = _write(work, made, make)
+    record = _write(work, made, make, command)
     with writing(out):
         if issubclass(kind, FileRecord):
             # A kill in between must not leave a file of which nothing says what it is.
@@ -164,11 +181,13 @@ def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R],
     return record
 
 
-def _write(work: Path, made: Path, make: Callable[[Path, Path], R]) -> R:
-    """Create a result and its record in a work folder."""
+def _write(work: Path, made: Path, make: Callable[[Path, Path], R], command: str) -> R:
+    """Create a result and its record, with the options of the command, in a work folder."""
+    options = {name: given for name, given in _OPTIONS.get({}).items() if name == command}
     try:
         (work / RESULT).mkdir(exist_ok=True)
-        return make(work, made).write(made)
+        record = make(work, made)
+        return replace(record, options=record.options | options).write(made)
     except Exception as error:
         if not disk_full(error):
             raise
@@ -192,7 +211,7 @@ def replace_result(
     work = work_folder(out)
     with locked(work, command, as_json(identity), holds):
         shutil.rmtree(work / RESULT, ignore_errors=True)
-        record = _write(work, work / RESULT, make)
+        record = _write(work, work / RESULT, make, command)
         with writing(out):
             out.rename(work / OLD)
         _swap(out, work)
@@ -227,7 +246,10 @@ def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R]
     record = _read(out, kind, read or kind.read)
     if differences := describe_differences(record.identity, identity):
         raise OtherSettingsError(
-            f"{out} was made with other settings: {differences}; {ANOTHER} or delete it", option="out", path=out
+            f"{out} was made with other settings: {differences}; {ANOTHER} or delete it",
+            option="out",
+            path=out,
+            record=kind.path(out),
         )
     if isinstance(record, FileRecord) and record.sha256 != checksum(out):
         raise InputError(f"{out} is not as it was written; {ANOTHER}", option="out", path=out)
@@ -235,8 +257,7 @@ def find(out: Path, identity: Identity, kind: type[R], read: Callable[[Path], R]
 
 
 def _read(out: Path, kind: type[Record], read: Callable[[Path], R], option: str = "out") -> R:
-    record = kind.path(out) if issubclass(kind, FileRecord) else out / kind.FILE
-    if not record.exists():
+    if not kind.path(out).exists():
         raise InputError(
             f"{out} exists and was not made by this command; it was left as it is; {ANOTHER}", option=option, path=out
         )

@@ -74,11 +74,11 @@ class PythonOnly:
 
 
 class RunOnly:
-    """Marks a setting that changes how a command runs, but not its result; records and `paranmt.yaml` omit it."""
+    """Marks a setting that changes how a command runs, but not its result; records omit it."""
 
 
 class ByContent:
-    """Marks a path whose content determines the result, not its name; records omit it, `paranmt.yaml` has it."""
+    """Marks a path whose content determines the result, not its name; only the options in a record have it."""
 
 
 class Writes:

@@ -12,7 +12,6 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_depth, check_regular
 from paranmt_hf.util.settings import values_for
 
-OPTIONS_FILE = "paranmt.yaml"  # The options that made a result, next to it
 HEADER = re.compile(r"\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 
 S = TypeVar("S")

@@ -1,5 +1,8 @@
 """What tests of the command share: small settings, a command that fails, and options."""
 
+import json
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -28,8 +31,14 @@ def fails(capsys, arguments, *messages):
     return last
 
 
+def recorded_options(record):
+    """The options in a record, which are those of one command."""
+    (options,) = json.loads(Path(record).read_text())["options"].values()
+    return options
+
+
 def kept_options(words):
-    """The options that a command line would write next to its result."""
+    """The options that a command line would write into the record of its result."""
     command, others = find_command(words)
     return command.kept_values(parse(command, others, file_values(command, others)))
 

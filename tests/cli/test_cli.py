@@ -148,8 +148,8 @@ def test_the_table_and_the_files(release, capsys):
     dropped = pq.read_table("dropped.parquet")
     assert dropped["id"].to_pylist() == [0, 1, 2, 3, 4, 5, 7, 9, 11, 13, 15, 17, 18, 19]
     assert dropped["number"].to_pylist()[6:8] == [6, 8] and dropped["number_is"][6].as_py() == "id of the first"
-    # The options that lie beside it repeat it.
-    again = ["select", "--config", "some/paranmt.yaml", "--out", "again"]
+    # The options in its record repeat it.
+    again = ["select", "--config", "some/build.json", "--out", "again"]
     assert main(again) == 0
     assert ids(release / "again") == ids(release / "some")
     assert main([*SELECT, *words]) == 0
@@ -160,7 +160,7 @@ def test_bounds_of_columns(release):
     pytest.importorskip("duckdb")
     assert main([*SELECT, "--min", "para_score=0.5,reference_length=3", "--max", "id=12"]) == 0
     assert ids(release / "some") == [10, 11, 12]
-    assert main(["select", "--config", "some/paranmt.yaml", "--out", "other", "--min", "para_score=0.55"]) == 0
+    assert main(["select", "--config", "some/build.json", "--out", "other", "--min", "para_score=0.55"]) == 0
     assert ids(release / "other") == [11, 12]
 
 
@@ -187,7 +187,7 @@ def test_a_table_json_and_options(corpora, capsys, drawing):
     found = json.loads((corpora / "stats.json").read_text())
     assert (found["seed"], found["sample"], len(found["corpora"])) == (0, 50, 2)
     assert found["corpora"][1]["para_score"]["mean"] == 0.5
-    assert main(["stats", "--config", "stats.json.paranmt.yaml", "--json", "again.json"]) == 0
+    assert main(["stats", "--config", "stats.json.json", "--json", "again.json"]) == 0
     assert json.loads((corpora / "again.json").read_text()) == found
     capsys.readouterr()
     assert main(["stats", "news.en", "--write", "table.md"]) == 0

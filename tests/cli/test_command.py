@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import pytest
-import yaml
 
 from paranmt_hf import cli
 from paranmt_hf.cli.command import Command
+from paranmt_hf.cli.written_files import WrittenFileRecord
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.records import made_with
 from paranmt_hf.util.settings import (
     Advanced,
     Count,
@@ -25,6 +26,7 @@ from paranmt_hf.util.settings import (
     Settings,
     Writes,
 )
+from tests.cli.commands import recorded_options
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -285,16 +287,16 @@ def test_errors_name_what_is_typed(words, message, capsys):
 def test_options_are_kept_and_repeated(capsys):
     values("--workers", "4", "--heat", "99.5", "--columns", "a=1")
     assert "a cake; see --heat\n" in capsys.readouterr().out
-    kept = Path("cake/paranmt.yaml").read_text()
-    assert yaml.safe_load(kept) == {
+    kept = recorded_options("cake.json.json")
+    assert kept == {
         **{"flour": "rye", "others": ["salt", "yeast"], "limit": 1.0, "kind": "cake", "columns": "a=1"},
         **{"sizes": [1, 2], "heat": 99.5, "fan": False, "seed": 1, "baker-seed": 0},
         **{"sugar": 5, "colour": "red", "candles": 3, "flag": False, "width": 30, "lid": True},
         **{"crate-width": 30, "crate-lid": True},
     }
-    assert cli.main(["bake", "--config", "cake/paranmt.yaml", "--out", "again", "--heat", "50"]) == 0
-    assert yaml.safe_load(Path("again/paranmt.yaml").read_text()) == {**yaml.safe_load(kept), "heat": 50.0}
-    assert Path("cake.json.paranmt.yaml").read_text().split("\n", 1)[1] == kept.split("\n", 1)[1]
+    again = ["--out", "again", "--json", "again.json", "--heat", "50"]
+    assert cli.main(["bake", "--config", "cake.json.json", *again]) == 0
+    assert recorded_options("again.json.json") == {**kept, "heat": 50.0}
 
 
 @pytest.mark.parametrize("option", ["--json", "--note"])
@@ -302,9 +304,9 @@ def test_files_of_others_are_not_replaced(capsys, option):
     """Those of another command are no better; an empty file is nobody's."""
     command = ["bake", *NEEDED, option, "file"]
     Path("file").write_text("mine")
-    for options in (None, "# paranmt count --config THIS_FILE --out ...\n"):
+    for options in (None, {"count": {}}):
         if options:
-            Path("file.paranmt.yaml").write_text(options)
+            WrittenFileRecord(settings={}, options=options, **made_with()).write(Path("file"))
         assert cli.main(command) == 1
         error = capsys.readouterr().err
         assert "paranmt: file exists, and `paranmt bake` did not write it" in error and "delete" not in error
@@ -312,11 +314,20 @@ def test_files_of_others_are_not_replaced(capsys, option):
     Path("file").write_text("")
     assert cli.main(command) == 0 and Path("file").read_text()
     assert cli.main([*command, "--heat", "7"]) == 0
-    assert yaml.safe_load(Path("file.paranmt.yaml").read_text())["heat"] == 7
+    assert recorded_options("file.json")["heat"] == 7
+
+
+def test_a_file_in_the_place_of_a_record(capsys):
+    for own in (["--note", "file", "--json", "file.json"], ["--json", "file"]):
+        with pytest.raises(InputError) as refused:
+            cli.main(["bake", *NEEDED, *own, "--debug"])
+        assert (refused.value.option, refused.value.path) == ("json", Path("file.json"))
+        Path("file.json").write_text("mine")
+    assert Path("file.json").read_text() == "mine" and not Path("file").exists()
 
 
 def test_a_file_of_an_interrupted_command_is_its_own():
-    """Because its options are there first; without the file they go."""
+    """Because its record is there first; without the file it goes."""
     command = ["bake", *NEEDED, "--note", "file"]
     assert cli.main(["bake", "none", *command[2:], "--limit=-1"]) == 1
     assert not list(Path().glob("file*"))

@@ -1,12 +1,18 @@
-"""Options from a file: `--config`, and the file that is written beside a result."""
+"""Options from a file: `--config`, and the record of a result."""
+
+import json
+import shutil
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
 from paranmt_hf.cli import find_command, main, run_command
-from paranmt_hf.errors import OtherSettingsError
-from tests.cli.commands import SMALL, fails, kept_options, write_pairs
+from paranmt_hf.errors import InputError, OtherSettingsError
+from paranmt_hf.hub.publish import publish
+from paranmt_hf.training.record import TrainingRecord
+from tests.cli.commands import SMALL, fails, kept_options, recorded_options, write_pairs
 
 
 def write(folder, text, name="options.yaml"):
@@ -18,19 +24,19 @@ def test_a_result_can_be_repeated_from_its_file(pairs, capsys):
     words = "train --data pairs.parquet --out one --optimization decay=true --learning-rate 1e-3"
     command = [*words.split(), *SMALL]
     assert main(command) == 0
-    options = yaml.safe_load((pairs / "one" / "paranmt.yaml").read_text())
+    options = recorded_options("one/training.json")
     assert options["data"] == ["pairs.parquet"] and options["batch-size"] == 2 and options["decay"] is True
     assert options["margin"] == 0.4, "defaults too, which may change"
     assert not {"out", "config", "debug", "vectors", "teacher-cache"} & options.keys()
-    assert main(["train", "--config", "one/paranmt.yaml", "--out", "two"]) == 0
-    for name in ("model.safetensors", "paranmt.yaml"):
-        (one,) = (pairs / "one").rglob(name)
-        assert one.read_bytes() == (pairs / "two" / one.relative_to(pairs / "one")).read_bytes()
-    # The same command again finds it there and leaves the file as it is.
-    before = (pairs / "one" / "paranmt.yaml").stat().st_mtime_ns
+    assert main(["train", "--config", "one/training.json", "--out", "two"]) == 0
+    assert recorded_options("two/training.json") == options
+    (one,) = (pairs / "one").rglob("model.safetensors")
+    assert one.read_bytes() == (pairs / "two" / one.relative_to(pairs / "one")).read_bytes()
+    # The same command again finds it there and leaves the record as it is.
+    before = (pairs / "one" / "training.json").stat().st_mtime_ns
     assert main(command) == 0
     assert "was trained already" in capsys.readouterr().out
-    assert (pairs / "one" / "paranmt.yaml").stat().st_mtime_ns == before
+    assert (pairs / "one" / "training.json").stat().st_mtime_ns == before
 
 
 def test_the_command_line_counts_more(pairs):
@@ -42,7 +48,7 @@ def test_the_command_line_counts_more(pairs):
         main(["train", "--config", "options.yaml", "--out", "mine", "--epochs", "2", "--optimization", "decay=false"])
         == 0
     )
-    options = yaml.safe_load((pairs / "mine" / "paranmt.yaml").read_text())
+    options = recorded_options("mine/training.json")
     assert (options["epochs"], options["decay"], options["dimension"]) == (2, False, 4)
     assert not (pairs / "from-file").exists()
     assert main(["train", "--config=options.yaml"]) == 0
@@ -57,32 +63,54 @@ def test_positions_and_columns(folder):
     )
     assert main(["import", "--config", "options.yaml"]) == 0
     assert pq.read_table(folder / "corpus" / "data")["reference"].to_pylist() == ["b a"]
-    options = yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text())
+    options = recorded_options("corpus/build.json")
     assert options["columns"] == "reference=2,translation=1,para_score=3"
     assert options["data"] == ["pairs.tsv"] and "workers" not in options
     # Scored again, it still says how it was made, and how it was scored.
     assert main(["score", "corpus", "--scorer", "vectors.txt", "--engine", "workers=1"]) == 0
-    assert yaml.safe_load((folder / "corpus" / "paranmt.yaml").read_text()) == options
-    assert yaml.safe_load((folder / "corpus" / "paranmt-score.yaml").read_text()) == {
-        "release": "corpus",
-        "scorer": "vectors.txt",
+    assert json.loads((folder / "corpus" / "build.json").read_text())["options"] == {
+        "import": options,
+        "score": {"release": "corpus", "scorer": "vectors.txt"},
     }
-    assert main(["import", "--config", "corpus/paranmt.yaml", "--out", "again", "--engine", "workers=1"]) == 0
+    assert main(["import", "--config", "corpus/build.json", "--out", "again", "--engine", "workers=1"]) == 0
 
 
 def test_options_of_an_encoder_are_not_published(encoder, capsys):
-    assert (encoder / "paranmt.yaml").is_file()
-    assert main(["publish", "encoder", "you/encoder", "--license", "mit", "--dry-run"]) == 0
-    assert "  not sent  paranmt.yaml" in capsys.readouterr().out
+    assert recorded_options(encoder / "training.json")["data"] == ["pairs.parquet"]
+    planned = publish(encoder, "you/encoder", license="mit", dry_run=True)
+    sent = json.loads(planned.parcel.files["training.json"])
+    assert "options" not in sent and sent["settings"] == TrainingRecord.read(encoder).to_json()["settings"]
 
 
 def test_beside_a_file(encoder, folder):
     (folder / "sts.tsv").write_text("5\ta\ta\n3\ta\tb\n0\ta\tc d\n")
     options = ["--data", "sts.tsv", "--json", "r.json"]
     assert main(["evaluate", "sts", "encoder", *options]) == 0
-    kept = yaml.safe_load((folder / "r.json.paranmt.yaml").read_text())
+    kept = recorded_options("r.json.json")
     assert kept == {"models": ["encoder"], "data": ["sts.tsv"], "speed": False} | AVERAGE
-    assert main(["evaluate", "sts", "--config", "r.json.paranmt.yaml"]) == 0
+    assert main(["evaluate", "sts", "--config", "r.json.json"]) == 0
+
+
+@pytest.mark.parametrize("options", [3, ["train"], {"train": 3}, {"train": {"epochs": {"a": [1]}}}])
+def test_a_damaged_record(folder, options):
+    values = {"settings": {}, "versions": {}, "machine": "x86_64", "paranmt_hf": "0.1.0", "options": options}
+    (folder / "training.json").write_text(json.dumps(values))
+    with pytest.raises(InputError) as refused:
+        run_command(*find_command(["train", "--config", "training.json", "--out", "out"]))
+    assert "training.json" in str(refused.value)
+
+
+def test_a_record_of_another_command(encoder, folder):
+    for words in (["distill", "--config", "encoder/training.json"], ["train", "--config", "made/training.json"]):
+        if words[0] == "train":
+            # As Python makes it.
+            shutil.copytree("encoder", "made")
+            values = json.loads((folder / "made" / "training.json").read_text())
+            (folder / "made" / "training.json").write_text(json.dumps({**values, "options": {}}))
+        with pytest.raises(InputError) as refused:
+            run_command(*find_command([*words, "--out", "out"]))
+        assert (refused.value.option, refused.value.path) == ("config", Path(words[2]))
+        assert f"`paranmt {words[0]}`" in str(refused.value)
 
 
 # What averages of word vectors have when there are none.

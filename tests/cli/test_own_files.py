@@ -66,21 +66,20 @@ def test_no_result_is_made_inside_what_it_is_made_from(command, release):
 
 
 @pytest.mark.slow
-def test_options_of_the_user_next_to_a_result(tmp_path, capsys, caplog):
+def test_a_file_of_the_user_in_place_of_a_record(tmp_path, capsys):
     (tmp_path / "in.txt").write_text("a dog\nA dog!\n")
-    own = tmp_path / "out.txt.paranmt.yaml"
-    own.write_text("mine: 1\n")
-    assert main(["dedup", str(tmp_path / "in.txt"), "--out", str(tmp_path / "out.txt")]) == 0
-    assert own.read_text() == "mine: 1\n" and str(own) in caplog.text
-    assert (tmp_path / "out.txt").read_text() == "a dog\n"
+    own = tmp_path / "out.txt.json"
+    own.write_text('{"mine": 1}')
+    assert main(["dedup", str(tmp_path / "in.txt"), "--out", str(tmp_path / "out.txt")]) == 1
+    assert own.read_text() == '{"mine": 1}' and not (tmp_path / "out.txt").exists()
 
 
-def test_options_of_the_user_next_to_a_file_that_is_asked_for(release, tmp_path, capsys):
-    own = tmp_path / "report.html.paranmt.yaml"
-    own.write_text("mine: 1\n")
+def test_a_file_of_the_user_in_place_of_the_record_of_a_file_that_is_asked_for(release, tmp_path, capsys):
+    own = tmp_path / "report.html.json"
+    own.write_text('{"mine": 1}')
     words = ["explore", "report", str(release), "--encoder", "none", "--out", str(tmp_path / "report.html")]
     assert main(words) == 1
-    assert own.read_text() == "mine: 1\n" and not (tmp_path / "report.html").exists()
+    assert own.read_text() == '{"mine": 1}' and not (tmp_path / "report.html").exists()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from paranmt_hf.cli.pipeline import run_pipeline
 from paranmt_hf.errors import InputError, OtherSettingsError
 from paranmt_hf.hub.publish import publish
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
-from tests.cli.commands import fails, write_pairs
+from tests.cli.commands import fails, recorded_options, write_pairs
 from tests.evaluation.toys import WORDS, write_all
 
 STEPS = {
@@ -54,7 +54,7 @@ def states(path="pipeline.yaml", **options):
 def tree(folder):
     """All files and their bytes, but for what is never twice the same: seconds, and what has their checksums."""
     found = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    timed = ("training.json", "results.json", "results.json.step.json")
+    timed = ("training.json", "results.json", "results.json.json")
     return {name: None if path.name in timed else path.read_bytes() for name, path in found.items()}
 
 
@@ -83,8 +83,8 @@ def test_steps_run_once(done):
 def test_each_step_is_the_command_that_one_would_type(done, monkeypatch):
     words = ["train", "--data", "chosen", "--dimension", "4", "--batch-size", "2", "--mega-batch", "2"]
     assert main([*words, "--epochs", "2", "--out", "typed"]) == 0
-    for name in ("model.safetensors", "paranmt.yaml"):
-        assert (done / "typed" / name).read_bytes() == (done / "word" / name).read_bytes()
+    assert (done / "typed" / "model.safetensors").read_bytes() == (done / "word" / "model.safetensors").read_bytes()
+    assert recorded_options("typed/training.json") == recorded_options("word/training.json")
     # The command finds the result of the step, and the other way round.
     assert main([*words, "--epochs", "2", "--out", "word"]) == 0
     (done / "elsewhere").mkdir()
@@ -99,7 +99,7 @@ def test_results_in_another_folder(inputs):
     for _ in lines:
         assert Path.cwd() == inputs, "who reads the lines keeps its folder"
     assert sorted(path.name for path in (inputs / "new" / "results").glob("[!.]*")) == [
-        *("chosen", "corpus", "results.json", "results.json.paranmt.yaml", "results.json.step.json", "word")
+        *("chosen", "corpus", "results.json", "results.json.json", "word")
     ]
     assert states() == ["to run"] * 4 and states(out="new/results") == ["there"] * 4
 
@@ -183,7 +183,7 @@ def test_a_step_in_the_middle_that_is_gone_is_made_again(done):
 
 @pytest.mark.slow
 def test_results_of_an_evaluation_are_those_of_its_input(done):
-    record = done / "results.json.step.json"
+    record = done / "results.json.json"
     for name, text in (("judged.tsv", (done / "judged.tsv").read_text() + "3\tc d\td c\n"), ("results.json", "[]\n")):
         (done / name).write_text(text)
         assert states() == ["there"] * 3 + ["to run"]
@@ -212,7 +212,7 @@ def test_a_file_that_is_made_again_keeps_its_record(folder):
     (folder / "text.txt").write_text("some words\n")
     write({"vectors": {"command": "encoder vectors", "models": "small", "text": "text.txt", "out": "words.txt"}})
     assert main(["run", "pipeline.yaml"]) == 0
-    before = {suffix: (folder / f"words.txt{suffix}").read_bytes() for suffix in ("", ".json", ".paranmt.yaml")}
+    before = {suffix: (folder / f"words.txt{suffix}").read_bytes() for suffix in ("", ".json")}
     (folder / "text.txt").write_text("other words\n")
     assert main(["run", "pipeline.yaml", "--redo"]) == 0
     for suffix, content in before.items():

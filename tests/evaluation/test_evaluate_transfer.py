@@ -66,8 +66,8 @@ def test_the_command_prints_and_writes_what_python_gives(folder, capsys):
     assert out == f"{records.summary()}\nresults: r.json\n"
     assert json.loads((folder / "r.json").read_text()) == records.to_json()
     assert read_results(folder / "r.json") == records.results
-    # The options beside it repeat it.
-    assert main(["evaluate", "transfer", "--config", "r.json.paranmt.yaml", "--json", "again.json"]) == 0
+    # Its record repeats it.
+    assert main(["evaluate", "transfer", "--config", "r.json.json", "--json", "again.json"]) == 0
     assert (folder / "again.json").read_bytes() == (folder / "r.json").read_bytes()
 
 

@@ -277,7 +277,7 @@ def _steps(root: Path) -> None:
 STEPS_CHANGING = {
     "out/training.json": ("seconds",),
     "report.json": ("speed",),
-    "report.json.step.json": ("sha256", "out/training.json"),
+    "report.json.json": ("sha256", "out/training.json"),
 }
 CASES = [
     *PARAPHRASING,
@@ -354,7 +354,7 @@ CASES = [
         ],
         _whole,
     ),
-    Case("evaluate", _evaluate, _judged, {"out": ("speed",)}),
+    Case("evaluate", _evaluate, _judged, {"out": ("speed",), "out.json": ("sha256",)}),
     Case("run", lambda root: ["run", f"{root}/pipeline.yaml"], _steps, STEPS_CHANGING),
     *([Case("evaluate mteb", _mteb, _tasks, MTEB_CHANGING, grows=True)] if available("mteb") else []),
     Case("stats", _stats, pairs),

@@ -20,13 +20,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
 
-from paranmt_hf.util.yaml_files import OPTIONS_FILE
 from tests.interruption.shim import Shim
 
 SECONDS = 30
 KILLED = -signal.SIGKILL
-# Of a result, and of its being scored again.
-OPTIONS = rf"{re.escape(OPTIONS_FILE)}|paranmt-score\.yaml|\..*\.yaml\..*\.tmp"
 # A folder, or a file of rows.
 RESULT = r"out(\.jsonl|\.parquet|\.txt)?"
 Tree = dict[str, bytes | None]
@@ -240,9 +237,5 @@ class Trial:
 
 
 def _result(found: Tree) -> Tree:
-    """The result without the options that made it, which come last: the same command writes them where they lack."""
-    return {
-        name: content
-        for name, content in found.items()
-        if re.fullmatch(RESULT, name.split("/")[0]) and not re.fullmatch(OPTIONS, name.split("/")[-1])
-    }
+    """The result alone, without the record next to a file."""
+    return {name: content for name, content in found.items() if re.fullmatch(RESULT, name.split("/")[0])}

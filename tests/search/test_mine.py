@@ -13,7 +13,7 @@ from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import neighbours
 from paranmt_hf.search.mine import MineConfig, Mining, mine_pairs
-from tests.cli.commands import fails
+from tests.cli.commands import fails, recorded_options
 from tests.search.toys import scorer, sentences
 
 
@@ -200,7 +200,7 @@ def test_bad_inputs(corpus, monkeypatch, capsys):
     first, *best, _ = out.splitlines()
     assert first == f"{corpus / 'pairs.parquet'}: {pq.read_metadata(corpus / 'pairs.parquet').num_rows:,} pairs"
     assert len(best) == 3
-    assert "min-score: 0.9" in (corpus / "pairs.parquet.paranmt.yaml").read_text()
+    assert recorded_options(corpus / "pairs.parquet.json")["min-score"] == 0.9
 
 
 def test_the_state_is_of_one_search(corpus):

@@ -17,7 +17,7 @@ from paranmt_hf.training import train as workflow
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.train import read_recipe, recipe_names
-from tests.cli.commands import fails, kept_options
+from tests.cli.commands import fails, kept_options, recorded_options
 from tests.training.test_record import TRAINING
 from tests.training.toys import synonyms, write_data
 
@@ -103,7 +103,7 @@ def test_it_runs(tmp_path, monkeypatch, capsys):
     record = json.loads((tmp_path / "out" / "training.json").read_text())
     assert [part["name"] for part in record["mean_of"]] == ["1-teacher", "2-margin"]
     assert record["settings"]["training"]["learning_rate"] == 0.0003
-    kept = yaml.safe_load((tmp_path / "out" / "paranmt.yaml").read_text())
+    kept = recorded_options(tmp_path / "out" / "training.json")
     assert kept["recipe"] == "word-trigram" and kept["dimension"] == 2 and kept["neighbours"] is True
     assert main(command) == 0
     assert "(was trained already)" in capsys.readouterr().out

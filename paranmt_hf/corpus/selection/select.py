@@ -214,6 +214,7 @@ class _Selection:
             old,
             name=name,
             title=None,
+            options={},
             settings={**self.settings, "selection": {**selection, "filters": recipe}},
             columns=written.schema.names,
             versions={**old.versions, **made["versions"]},

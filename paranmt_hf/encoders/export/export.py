@@ -113,7 +113,7 @@ def export_encoder(
         ExportRecord,
         lambda work, folder: _export(source, chosen, settings, folder, out.name),
         result=Exported,
-        command="export",
+        command="encoder export",
     )
 
 

@@ -20,7 +20,7 @@ from paranmt_hf.apps.annotate.annotate import sample_for_annotation, summarise_a
 from paranmt_hf.apps.annotate.answers import AnswerStore, Rating
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, AnnotationSample
 from paranmt_hf.cli import main
-from tests.cli.commands import fails
+from tests.cli.commands import fails, recorded_options
 
 THIRDS = ["--ranges", "0", "0.3", "0.6", "1", "--per-range", "3"]
 
@@ -54,7 +54,7 @@ def test_from_a_release_to_the_table(release, tmp_path, capsys):
     assert [part.pairs for part in sample.ranges] == [
         int(((scores > low) & (scores <= high)).sum()) for low, high in ((0, 0.3), (0.3, 0.6), (0.6, 1))
     ]
-    assert "per-range: 3" in (out / "paranmt.yaml").read_text()
+    assert recorded_options(out / "sample.json")["per-range"] == 3
     # The same command again finds it done; other settings are refused.
     before = (out / "sample.json").read_bytes()
     assert main(["annotate", "sample", str(release), "--out", str(out), *THIRDS]) == 0

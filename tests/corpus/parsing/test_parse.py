@@ -17,7 +17,7 @@ from paranmt_hf.corpus.parsing.template_counts import ParseRecord, TreeCounts, f
 from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
-from tests.cli.commands import fails
+from tests.cli.commands import fails, recorded_options
 
 ONE = EngineConfig("local", 1, 1)
 needs_link_parser = pytest.mark.skipif(shutil.which("link-parser") is None, reason="link-parser is not installed")
@@ -234,7 +234,7 @@ def test_the_commands(pairs, tmp_path, capsys):
     assert "  left out               2 pairs outside the chosen ranges\n" in printed
     assert main([*words, "--engine", "workers=1", "--selection", "min_score=0.15"]) == 0
     assert "(were parsed already)" in capsys.readouterr().out
-    assert "parser: " in (tmp_path / "out" / "paranmt.yaml").read_text()
+    assert recorded_options(tmp_path / "out" / "parses.json")["parser"] == str(tmp_path / "trees.tsv")
     assert (
         main(["paraphrase", "templates", str(tmp_path / "out"), "--top", "1", "--json", str(tmp_path / "out.json")])
         == 0

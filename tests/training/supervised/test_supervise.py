@@ -220,7 +220,7 @@ def test_command(made, folder, capsys):
     assert "out: SICK-R, scratch, " in out and "the weights are those of epoch 1 of 1" in out
     assert "Part  Items  pearson  spearman    mse\n" in out and "not comparable with published" in out
     assert "load it: paranmt_hf.SupervisedModel.from_pretrained('out')" in out
-    assert main(["supervise", "--config", "out/paranmt.yaml", "--out", "again"]) == 0
+    assert main(["supervise", "--config", "out/supervised.json", "--out", "again"]) == 0
     assert bytes_of(folder / "out") == bytes_of(folder / "again")
     capsys.readouterr()
     assert main(command) == 0

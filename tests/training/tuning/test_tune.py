@@ -240,8 +240,8 @@ def test_the_command(root, tmp_path, capsys):
     assert "3 of 4 combinations, 40 pairs" in printed and "final: trained with it on 600 pairs" in printed
     record = json.loads((tmp_path / "out" / "tune.json").read_text())
     assert record["settings"]["training"]["mega_batch"] == 1 and record["settings"]["training"]["epochs"] == 1
-    # The options beside the outcome repeat it.
-    again = ["tune", "--config", str(tmp_path / "out" / "paranmt.yaml"), "--out", str(tmp_path / "again")]
+    # The record of the outcome repeats it.
+    again = ["tune", "--config", str(tmp_path / "out" / "tune.json"), "--out", str(tmp_path / "again")]
     assert main(again) == 0
     assert (tmp_path / "again" / "trials.tsv").read_bytes() == (tmp_path / "out" / "trials.tsv").read_bytes()
     assert main([*words, "--grid", "lambda-x=1", "--out", str(tmp_path / "x")]) == 1

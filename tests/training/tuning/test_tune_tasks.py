@@ -156,7 +156,7 @@ def test_the_command(root, tmp_path, capsys, monkeypatch):
     assert record["measure"] == "Pearson" and record["settings"]["training"]["way"] == "fixed"
     best = max(trial["score"] for trial in record["trials"])
     assert SupervisedRecord.read(tmp_path / "final").figures["dev"]["pearson"] == pytest.approx(best, abs=1e-6)
-    again = ["tune", "--config", str(tmp_path / "out" / "paranmt.yaml"), "--out", str(tmp_path / "again")]
+    again = ["tune", "--config", str(tmp_path / "out" / "tune.json"), "--out", str(tmp_path / "again")]
     assert main([*again, "--final", str(tmp_path / "final")]) == 0
     assert (tmp_path / "again" / "trials.tsv").read_bytes() == (tmp_path / "out" / "trials.tsv").read_bytes()
     assert main([*words, "--grid", "sum", "--out", str(tmp_path / "x")]) == 1
