@@ -130,6 +130,21 @@ def test_files_of_other_columns_are_refused(tmp_path, first, second):
     assert (refused.value.option, refused.value.path) == ("columns", files[1])
 
 
+def test_long_lines_with_tabs_are_rows_by_any_name(tmp_path):
+    rows = [(f"number {row} {'word ' * 2000}", f"text {row}") for row in range(8)]
+    (tmp_path / "p.txt").write_text("".join("\t".join(row) + "\n" for row in rows))
+    pairs = Pairs([tmp_path / "p.txt"], PairSelection())
+    assert sum(table.num_rows for table in pairs.batches()) == 0
+    assert pairs.left_out_by == {"pairs dropped as over-long": 8}
+
+
+def test_rows_before_the_first_pairs_are_counted(tmp_path):
+    (tmp_path / "p.tsv").write_text("reference\ttranslation\na b\t\n\nc d\te f\ng h\ti j\n")
+    pairs = Pairs([tmp_path / "p.tsv"], PairSelection(first_pairs=1))
+    assert [table["reference"].to_pylist() for table in pairs.batches()] == [["c d"]]
+    assert pairs.left_out_by == {"pairs dropped as empty": 2}
+
+
 def test_whole_numbers_of_any_size_are_scores(tmp_path):
     rows = [{"reference": "a b", "translation": "c d", "para_score": score} for score in (2**60 + 1, True, 0)]
     (tmp_path / "p.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))

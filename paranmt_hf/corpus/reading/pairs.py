@@ -264,9 +264,12 @@ class Pairs:
         """Read the rows of all sources, and count those that cannot be used."""
         for source in self._sources:
             report = Report()
-            yield from source.tables(report)
-            for reason, count in report.dropped.items():
-                self.dropped[reason] = self.dropped.get(reason, 0) + count
+            try:
+                yield from source.tables(report)
+            finally:
+                # Also where enough pairs were found.
+                for reason, count in report.dropped.items():
+                    self.dropped[reason] = self.dropped.get(reason, 0) + count
 
 
 def _count(mask: pa.Array | pa.ChunkedArray) -> int:

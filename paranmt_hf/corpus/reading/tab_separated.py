@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from paranmt_hf.corpus.reading.blocks import HEAD_BYTES
 from paranmt_hf.corpus.reading.columns import read_blocks, split_lines
 from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form, read_records
 from paranmt_hf.corpus.reading.heading import Heading, is_number, read_heading
@@ -96,7 +97,8 @@ class QuotedTabSeparated(CommaSeparated):
 
 def _regular_tabs(head: bytes) -> bool:
     """Whether nearly all lines have the same number of tabs inside."""
-    lines = [line for line in head.split(b"\n") if line.strip()]
+    whole = head[: head.rfind(b"\n") + 1] if len(head) >= HEAD_BYTES else head
+    lines = [line for line in (whole or head).split(b"\n") if line.strip()]
     tabs, count = Counter(line.count(b"\t") for line in lines).most_common(1)[0] if lines else (0, 0)
     are_inside = any(b"\t" in line.strip() for line in lines)
     return tabs > 0 and are_inside and count >= REGULAR * len(lines)
