@@ -80,7 +80,7 @@ class WordAverage:
     def revision(self) -> str:
         """Checksum of the words and their weighted vectors."""
         digest = hashlib.sha256(json.dumps([self._units, self._removes]).encode())
-        digest.update(self._matrix)
+        digest.update(self._matrix.tobytes())
         return digest.hexdigest()
 
     def encode(self, sentences: list[str]) -> np.ndarray:
