@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = [
 #     "numpy>=2.0.0",
-#     "pyarrow>=22",
+#     "pyarrow>=24",
 # ]
 # ///
 """Training pairs from the outputs of many translation systems and from independent captions of images.

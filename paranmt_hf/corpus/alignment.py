@@ -32,6 +32,7 @@ MORE, LEAST_SHARED = 1.5, 0.2
 # something else.
 FALLEN = 2.0
 SHOWN = 3  # Warnings
+BLOCK = 2**20  # Scores that are worked on at once
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,10 @@ def alignment_warnings(files: Sequence[Path]) -> list[str]:
 
 def misaligned_sections(files: Sequence[Path]) -> list[Misaligned]:
     """Find the sections of a corpus whose sides do not belong together; of several hypotheses the first counts."""
-    rows = [_first_hypotheses(file, ["id", "para_score"]) for file in files]
-    starts = np.cumsum([0, *[table.num_rows for table in rows]])
-    scores = np.concatenate([table["para_score"].to_numpy() for table in rows])
-    lines = np.concatenate([table["id"].to_numpy() for table in rows]) + 1
+    parts = [_first_hypotheses(file, ["para_score"])["para_score"].to_numpy() for file in files]
+    starts = np.cumsum([0, *map(len, parts)])
+    scores = np.concatenate(parts)
+    del parts
     if len(scores) < LEAST_ROWS:
         return []
     bounds = cut_into_sections(scores)
@@ -84,7 +85,7 @@ def misaligned_sections(files: Sequence[Path]) -> list[Misaligned]:
         if shift != ALIGNED:
             joined = list(sections)
             rows_of = slice(bounds[joined[0]], bounds[joined[-1] + 1])
-            first, *_, last = lines[rows_of].tolist()
+            first, last = (_line_of(files, starts, row) for row in (rows_of.start, rows_of.stop - 1))
             found.append(Misaligned(first, last, shift, float(scores[rows_of].mean()), others))
     return found
 
@@ -104,6 +105,12 @@ def _shift_of(
     return None if own < MORE * usual and _has_fallen(scores, bounds, index) else ALIGNED
 
 
+def _line_of(files: Sequence[Path], starts: np.ndarray, row: int) -> int:
+    """The line of the input that a row is from, from 1."""
+    file = int(np.searchsorted(starts, row, side="right")) - 1
+    return int(_first_hypotheses(files[file], ["id"])["id"][row - int(starts[file])].as_py()) + 1
+
+
 def cut_into_sections(scores: np.ndarray) -> list[int]:
     """Cut scores [row] into sections of about equal means; returns the bounds of the sections."""
     least = max(LEAST_ROWS, int(LEAST_SHARE * len(scores)))
@@ -111,7 +118,7 @@ def cut_into_sections(scores: np.ndarray) -> list[int]:
     waiting = [(0, len(scores))]
     while waiting:
         start, stop = waiting.pop()
-        cut = _best_cut(scores[start:stop].astype(np.float64), least)
+        cut = _best_cut(scores[start:stop], least)
         if cut is not None:
             bounds.append(start + cut)
             waiting += [(start, start + cut), (start + cut, stop)]
@@ -123,12 +130,24 @@ def _best_cut(scores: np.ndarray, least: int) -> int | None:
     rows = len(scores)
     if rows < 2 * least:
         return None
-    left = np.arange(least, rows - least + 1)
-    sums = np.cumsum(scores - scores.mean())[left - 1]
-    weighted = np.abs(sums) / np.sqrt(left * (rows - left) / rows)
-    cut = int(left[np.argmax(weighted)])
-    inside = (scores[:cut].var() * cut + scores[cut:].var() * (rows - cut)) / rows
-    return cut if weighted.max() > SIGNIFICANT * np.sqrt(inside) else None
+    mean, total, most, cut = scores.mean(dtype=np.float64), 0.0, -1.0, least
+    for start in range(0, rows - least, BLOCK):
+        sums = total + np.cumsum(scores[start : start + BLOCK].astype(np.float64) - mean)
+        total = sums[-1]
+        left = np.arange(max(least, start + 1), min(rows - least, start + BLOCK) + 1)
+        if len(left):
+            weighted = np.abs(sums[left - 1 - start]) / np.sqrt(left * (rows - left) / rows)
+            if weighted.max() > most:
+                most, cut = float(weighted.max()), int(left[np.argmax(weighted)])
+    inside = (_squares(scores[:cut]) + _squares(scores[cut:])) / rows
+    return cut if most > SIGNIFICANT * np.sqrt(inside) else None
+
+
+def _squares(scores: np.ndarray) -> float:
+    """Sum of the squared distances of scores from their mean."""
+    mean = scores.mean(dtype=np.float64)
+    blocks = (scores[start : start + BLOCK].astype(np.float64) for start in range(0, len(scores), BLOCK))
+    return float(sum(np.square(block - mean).sum() for block in blocks))
 
 
 def _has_fallen(scores: np.ndarray, bounds: Sequence[int], index: int) -> bool:
@@ -137,7 +156,7 @@ def _has_fallen(scores: np.ndarray, bounds: Sequence[int], index: int) -> bool:
     for other in (index - 1, index + 1):
         if 0 <= other < len(bounds) - 1:
             beside = scores[bounds[other] : bounds[other + 1]]
-            deviation = np.sqrt((section.var() + beside.var()) / 2)
+            deviation = np.sqrt((_squares(section) / len(section) + _squares(beside) / len(beside)) / 2)
             if beside.mean() - section.mean() > FALLEN * deviation:
                 return True
     return False

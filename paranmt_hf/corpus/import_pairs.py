@@ -102,6 +102,14 @@ def _open_pairs(files: Sequence[Path], columns: dict[str, str], label: Wanted | 
         if isinstance(table, PlainText):
             _refuse_text(table.path)
     found = pair_columns(tables[0], columns)
+    for table in tables[1:]:
+        for name, theirs in pair_columns(table, columns).items():
+            if name not in found or table.position(found[name]) != table.position(theirs):
+                raise InputError(
+                    f"{table.path} has {name} in the column {theirs}, unlike {tables[0].path}; import them one by one",
+                    option="columns",
+                    path=table.path,
+                )
     if not columns and not tables[0].names and tables[0].width >= 3:
         found["para_score"] = "3"
     if label is not None and LABEL not in found:

@@ -185,7 +185,7 @@ def read_benchmark(folder: Path | str, split: Split = "test") -> StsSet:
     others = [other for other in _SPLITS if other != split]
     if split != "train" and all((folder / f"sts-{other}.csv").is_file() for other in others):
         subsets["v2"] = _in_second_version(rows, [row for other in others for row in _benchmark_rows(folder, other)])
-    filled = {name: mask for name, mask in subsets.items() if mask.sum() > 1}
+    filled = {name: mask for name, mask in subsets.items() if mask.any()}
     pairs = [row.pair for row in rows]
     return collect(f"STSB-{split}", pairs, folder / f"sts-{split}.csv", subsets=filled, scale=SCALE)
 

@@ -115,15 +115,15 @@ def find_adversarial(
     """Find paraphrases that change a classifier's label, of sentences that it gets right.
 
     Args:
-        file: Labelled sentences: TSV or CSV with a header, JSON lines or Parquet. Labels are those of the classifier,
-            or numbers of its classes from 0.
+        file: Labelled sentences, of any format with columns (docs/formats.md). Labels are those of the classifier, or
+            numbers of its classes from 0.
         out: The file of the examples, .tsv, .csv, .jsonl or .parquet: for each sentence that is broken the most
             probable paraphrase that breaks it, with index (in `file`, from 0), source, label, paraphrase, predicted,
             score (the paraphrase score) and rank. Work in progress is in `OUT.work`.
         model: Folder or Hub id of an encoder-decoder.
         classifier: Folder or Hub id of a model of `paranmt supervise` or of a text classifier of transformers; in
             Python also a function from sentences to labels.
-        columns: Names of the columns.
+        columns: Columns of the sentences and labels.
         search: How paraphrases are searched, how many are tried, and which are close enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
@@ -131,11 +131,13 @@ def find_adversarial(
     """
     search = search or AdversarialSearch()
     out = result_file(out, LABELLED_SUFFIXES, sources=[model])
-    source = LabelledFile(file, columns, out=out)
     judge = find_classifier(classifier)
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
-    identity = as_json({**stage.identity, "classifier": judge.identity, "input": source.identity})
+    # The models are checked before the file is read, which may take long.
+    settings = stage.identity
+    source = LabelledFile(file, columns, out=out)
+    identity = as_json({**settings, "classifier": judge.identity, "input": source.identity})
 
     def make(work: Path, path: Path) -> AdversarialRecord:
         counts = _Counts()

@@ -101,12 +101,12 @@ def augment(
     the file, case and punctuation aside, or equal to a paraphrase chosen before, is left out, whatever its label.
 
     Args:
-        file: Labelled sentences: TSV or CSV with a header, JSON lines or Parquet.
+        file: Labelled sentences, of any format with columns (docs/formats.md).
         out: The new file, .tsv, .csv, .jsonl or .parquet, with the columns of text and labels, `original` (whether
             the row was in `file`), `index` (of its sentence in `file`, from 0) and `score` (the paraphrase score; of
             originals empty). Work in progress is in `OUT.work`.
         model: Folder or Hub id of an encoder-decoder; the package carries none (docs/paraphrase.md).
-        columns: Names of the columns.
+        columns: Columns of the sentences and labels.
         config: Quotas.
         search: How paraphrases are searched, how many of each sentence, and which are good enough.
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
@@ -116,12 +116,16 @@ def augment(
     config, search = config or AugmentConfig(), search or ParaphraseConfig()
     search = search.for_files()  # Text that means something else does not have the label.
     out = result_file(out, LABELLED_SUFFIXES, sources=[model])
-    source = LabelledFile(file, columns, out=out)
-    if taken := {source.text, source.label} & {"original", "index", "score"}:
-        raise InputError(f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it")
     engine = (engine or EngineConfig()).resolved()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads)
-    identity = as_json({**stage.identity, "augment": config, "input": source.identity})
+    # The model is checked before the file is read, which may take long.
+    settings = stage.identity
+    source = LabelledFile(file, columns, out=out)
+    if taken := {source.text, source.label} & {"original", "index", "score"}:
+        raise InputError(
+            f"{file}: the column {taken.pop()!r} has the name of one that is added; rename it", path=source.path
+        )
+    identity = as_json({**settings, "augment": config, "input": source.identity})
 
     def make(work: Path, path: Path) -> AugmentedFileRecord:
         whole = cut_shards(source.batches(), work / "whole", identity, engine)

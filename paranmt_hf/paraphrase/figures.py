@@ -19,7 +19,9 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.draws import text_numbers
 from paranmt_hf.corpus.meaning.columns import MismatchReader
+from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
+from paranmt_hf.corpus.reading.tables import text_rows
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.evaluation.pair_set import parse_sentence, tab_separated
@@ -28,16 +30,16 @@ from paranmt_hf.evaluation.similarities import PairSimilarity, pair_similarities
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
 from paranmt_hf.paraphrase.record import ParaphraserRecord
-from paranmt_hf.paraphrase.tables import read_text_table
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.settings import is_given
+from paranmt_hf.util.wording import brief
 
 TSV_SUFFIXES = (".tsv", ".txt")
 OUTPUT_SUFFIXES = (".parquet", ".jsonl", ".tsv")
 OUTPUT_COLUMNS = ("source", "paraphrase", "rank")
-OUTPUT_TYPES = {**dict.fromkeys((*OUTPUT_COLUMNS, "template"), pa.string()), "rank": pa.int32()}
+TEMPLATE = "template"
 BLEU_VARIANT = "sacrebleu, corpus, 13a tokens, mixed case, exponential smoothing"
 NOISY = "noisy input"
 EXAMPLES = 20  # Examples of canonicalisation that are kept
@@ -178,7 +180,7 @@ class Output:
 def is_outputs(name: str | Path) -> bool:
     """Whether a path is a file of paraphrases rather than a model."""
     path = Path(name).expanduser()
-    return path.suffix.lower() in OUTPUT_SUFFIXES and not path.is_dir()
+    return path.is_file() or (path.suffix.lower() in OUTPUT_SUFFIXES and not path.is_dir())
 
 
 def read_outputs(path: Path) -> dict[str, Output]:
@@ -186,21 +188,39 @@ def read_outputs(path: Path) -> dict[str, Output]:
 
     The file has the columns `source`, `paraphrase` and `rank`, from 1 (0 if a sentence has none), perhaps `template`.
     """
-    tables = read_text_table(
-        path, OUTPUT_TYPES, OUTPUT_COLUMNS, "expected a file that `paranmt paraphrase text` wrote"
-    )
+    table = open_table(path, OUTPUT_COLUMNS)
+    if missing := [name for name in OUTPUT_COLUMNS if name not in table.names]:
+        raise InputError(
+            f"{path} has no column {', '.join(missing)}; it has {', '.join(table.names)}; expected a file that "
+            "`paranmt paraphrase text` wrote",
+            option="models",
+            path=path,
+        )
+    columns = [*OUTPUT_COLUMNS, *[name for name in table.names if name == TEMPLATE]]
     found: dict[str, list[tuple[int, str, str]]] = {}
-    for row in (row for table in tables for row in table.to_pylist()):
-        if row["source"]:
-            entries = found.setdefault(row["source"], [])
-            if row["rank"] and row["paraphrase"]:
-                entries.append((int(row["rank"]), row["paraphrase"], row.get("template") or ""))
+    for place, (source, paraphrase, rank, *template) in text_rows(table, columns, ["rank"]):
+        number = _rank(rank, place, path)
+        if source:
+            entries = found.setdefault(source, [])
+            if number and paraphrase:
+                entries.append((number, paraphrase, "".join(template)))
     # A sentence that is in the input twice has the same paraphrases twice.
     ordered = {source: list(dict.fromkeys(sorted(rows, key=lambda row: row[0]))) for source, rows in found.items()}
     return {
         source: Output([text for _, text, _ in rows], [template for _, _, template in rows])
         for source, rows in ordered.items()
     }
+
+
+def _rank(text: str, place: str, path: Path) -> int:
+    """Read the rank of a paraphrase; 0 if it is missing."""
+    try:
+        rank = float(text or 0)
+        if rank.is_integer():
+            return int(rank)
+    except ValueError:
+        pass
+    raise InputError(f"{place}: expected a whole number in column 'rank', found {brief(text)}", path=path)
 
 
 class ParaphraseMeasures:

@@ -115,12 +115,14 @@ def paraphrase_file(
             `stanza`, or a file of trees.
     """
     out = result_file(out, PARAPHRASE_SUFFIXES, sources=[model])
-    source = open_sentences(file, column)
     engine = (engine or EngineConfig()).resolved()
     control = control_of(model, templates, parser, work_folder(out) / "trees")
     search = (config or ParaphraseConfig()).for_files()
     stage = ParaphraseStage(str(model), search, NamedEncoder.of(scorer), engine.threads, control=control)
-    identity = as_json({**stage.identity, "input": source.identity})
+    # The model is checked before the file is read, which may take long.
+    settings = stage.identity
+    source = open_sentences(file, column)
+    identity = as_json({**settings, "input": source.identity})
 
     def make(work: Path, path: Path) -> ParaphrasedFileRecord:
         if control is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self, TypeGuard
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ from paranmt_hf.paraphrase.templates import (
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.text.text_lists import list_of_texts
+from paranmt_hf.text.text_lists import list_of_texts, with_whole_characters
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_rules import letters
 
@@ -201,7 +201,8 @@ class Paraphraser(PushedFromFolder):
             )
         if config.scored_for and self._scorer is None:
             raise InputError(f"{config.scored_for} needs a scorer, and this paraphraser has none")
-        texts = [" ".join(sentence.split()) if _is_text(sentence) else None for sentence in sentences]
+        whole = [None if sentence is None else with_whole_characters([sentence])[0] for sentence in sentences]
+        texts = [None if text is None else " ".join(text.split()) for text in whole]
         distinct = [text for text in dict.fromkeys(texts) if text]
         notes: dict[str | None, str] = {None: NOT_TEXT, "": EMPTY}
         sources = _within(distinct, self._own.cut(distinct) if distinct else [], config.max_length, "pieces", notes)
@@ -353,11 +354,6 @@ def _without_copies(texts: list[str], choices: list[list[str]]) -> list[list[str
     wanted, found = (letters(pa.array(side, pa.string())).to_pylist() for side in (texts, flat))
     left = iter(found)
     return [[choice for choice in own if next(left) != text] for own, text in zip(choices, wanted, strict=True)]
-
-
-def _is_text(sentence: str | None) -> TypeGuard[str]:
-    """Whether a sentence is not null and valid text; lone surrogates cannot be encoded in UTF-8."""
-    return sentence is not None and not any("\ud800" <= character <= "\udfff" for character in sentence)
 
 
 def overlaps(first: Sequence[str], second: Sequence[str]) -> np.ndarray:

@@ -1,84 +1,40 @@
-"""Tables in files, TSV, CSV, JSON lines or Parquet, and sentences with labels in them."""
+"""Files of labelled sentences, of any format with columns, and writers of TSV, CSV, JSON lines and Parquet."""
 
 from __future__ import annotations
 
 import json
+import logging
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.columns import normalise
-from paranmt_hf.corpus.reading.comma_separated import Form, find_form
-from paranmt_hf.corpus.reading.tab_separated import has_quoted_fields
+from paranmt_hf.corpus.reading.columns import decode, normalise
+from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.tables import Piece
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_regular, checksum
+from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import Settings
+from paranmt_hf.util.wording import counted
 
+logger = logging.getLogger(__name__)
 LABELLED_SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
-JSON_LINES = (".jsonl", ".ndjson")
-BLOCK_ROWS = 10_000  # Rows of Parquet that are read at once
-
-
-def read_text_table(
-    path: Path, types: Mapping[str, pa.DataType], columns: Collection[str], advice: str
-) -> Iterator[pa.Table]:
-    """Read some columns of a file, block by block: TSV or CSV with a header, JSON lines, or Parquet.
-
-    `types` are those of columns of TSV, CSV and JSON; others are as found. `columns` must be there, others of `types`
-    are read if they are; errors end with `advice`.
-    """
-    check_regular(path)
-    parquet = path.suffix.lower() == ".parquet"
-    try:
-        with pq.ParquetFile(path) if parquet else _text_reader(path, types) as reader:
-            names = (reader.schema_arrow if parquet else reader.schema).names
-            if missing := [name for name in columns if name not in names]:
-                raise InputError(
-                    f"{path} has no column {', '.join(missing)}; it has {', '.join(names)}; {advice}", path=path
-                )
-            kept = [name for name in dict.fromkeys([*columns, *types]) if name in names]
-            if twice := [name for name in kept if names.count(name) > 1]:
-                raise InputError(f"{path} has several columns {twice[0]}; {advice}", path=path)
-            for batch in reader.iter_batches(BLOCK_ROWS, columns=kept) if parquet else reader:
-                # Parquet does not check that text is UTF-8.
-                batch.validate(full=True)
-                yield pa.Table.from_batches([batch]).select(kept)
-    except (pa.ArrowException, UnicodeError, OSError) as error:
-        raise InputError(f"cannot read {path}: {' '.join(str(error).split())[:200]}; {advice}", path=path) from None
-
-
-def _text_reader(path: Path, types: Mapping[str, pa.DataType]) -> Any:  # noqa: ANN401 - a reader of pyarrow
-    if path.suffix.lower() in JSON_LINES:
-        parse = pa.json.ParseOptions(explicit_schema=pa.schema(types))
-        return pa.json.open_json(path, parse_options=parse)
-    quoted = path.suffix.lower() == ".csv" or has_quoted_fields(path)
-    form = find_form(path) if path.suffix.lower() == ".csv" else Form("\t")
-    parse = pa.csv.ParseOptions(
-        delimiter=form.separator,
-        quote_char='"' if quoted else False,
-        escape_char="\\" if form.escaped else False,
-        newlines_in_values=quoted,
-    )
-    # Only empty fields are missing: `null` and `NA` are words.
-    convert = pa.csv.ConvertOptions(column_types=types, strings_can_be_null=True, null_values=[""])
-    return pa.csv.open_csv(path, parse_options=parse, convert_options=convert)
+MOST_PRECISE = 1 << 53  # JSON is read in double precision, which has every whole number up to here
 
 
 @dataclass(frozen=True)
 class LabelledColumns(Settings):
-    """Names of the columns of labelled sentences.
+    """Columns of labelled sentences, by their names or numbers from 1.
 
     Attributes:
         text: Column of the sentences.
-        label: Column of the labels, text or whole numbers.
+        label: Column of the labels, text or whole numbers; true and false are 1 and 0.
     """
 
     text: str = "text"
@@ -91,71 +47,114 @@ class LabelledColumns(Settings):
 
 
 class LabelledFile:
-    """The rows of a file of labelled sentences; labels that the file `out` cannot hold are rejected."""
+    """The rows of a file of labelled sentences; labels that the file `out` cannot hold are rejected.
+
+    Attributes:
+        text: Name of the column of sentences; `text` if the file has no names.
+        label: Name of the column of labels; `label` if the file has no names.
+    """
 
     def __init__(self, path: str | Path, columns: LabelledColumns | None = None, *, out: Path | None = None) -> None:
-        self.path = Path(path).expanduser()
-        if not self.path.exists():
-            raise InputError(f"there is no file {path}; expected one with labelled sentences", path=self.path)
-        if self.path.suffix.lower() not in {*LABELLED_SUFFIXES, *JSON_LINES}:
-            raise InputError(
-                f"{path}: expected labelled sentences in a file that ends in {' or '.join(LABELLED_SUFFIXES)}",
-                path=self.path,
-            )
-        check_regular(self.path)
         columns = columns or LabelledColumns()
-        self.text, self.label = columns.text, columns.label
+        self.path = Path(path).expanduser()
+        check_regular(self.path)
+        self._columns = [columns.text, columns.label]
+        self._table = open_table(self.path, self._columns)
+        positions = [self._table.position(column) for column in self._columns]
+        if positions[0] == positions[1]:
+            raise InputError(
+                f"{self.path}: text and label are both the column {columns.text!r}; name two columns", option="columns"
+            )
+        names = self._table.names
+        self.text, self.label = (names[at] for at in positions) if names else ("text", "label")
         self._to_tsv = out is not None and out.suffix.lower() == ".tsv"
+        self._is_counted = False
 
     @property
     def identity(self) -> dict[str, Any]:
         """Everything that determines the rows, as JSON values."""
-        return {"sha256": checksum(self.path), "text": self.text, "label": self.label}
+        return {**self._table.identity, "text": self._columns[0], "label": self._columns[1]}
 
     def batches(self) -> Iterator[pa.Table]:
-        """Read tables of `index` (row number, from 0), `source` (white space normalised) and `label`."""
-        read = 0
-        types = {self.text: pa.string()}
-        if self.path.suffix.lower() not in JSON_LINES:
-            types[self.label] = pa.string()
-        for table in read_text_table(self.path, types, [self.text, self.label], "name others with `columns`"):
-            text, label = (table[name].combine_chunks() for name in (self.text, self.label))
-            if not pa.types.is_string(text.type) and not pa.types.is_large_string(text.type):
-                raise InputError(f"{self.path}: the column {self.text!r} holds {text.type}, expected text")
-            label = self._labels(label, read)
-            index = pa.array(range(read, read + len(text)), pa.int64())
-            read += len(text)
-            yield pa.table({"index": index, "source": normalise(text.cast(pa.string())), "label": label})
-        if not read:
-            raise InputError(f"{self.path} has no row; expected labelled sentences")
+        """Read tables of `index` (row number, from 0), `source` (white space normalised) and `label`.
 
-    def _labels(self, column: pa.Array, first: int) -> pa.Array:
-        """Convert labels to text or int64; `first` is the number of rows before them."""
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if pa.types.is_integer(column.type):
-            try:
-                column = column.cast(pa.int64())
-            except pa.ArrowInvalid:
-                raise InputError(f"{self.path}: a {self.label!r} is larger than 64 bits can hold") from None
-            broken = column.is_null()
-        elif pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            column = column.cast(pa.string())
-            broken = pc.fill_null(pc.match_substring_regex(column, r"^$|[\t\r\n]" if self._to_tsv else "^$"), True)
-        else:
-            raise InputError(
-                f"{self.path}: the column {self.label!r} holds {column.type}; expected text or whole numbers"
-            )
-        if pc.any(broken).as_py():
-            at = broken.index(True).as_py()
-            what = f"{self.path}: row {first + at + 1:,}"
-            if column[at].as_py():
+        Rows without both, such as blank lines, are counted and left out.
+        """
+        numbers = [column for column in self._columns[1:] if column not in self._table.texts]
+        read = kept = 0
+        kind = None
+        for piece in self._table.pieces(self._columns, numbers=numbers):
+            text, label = piece.columns
+            index = np.arange(read, read + len(text))
+            read += len(text)
+            rows = pa.table({"index": index, "source": self._sentences(piece), "label": self._labels(piece)})
+            rows = rows.filter(pc.or_(text.is_valid(), label.is_valid()))
+            if not rows.num_rows:
+                continue
+            kind = kind or rows["label"].type
+            if rows["label"].type != kind:
                 raise InputError(
-                    f"{what} has a {self.label!r} with a tab or a line break, which TSV cannot hold; write .jsonl, "
-                    ".csv or .parquet"
+                    f"{piece.where}{piece.first}: the column {self.label!r} has text and numbers from here on and "
+                    "numbers before; write all labels as text, or all as whole numbers",
+                    path=self.path,
                 )
-            raise InputError(f"{what} has no {self.label!r}; give each sentence its label")
-        return column
+            kept += rows.num_rows
+            yield rows
+        if not kept:
+            raise InputError(f"{self.path} has no row; expected labelled sentences", path=self.path)
+        if read > kept and not self._is_counted:
+            logger.warning(f"warning: {self.path}: {counted(read - kept, 'row')} without text and label were left out")
+            self._is_counted = True
+
+    def _sentences(self, piece: Piece) -> pa.Array:
+        """Read the sentences (string) of a piece; null where there is none."""
+        raw = piece.columns[0]
+        text = decode(raw)
+        wrong = pc.and_(raw.is_valid(), text.is_null())
+        self._check(piece, wrong, f"a {self.text!r} that is not UTF-8; convert the file to UTF-8")
+        return normalise(text)
+
+    def _labels(self, piece: Piece) -> pa.Array:
+        """Read the labels of a piece as text or int64."""
+        text, raw = piece.columns
+        if pa.types.is_binary(raw.type):
+            label = decode(raw)
+            wrong = pc.and_(raw.is_valid(), label.is_null())
+            self._check(piece, wrong, f"a {self.label!r} that is not UTF-8; convert the file to UTF-8")
+            if self._to_tsv:
+                wrong = pc.fill_null(pc.match_substring_regex(label, r"[\t\r\n]"), False)
+                broken = "with a tab or a line break, which TSV cannot hold; write .jsonl, .csv or .parquet"
+                self._check(piece, wrong, f"a {self.label!r} {broken}")
+            missing = pc.equal(pc.fill_null(label, ""), "")
+        else:
+            label = self._whole_numbers(piece)
+            missing = label.is_null()
+        is_row = pc.or_(text.is_valid(), raw.is_valid())
+        self._check(piece, pc.and_(missing, is_row), f"no {self.label!r}; give each sentence its label")
+        return label
+
+    def _whole_numbers(self, piece: Piece) -> pa.Array:
+        """Read the labels of a piece that are numbers; NaN is a missing one."""
+        raw = piece.columns[1]
+        if not pa.types.is_integer(raw.type):
+            numbers = raw.cast(pa.float64(), safe=False)
+            numbers = pc.if_else(pc.is_nan(numbers), None, numbers)
+            is_whole = pc.and_(pc.equal(pc.floor(numbers), numbers), pc.less_equal(pc.abs(numbers), MOST_PRECISE))
+            wrong = pc.fill_null(pc.invert(is_whole), False)
+            self._check(piece, wrong, f"a {self.label!r} that is neither text nor a whole number of 53 bits or less")
+            return numbers.cast(pa.int64())
+        try:
+            return raw.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise InputError(
+                f"{self.path}: a {self.label!r} is larger than 64 bits can hold", option="columns", path=self.path
+            ) from None
+
+    def _check(self, piece: Piece, wrong: pa.Array, found: str) -> None:
+        """Reject a piece if rows are `wrong`, booleans [row]; the error names the first and what it has."""
+        rows = np.flatnonzero(np.asarray(wrong))
+        if rows.size:
+            raise InputError(f"{piece.where}{piece.first + rows[0]} has {found}", option="columns", path=self.path)
 
 
 def with_text(table: pa.Table) -> pa.Table:

@@ -270,7 +270,11 @@ class _Deduplication:
             "near": {"similarity": config.similarity, "language": config.language},
             "meaning": {"cosine": config.cosine, "lists": config.lists, "probes": config.probes},
         }
-        used = [{name: settings[name]} for name in config.by[: config.by.index(method) + own]]
+        differing = {"mismatches": DEFINITION, "language": config.language}
+        used = [
+            {name: settings[name] | (differing if self._keeps_differing(name) else {})}
+            for name in config.by[: config.by.index(method) + own]
+        ]
         named = [self.encoder.identity] if method == "meaning" else []
         return hashlib.sha256(json.dumps([used, named], sort_keys=True).encode()).hexdigest()[:16]
 

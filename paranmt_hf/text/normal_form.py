@@ -103,6 +103,10 @@ def _characters() -> tuple[np.ndarray, frozenset[str], dict[str, str]]:
             become[character] = ""
         elif category in ("Zs", "Zl", "Zp", "Cc"):
             become[character] = " "
+        elif not unicodedata.is_normalized("NFC", character):
+            # Second encodings of a letter, such as U+212B, the sign of the angstrom.
+            plain = unicodedata.normalize("NFC", character)
+            become[character] = SIGNS.get(plain, plain)
         changes[code] = category in ("Mn", "Mc") or 0x1100 <= code < 0x1200
     for codes in FORMS:
         for character in map(chr, codes):

@@ -225,9 +225,9 @@ def test_what_cannot_be_measured(tmp_path, parquet):
         open_corpus(parquet, side="translation")
     twice = pa.Table.from_arrays([pa.array(["a"])] * 3, names=["reference", "text", "text"])
     pq.write_table(twice, tmp_path / "twice.parquet")
-    with pytest.raises(InputError, match="there are 2 columns 'text'"):
+    with pytest.raises(InputError, match="has 2 columns 'text'"):
         list(open_corpus(tmp_path / "twice.parquet", columns={"reference": "text"}).batches())
-    with pytest.raises(InputError, match="there is no column 'none'"):
+    with pytest.raises(InputError, match="has no column 'none'"):
         list(open_corpus(parquet, columns={"reference": "none"}).batches())
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputError, match="neither a release nor a folder of Parquet files"):
@@ -321,7 +321,7 @@ def test_other_data_on_the_hub_needs_columns(monkeypatch):
         (["nothing.txt"], None, "no such file"),
         (["nothing.parquet"], None, "no such file"),
         (["table.parquet"], ["other"], "other"),
-        (["table.tsv"], None, "expected one sentence on a line"),
+        (["table.tsv"], None, "has several columns of text"),
     ],
 )
 def test_sources_that_are_none(tmp_path, monkeypatch, sources, columns, message):

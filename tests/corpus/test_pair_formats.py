@@ -10,7 +10,9 @@ import pytest
 from datasets import Dataset
 
 from paranmt_hf.cli import main
+from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 from tests.cli.commands import SMALL
 
@@ -108,6 +110,31 @@ def test_labels_are_imported(tmp_path, label, references):
     assert record["dropped"] == {
         "labelled as paraphrases" if label else "labelled as no paraphrases": 7 if label else 3
     }
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("reference\ttranslation\na b c\td e f\n", "reference\ttranslation\tlabel\na b c\tg h i\t0\n"),
+        ("A b c.\tD e f.\n", "id\treference\ttranslation\n1\ta b c\td e f\n"),
+        ("A b c.\tD e f.\n", "A b c.\tD e f.\t0\nG h i.\tJ k l.\t1\n"),
+    ],
+    ids=["label", "position", "third"],
+)
+def test_files_of_other_columns_are_refused(tmp_path, first, second):
+    (tmp_path / "1.tsv").write_text(first)
+    (tmp_path / "2.tsv").write_text(second)
+    files = [tmp_path / "1.tsv", tmp_path / "2.tsv"]
+    with pytest.raises(InputError) as refused:
+        import_pairs(files, tmp_path / "out", release=ReleaseConfig(license="cc0-1.0"))
+    assert (refused.value.option, refused.value.path) == ("columns", files[1])
+
+
+def test_whole_numbers_of_any_size_are_scores(tmp_path):
+    rows = [{"reference": "a b", "translation": "c d", "para_score": score} for score in (2**60 + 1, True, 0)]
+    (tmp_path / "p.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    pairs = Pairs([tmp_path / "p.jsonl"], PairSelection(max_score=0.5))
+    assert sum(table.num_rows for table in pairs.batches()) == 1
 
 
 def test_all_labels_are_imported(tmp_path):

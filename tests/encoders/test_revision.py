@@ -44,7 +44,7 @@ def test_encoders_without_files_are_told_apart():
 
 def test_a_record_and_versions_do_not_change_the_checksum(tmp_path):
     """The same training twice gives other seconds, and another machine or release of a library other versions."""
-    folder = shutil.copytree(ASSETS / "word-small", tmp_path / "model")
+    folder = shutil.copytree(ASSETS / "small", tmp_path / "model")
     before = locate(folder).revision
     record = folder / "training.json"
     record.write_text(json.dumps({**json.loads(record.read_text()), "history": {"seconds": 1.5}}))

@@ -27,8 +27,8 @@ from paranmt_hf.training.inputs import sentences_of
 from tests.evaluation.toys import write_benchmark, write_senteval
 
 ROWS = [("5", "a cat", "the cat"), ("0.5", "a dog", "tea")]
-# What a line of text may hold: not a tab, not the end of a line, and not nothing.
-sentences = st.text(st.characters(exclude_characters="\t\n\r\ufeff", exclude_categories=["Cs"])).map(
+# What a line of text may hold: not a tab, not the end of a line, not a zero byte, and not nothing.
+sentences = st.text(st.characters(exclude_characters="\0\t\n\r\ufeff", exclude_categories=["Cs"])).map(
     lambda text: text.strip() or "x"
 )
 scores = st.one_of(st.just(""), st.floats(0, 5).map(str))

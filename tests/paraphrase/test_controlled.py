@@ -192,7 +192,7 @@ def test_bad_data_is_refused_and_nothing_left(pairs, trained, tmp_path):
     ):
         refused(write(plain, 5, reference_parse=column), match)
     refused(pairs, "noise must be 0 for a controlled network", noise=0.5)
-    with pytest.raises(InputError, match="has no column para_score"):
+    with pytest.raises(InputError, match="the column para_score"):
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, selection=PairSelection(min_score=0.5))
     with pytest.raises(InputError, match="is syntactically controlled, so it cannot be trained on sentences alone"):
         train_paraphraser(plain, tmp_path / "out", config=ParaphraserConfig(base=str(trained.folder)))

@@ -7,6 +7,7 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.meaning.differences import Differences
+from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.search.dedup import DedupConfig, dedup
 
 TEMPLATE = "The meeting of the team is on {} at {} {} in room {} of the main building."
@@ -40,6 +41,29 @@ def test_near_keeps_them_if_asked(tmp_path):
     kept, dropped = left(tmp_path, [*ROOMS, *AGAIN], by=("near",), keep_differing=True)
     assert kept == ROOMS
     assert dropped == {"exact": 0, "near": len(AGAIN)}
+
+
+def test_texts_of_the_same_pairs_of_words_may_differ(tmp_path):
+    lines = ["to 3 to 4 to", "to 4 to 3 to"]
+    assert left(tmp_path, lines, by=("near",), keep_differing=True) == (lines, {"exact": 0, "near": 0})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["near", "meaning"])
+def test_a_stopped_run_continues_with_other_settings(tmp_path, monkeypatch, method):
+    (tmp_path / "in.txt").write_text("\n".join([*ROOMS[:40], *AGAIN[:10]]))
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(PlainText, "write", stop)
+        dedup(tmp_path / "in.txt", tmp_path / "out.txt", config=DedupConfig(by=(method,), keep_differing=False))
+    made = [
+        dedup(tmp_path / "in.txt", tmp_path / name, config=DedupConfig(by=(method,), keep_differing=True))
+        for name in ("out.txt", "again.txt")
+    ]
+    assert made[0].record.dropped == made[1].record.dropped == {"exact": 0, method: 10}
 
 
 def test_a_text_is_dropped_only_if_it_is_like_one_that_is_kept(tmp_path):

@@ -75,6 +75,16 @@ def test_archives_are_refused(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt.zip"]
 
 
+def test_half_a_surrogate_pair_is_a_character(tmp_path):
+    """As JavaScript's JSON.stringify writes a text that was cut inside an emoji."""
+    rows = [b'{"text": "a dog runs \\ud83d"}\n', b'{"text": "a cat"}\n', b'{"text": "a dog runs \\udcff"}\n']
+    path, out = tmp_path / "a.jsonl", tmp_path / "out.jsonl"
+    path.write_bytes(b"".join(rows))
+    assert dedup(path, out, config=EXACT).record.undecodable == 0
+    # Both halves are U+FFFD, and the rows that are kept are written as they were.
+    assert out.read_bytes() == rows[0] + rows[1]
+
+
 def test_texts_that_are_not_utf8_are_kept_and_counted(tmp_path):
     raw = b"one\ncaf\xe9\nOne!\ncaf\xe9\n"
     (tmp_path / "in.txt").write_bytes(raw)

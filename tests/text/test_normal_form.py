@@ -34,6 +34,7 @@ def of(text):
         ("\ufb01sh \ufedf\ufee0 \U0001d400\U0001d7d9", "fish \u0644\u0644 A1"),
         ("\u0663\u066b\u0665\u066a \u06f4 \u0967\u0968 \u0e53", "3.5% 4 12 3"),
         ("cafe\u0301 \u1112\u1161\u11ab", "caf\xe9 \ud55c"),
+        ("5 \u212b \u2126 \u1f71 \u0374 \uf900", "5 \u00c5 \u03a9 \u03ac ' \u8c48"),
         ("\u22125 non\u2011stop", "-5 non-stop"),
         # As they are: superscripts, fractions, dashes, quotation marks, case, blanks of rows that need nothing.
         ("km\u00b2 5\u00bd \u2013 \u201cA\u201d", "km\u00b2 5\u00bd \u2013 \u201cA\u201d"),

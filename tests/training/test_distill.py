@@ -18,6 +18,7 @@ from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
+from paranmt_hf.training import distill as distillation
 from paranmt_hf.training import distill_steps as workflow
 from paranmt_hf.training import train as training
 from paranmt_hf.training.card import distill_commands
@@ -282,7 +283,7 @@ def test_of_equal_sentences_the_first_translation_counts(tmp_path):
     (tmp_path / "a.en").write_text("one\ntwo\nthree\nuno\nthree, four five six\nfour\n")
     sources = SentenceSources([tmp_path / "a.de"], translations=[tmp_path / "a.en"])
     text = PairsAndText(None, sources, {"Three four five six"})
-    path, others, held_out = workflow._split(text, tmp_path, DistillConfig())
+    path, others, held_out = distillation._split(text, tmp_path, DistillConfig())
     assert others.to_pydict() == {"sentence": ["eins", "zwei", "vier"], "translation": ["one", "two", "four"]}
     assert len(held_out) == 0
     again = PairsAndText(None, SentenceSources([path]))

@@ -238,7 +238,9 @@ class ServeApp:
         """Check the sentences of a request, and count them."""
         given, limits = values.get(field), self._limits
         sentences = [given] if isinstance(given, str) else given
-        if not isinstance(sentences, list) or not sentences or not all(isinstance(each, str) for each in sentences):
+        if sentences == []:
+            raise InputError(f"{field} is an empty list; expected at least one text", option=field)
+        if not isinstance(sentences, list) or not all(isinstance(each, str) for each in sentences):
             raise InputError(f"{field} must be a text or a list of texts, not of tokens", option=field)
         if len(sentences) > limits.sentences:
             raise HTTPException(413, f"{field} may have {limits.sentences:,} sentences, has {len(sentences):,}")

@@ -10,6 +10,7 @@ Chunks of text between blanks that have to do with numbers form runs, such as `t
 - `10:30`, `10.30`, `10:30 pm`, `22:30`; `10 a.m.`, `10:00`, `10 o'clock`: times count by the clock of twelve hours,
   and the halves of the day only against each other;
 - `1990s`, `90s`, `nineties`;
+- `12a`, `12A`, and `12` without a letter, but not `12b`;
 - `one and a half years`, `a year and a half`, `18 months`; `1.5 kg`, `1,500 grams`; `a third`, `33 percent`.
 
 `one`, `first`, `second`, `both`, `twice`, `half`, `hundreds`, Roman numerals and the like confirm a number and do not
@@ -56,6 +57,7 @@ PARTS = re.compile(
     re.VERBOSE | re.ASCII,
 )
 ATTACHED = re.compile(r"(k|m|mn|mln|b|bn|tn)(?![^\W_])", re.IGNORECASE)
+LETTER = re.compile(r"[a-zA-Z](?![^\W_])")
 # Longer sequences of digits are compared as text; Python refuses to convert very long ones.
 DIGITS = 30
 LARGEST = 10**DIGITS
@@ -229,6 +231,10 @@ class _Reader:
         if attached:
             others = (*others, spelt(value * SUFFIXES[attached.group().lower()], places))
         self._start(value, places, *others)
+        letter = LETTER.match(self._run, match.end())
+        if letter:
+            key = spelt(value, places)
+            self.claim_against(f"{key}{letter.group().lower()}", dimension=f"{key} and a letter")
 
     def on_percent(self, match: re.Match[str]) -> None:
         self.flush()

@@ -55,14 +55,15 @@ def read_blocks(path: Path) -> Iterator[bytes]:
         if held > MAX_LINE_BYTES:
             raise InputError(
                 f"{path}:{lines + 1}: this line has more than {MAX_LINE_BYTES:,} bytes; expected text with a sentence "
-                r"on each line and lines that end with \n"
+                r"on each line and lines that end with \n",
+                path=path,
             )
     rest = b"".join(pending)
     rest = rest if lines else without_mark(rest, path)
     if rest:
         yield rest + b"\n"
     elif not lines:
-        raise InputError(f"{path}: expected lines of text, but the file is empty")
+        raise InputError(f"{path}: expected lines of text, but the file is empty", path=path)
 
 
 def without_mark(start: bytes, path: Path) -> bytes:
@@ -72,7 +73,8 @@ def without_mark(start: bytes, path: Path) -> bytes:
         if start.startswith(mark):
             raise InputError(
                 f"{path}: expected text in UTF-8, but its first bytes are those of {encoding}; convert it, such as "
-                f"with `iconv -f {encoding} -t UTF-8`"
+                f"with `iconv -f {encoding} -t UTF-8`",
+                path=path,
             )
     return start.removeprefix(codecs.BOM_UTF8)
 

@@ -90,7 +90,7 @@ class JsonObjects(Table):
             number = value_of(row.values, steps)
             if not isinstance(number, str | int | float | None):
                 raise self._wrong(row, "a number", steps, number)
-            found.append(float(number) if isinstance(number, bool) else number)
+            found.append(float(number) if isinstance(number, int) else number)
         if any(isinstance(number, str) for number in found):
             return pa.array([None if number is None else encoded(str(number)) for number in found], pa.binary())
         return pa.array(found, pa.float64())

@@ -77,7 +77,8 @@ def _check_third(table: Table) -> None:
 
 def unknown_columns(file: Path | str, names: Sequence[str], missing: Sequence[str]) -> InputError:
     """Make the error of a file without the columns of pairs; it names those of the file, and which to give."""
-    sides = next((usual for usual in USUAL_SIDES if set(usual) <= set(names)), ("NAME", "NAME"))
+    others = names if len(names) == len(SIDES) else ("NAME", "NAME")
+    sides = next((usual for usual in USUAL_SIDES if set(usual) <= set(names)), others)
     columns = dict(zip(SIDES, sides, strict=True))
     labels = [name for name in USUAL_LABELS if name in names]
     columns |= {LABEL: labels[0]} if labels else {}

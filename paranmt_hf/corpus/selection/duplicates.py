@@ -125,7 +125,8 @@ class NearDuplicateSearch:
 
         repeats = np.full(len(self), -1, np.int64)
         copies = np.full(len(self), -1, np.int64)
-        if len(self) and self._encoder is None:
+        # Equal sets may differ by the order of their numbers.
+        if len(self) and self._encoder is None and self._differences is None:
             for earlier, later in sharing(self._store.keys[-1], 1, copies >= 0):
                 for pairs in _cut(earlier, later):
                     equal = self._jaccard(*pairs) == 1
@@ -155,9 +156,10 @@ class NearDuplicateSearch:
                 pairs.append(earlier, later)
             if signatures is not None:
                 # Many texts of one template share a key; those of equal claims are found among them.
-                with closing(keys.salted(signatures)) as narrower:
-                    for earlier, later in sharing(narrower, FIRST, leave_out):
-                        pairs.append(earlier, later)
+                narrower = keys.salted(signatures)
+                for earlier, later in sharing(narrower, FIRST, leave_out):
+                    pairs.append(earlier, later)
+                narrower.remove()
             report()
         for block in pairs.blocks():
             for earlier, later in cut_between(*block):

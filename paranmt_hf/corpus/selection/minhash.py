@@ -179,6 +179,11 @@ class ColumnFile:
     def close(self) -> None:
         self._file.close()
 
+    def remove(self) -> None:
+        """Close the file and delete it."""
+        self.close()
+        self.path.unlink()
+
 
 class DocumentStore:
     """Documents on disk: their shingles, their keys in each band, and their vectors if there is an encoder."""

@@ -63,6 +63,26 @@ def test_formats_of_single_files(tmp_path):
     }  # fmt: skip
 
 
+def test_quotes_that_are_text_in_csv(tmp_path):
+    """Rows of the STS benchmark have 7 or 9 fields; quotes need not end with the field, or at all."""
+    rows = [f"news\tx\t1\t{n}\t4.4\tThe man {n}.\tA man {n}." + "\tsource\tsource" * (n % 3 == 0) for n in range(9)]
+    rows[4] = 'news\tx\t1\t4\t4.4\t"It is black," he said.\t"A black eye'
+    (tmp_path / "sts-test.csv").write_text("\n".join(rows), encoding="utf8")
+    (tmp_path / "plain.csv").write_text('one,"two, three"\n"Four," he said.,five\n', encoding="utf8")
+    found = read_sentences(tmp_path)
+    assert not found.unread
+    expected = {'"It is black," he said.', '"A black eye', "one", "two, three", "five", "The man 8.", "A man 0."}
+    assert expected <= set(found.texts)
+
+
+def test_json_on_several_lines(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"data": [{"a": "x y"}, {"a": ["z"]}]}, indent=2), encoding="utf8")
+    (tmp_path / "b.json").write_text('{"a": "first"}\n\n{"a": "second"}\n', encoding="utf8")
+    found = read_sentences(tmp_path)
+    assert not found.unread
+    assert found.texts == ["first", "second", "x y", "z"]
+
+
 def test_what_is_not_read_is_said(tmp_path):
     (tmp_path / "good.txt").write_text("A dog.\n", encoding="utf8")
     (tmp_path / "model.bin").write_bytes(b"\0\1")

@@ -123,7 +123,8 @@ def vectors(path, kind, write):
 
 
 def augment(path, kind, write):
-    tables = LabelledFile(path, LabelledColumns(text="reference", label="label")).batches()
+    columns = LabelledColumns("1", "3") if kind == NUMBERED else LabelledColumns("reference", "label")
+    tables = LabelledFile(path, columns).batches()
     return [(row["source"], int(row["label"])) for table in tables for row in table.to_pylist()]
 
 

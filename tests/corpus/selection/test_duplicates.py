@@ -1,9 +1,12 @@
 """Exact copies against a dictionary, and near-duplicates against brute force: the first row is kept."""
 
+from contextlib import closing
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from paranmt_hf.corpus.meaning.differences import Differences
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
 from paranmt_hf.corpus.selection import decontamination, duplicates, minhash
 from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
@@ -107,6 +110,19 @@ ROOMS = [
     for hour in ("8 am", "9 am", "8 pm")
     for room in range(8, 18)
 ]
+
+
+def test_files_of_a_comparison_by_claims_do_not_stay(tmp_path):
+    texts = pa.array(SENTENCES)
+    sizes = []
+    for name, differences in (("plain", None), ("claims", Differences(lambda places: texts.take(pa.array(places))))):
+        (tmp_path / name).mkdir()
+        with closing(NearDuplicateSearch(tmp_path / name, Likeness(), differences=differences)) as search:
+            search.add([texts])
+            repeats = search.repeats(Progress("compare"))
+        assert repeats.tolist() == [-1, -1, 0, 0, -1, 1]
+        sizes.append(sum(path.stat().st_size for path in (tmp_path / name).iterdir()))
+    assert sizes[0] == sizes[1]
 
 
 @pytest.mark.slow

@@ -8,24 +8,24 @@ from paranmt_hf.corpus.translation import translator
 from paranmt_hf.corpus.translation.engines import follow_record, translator_identity
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 
-EMBEDDED = TranslatorConfig("embedded", beam=2, device="cpu")
+CARRIED = TranslatorConfig("captions-cs-en", beam=2, device="cpu")
 
 
 def test_an_engine_that_was_installed_since_changes_nothing(monkeypatch):
     monkeypatch.setattr(translator, "available", lambda package: False)
-    before = translator_identity(EMBEDDED)
+    before = translator_identity(CARRIED)
     assert before["backend"] == "transformers"
     monkeypatch.undo()
-    followed = follow_record(EMBEDDED, before)
+    followed = follow_record(CARRIED, before)
     assert translator_identity(followed) == before
     # As made on a GPU.
     on_gpu = {**before, "dtype": "float16"}
-    assert translator_identity(follow_record(EMBEDDED, on_gpu)) == on_gpu
+    assert translator_identity(follow_record(CARRIED, on_gpu)) == on_gpu
 
 
 @pytest.mark.parametrize("change", [{"beam": 3}, {"backend": "transformers", "dtype": "float32"}])
 def test_what_somebody_chose_stays(change):
-    recorded = {**translator_identity(EMBEDDED), "backend": "ctranslate2", "dtype": "float16"}
-    config = replace(EMBEDDED, **change)
+    recorded = {**translator_identity(CARRIED), "backend": "ctranslate2", "dtype": "float16"}
+    config = replace(CARRIED, **change)
     assert follow_record(config, recorded) == config
-    assert follow_record(EMBEDDED, None) == EMBEDDED
+    assert follow_record(CARRIED, None) == CARRIED

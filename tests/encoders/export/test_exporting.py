@@ -260,7 +260,7 @@ class TestOut:
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "file").touch()
         for out in (tmp_path / "out", tmp_path / "out" / "file"):
-            with pytest.raises(InputError, match="expected an export"):
+            with pytest.raises(InputError, match="was not made by this command"):
                 export_encoder(sources / "word", out)
 
     def test_nothing_is_left_of_an_export_that_failed(self, sources, tmp_path, monkeypatch):

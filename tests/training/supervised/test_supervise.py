@@ -267,8 +267,8 @@ def test_bad_input(made, folder, capsys):
     fails(capsys, [*data, *task, "--init-from", "foreign"], "foreign knows none of the words of SICK-R; choose an")
     (folder / "mine").mkdir()
     (folder / "mine" / "text").write_text("mine")
-    fails(capsys, [*data, *task, "--out", "mine"], "holds no supervised.json", "choose another path")
-    fails(capsys, [*data, *task, "--out", "foreign"], "holds no supervised.json", "choose another path")
+    fails(capsys, [*data, *task, "--out", "mine"], "was not made by this command", "choose another path")
+    fails(capsys, [*data, *task, "--out", "foreign"], "was not made by this command", "choose another path")
     assert not (folder / "out").exists() and not list(folder.glob("*.work")) and not list(folder.glob(".*"))
 
 
