@@ -108,8 +108,8 @@ class Lexicon(Result[LexiconRecord]):
         Work in progress is in `OUT.work`; after an interruption the same command continues there.
 
         Args:
-            data: Releases, Parquet files with the columns of a release, scores and lengths included, or releases on
-                the Hub.
+            data: Releases, files with the columns of a release (docs/formats.md), scores and lengths included, or
+                releases on the Hub.
             out: Folder of the lexicon.
             config: Which sentence pairs and words count, and how much memory it may take.
         """

@@ -159,6 +159,7 @@ def _resolve(
         selection or PairSelection(),
         excluded.texts,
         columns=columns,
+        option="columns",
         seed=training.seed,
         all_columns=controlled,
     )

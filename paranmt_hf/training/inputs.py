@@ -128,6 +128,7 @@ def resolve_inputs(
             selection,
             unwanted,
             columns=columns,
+            option="columns",
             seed=config.seed,
             errors_apart=config.error_negatives > 0,
         )

@@ -71,7 +71,7 @@ def test_columns_of_other_names_are_refused_without_columns(tmp_path, name):
     path = write_rows(tmp_path / name)
     for columns in ({}, {"reference": "sentence_A"}, {**COLUMNS, "label": "none"}):
         with pytest.raises(InputError) as refused:
-            Pairs([path], PairSelection(), columns=columns)
+            Pairs([path], PairSelection(), columns=columns, option="columns")
         assert (refused.value.option, refused.value.path) == ("columns", path)
 
 
@@ -91,7 +91,7 @@ def test_files_without_names(tmp_path):
     assert [row["reference"] for row in found] == ["A b c.", "G h i."]
     (tmp_path / "three.tsv").write_text("A b c.\tD e f.\t0\nG h i.\tJ k l.\t1\n")
     with pytest.raises(InputError) as refused:
-        Pairs([tmp_path / "three.tsv"], PairSelection())
+        Pairs([tmp_path / "three.tsv"], PairSelection(), option="columns")
     assert refused.value.option == "columns"
     columns = {"reference": "1", "translation": "2", "label": "3"}
     pairs = Pairs([tmp_path / "three.tsv"], PairSelection(), columns=columns)

@@ -12,6 +12,8 @@ from paranmt_hf.cli import main
 from paranmt_hf.corpus.reading.labels import paraphrase_labels
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
+from paranmt_hf.lexicon.lexicon import Lexicon
+from paranmt_hf.training.distill import distill
 from tests.cli.commands import SMALL
 
 LEFT = [f"{word} x" for word in "abcdefgh"]
@@ -85,8 +87,28 @@ def test_columns_are_named(tmp_path):
 def test_columns_that_are_not_there(tmp_path, columns):
     path = write(tmp_path / "p.parquet", sides=("question1", "question2"))
     with pytest.raises(InputError) as refused:
-        Pairs([path], PairSelection(), columns=columns)
+        Pairs([path], PairSelection(), columns=columns, option="columns")
     assert refused.value.option == "columns"
+
+
+@pytest.mark.parametrize("name", ["p.parquet", "p.csv", "p.tsv"])
+def test_commands_without_columns_of_pairs_do_not_advise_them(tmp_path, name):
+    """The columns of `distill` are those of its text, and `lexicon build` has none."""
+    path, text = tmp_path / name, tmp_path / "text.txt"
+    text.write_text("a dog runs\n")
+    if name == "p.tsv":
+        # Without names, and with 0 and 1 that may be labels or scores.
+        path.write_text("a dog runs\tthe dog runs\t1\na cat\tthe cat\t0\n")
+    elif name == "p.csv":
+        path.write_text("sentence1,sentence2,same\na dog runs,the dog runs,1\n")
+    else:
+        write(path, sides=("sentence1", "sentence2"))
+    with pytest.raises(InputError) as of_distill:
+        distill(out=tmp_path / "encoder", text=text, data=path)
+    with pytest.raises(InputError) as of_lexicon:
+        Lexicon.build(path, tmp_path / "lexicon")
+    for error in (of_distill.value, of_lexicon.value):
+        assert (error.option, error.path) == (None, path)
 
 
 def test_two_columns_of_labels_are_refused(tmp_path):

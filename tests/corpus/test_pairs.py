@@ -33,7 +33,7 @@ def file(tmp_path):
 
 
 def read(*sources, unwanted=(), seed=1, **settings):
-    pairs = Pairs(sources, PairSelection(**settings), unwanted, seed=seed)
+    pairs = Pairs(sources, PairSelection(**settings), unwanted, option="columns", seed=seed)
     found = [row for table in pairs.batches() for row in zip(*(table[s].to_pylist() for s in table.column_names))]  # noqa: B905
     return found, pairs
 

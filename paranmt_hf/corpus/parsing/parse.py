@@ -6,7 +6,7 @@ A syntactically controlled paraphrase network is trained on them (Iyyer et al. 2
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -108,6 +108,7 @@ def parse_pairs(
     out: str | Path,
     *,
     parser: str | Path | Parser,
+    columns: Mapping[str, str] | None = None,
     selection: Annotated[PairSelection | None, Group()] = None,
     seed: Seed = 1,
     engine: Annotated[EngineConfig | None, Group()] = None,
@@ -115,17 +116,20 @@ def parse_pairs(
     """Parse both sentences of pairs into constituency trees, and count their templates.
 
     Args:
-        data: Releases, Parquet files with the columns reference and translation, or datasets on the Hub.
+        data: Releases, files with columns (docs/formats.md), or datasets on the Hub.
         out: Folder of the result: Parquet files of the pairs with all their columns and the trees, null for a sentence
             without one; templates of the references with their counts; and a record.
         parser: What gives the trees: link-grammar, stanza, or a file with lines `SENTENCE<tab>TREE`.
+        columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
         selection: Which pairs.
         seed: Seed of the sample of `max_pairs`.
         engine: The engine for the work.
     """
     sources = [data] if isinstance(data, str | Path) else list(data)
     out = result_folder(out, ParseRecord, sources=sources)
-    pairs = Pairs(sources, selection or PairSelection(), seed=seed, all_columns=True)
+    pairs = Pairs(
+        sources, selection or PairSelection(), columns=columns, option="columns", seed=seed, all_columns=True
+    )
     spoken = languages(pairs.identity)
     trees = TreeSource.of(parser, work_folder(out) / "trees", languages=spoken)
     settings = ParseSettings(pairs.identity, trees.identity)

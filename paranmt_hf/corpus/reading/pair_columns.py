@@ -26,35 +26,36 @@ USUAL_SIDES = (
 USUAL_LABELS = ("Quality", "is_duplicate", "is_paraphrase", "gold_label")
 
 
-def pair_columns(table: Table, given: Mapping[str, str]) -> dict[str, str]:
+def pair_columns(table: Table, given: Mapping[str, str], option: str | None = "columns") -> dict[str, str]:
     """Find the columns of pairs: those `given`, `reference` and `translation` else; and `label` if there is one.
 
-    Without names these are the first two columns.
+    Without names these are the first two columns. `option` is the name of the parameter that names columns, for
+    errors; None if there is none.
     """
     names = table.names
     found = dict(given)
     if table.languages and not given:
         raise InputError(
             f"{table.path} is {table.format} with the columns {', '.join(names)}; a bitext is translated by `paranmt "
-            "build`, which reads it as `data`. Name the `columns` if two have one language",
+            "build`, which reads it as `data`" + (f". Name the `{option}` if two have one language" if option else ""),
             path=table.path,
-            option="columns",
+            option=option,
         )
     if not names and not given:
         found = dict(zip(SIDES, "12", strict=True))
         if table.width >= 3:
-            _check_third(table)
+            _check_third(table, option)
     for side in SIDES:
         found.setdefault(side, side)
     if LABEL in names and LABEL not in found and LABEL not in found.values():
         found[LABEL] = LABEL
     missing = [found[side] for side in SIDES if not _has(table, found[side])]
     if missing:
-        raise unknown_columns(table.path, names or [f"numbers from 1 to {table.width}"], missing)
+        raise unknown_columns(table.path, names or [f"numbers from 1 to {table.width}"], missing, option)
     for theirs in found.values():
         table.position(theirs)
     if LABEL not in found:
-        warn_of_labels(table.path, names)
+        warn_of_labels(table.path, names, option)
     return found
 
 
@@ -62,42 +63,56 @@ def _has(table: Table, column: str) -> bool:
     return column in table.names or (column.isdecimal() and 1 <= int(column) <= table.width)
 
 
-def _check_third(table: Table) -> None:
+def _check_third(table: Table, option: str | None) -> None:
     """Reject a third column without a name that seems to hold labels."""
     piece = next(iter(table.pieces(["3"])), None)
     values = set() if piece is None else set(piece.columns[0].unique().to_pylist())
     if values == {b"0", b"1"}:
+        imported = f"in a release that `paranmt import {shlex.quote(str(table.path))}` makes, --columns"
         raise InputError(
-            f"{table.path} has 0 and 1 alone in its third column; say whether these are labels, such as `columns` "
+            f"{table.path} has 0 and 1 alone in its third column; say whether these are labels, "
+            f"{f'with `{option}`' if option else imported} "
             "reference=1,translation=2,label=3, or paraphrase scores, para_score=3",
-            option="columns",
+            option=option,
             path=table.path,
         )
 
 
-def unknown_columns(file: Path | str, names: Sequence[str], missing: Sequence[str]) -> InputError:
-    """Make the error of a file without the columns of pairs; it names those of the file, and which to give."""
+def unknown_columns(
+    file: Path | str, names: Sequence[str], missing: Sequence[str], option: str | None = "columns"
+) -> InputError:
+    """Make the error of a file, or a dataset on the Hub, without the columns of pairs; it says which to name, and how.
+
+    `option` is the name of the parameter that names columns; None if there is none.
+    """
     others = names if len(names) == len(SIDES) else ("NAME", "NAME")
     sides = next((usual for usual in USUAL_SIDES if set(usual) <= set(names)), others)
     columns = dict(zip(SIDES, sides, strict=True))
     labels = [name for name in USUAL_LABELS if name in names]
     columns |= {LABEL: labels[0]} if labels else {}
-    advice = ",".join(f"{name}={theirs}" for name, theirs in columns.items())
+    named = shlex.quote(",".join(f"{name}={theirs}" for name, theirs in columns.items()))
+    if option:
+        advice = f"Name those of the pairs: `{option}` {named}"
+    elif isinstance(file, Path):
+        shell = f"paranmt import {shlex.quote(str(file))} --columns"
+        advice = f"Make a release of it, which this command reads: `{shell} {named}`"
+    else:
+        advice = f"Write its pairs into a file with the columns {' and '.join(SIDES)}"
     return InputError(
-        f"{file} has no column {', '.join(missing)}; its columns are {', '.join(names)}. Name those of the pairs: "
-        f"`columns` {shlex.quote(advice)}",
-        option="columns",
+        f"{file} has no column {', '.join(missing)}; its columns are {', '.join(names)}. {advice}",
+        option=option,
         path=file if isinstance(file, Path) else None,
     )
 
 
-def warn_of_labels(file: Path, names: Sequence[str]) -> None:
-    """Warn of a column that is usually one of labels, and is not read."""
+def warn_of_labels(file: Path, names: Sequence[str], option: str | None = "columns") -> None:
+    """Warn of a column that is usually one of labels, and is not read; `option` as for `unknown_columns`."""
     for name in names:
         if name in USUAL_LABELS:
+            advice = f"give `{option}` {LABEL}={name}" if option else f"rename it to {LABEL}"
             logger.warning(
                 f"warning: every pair of {file} is taken as a paraphrase; if its column {name} says which ones are, "
-                f"give `columns` {LABEL}={name}"
+                f"{advice}"
             )
 
 

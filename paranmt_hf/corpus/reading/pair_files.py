@@ -54,12 +54,14 @@ class WantedColumns:
         numbers: Columns whose ranges select pairs.
         errors: Whether `ERRORS` or labels are needed, which tell pairs that are no paraphrases.
         everything: Whether the other columns of releases and Parquet files are read too.
+        option: Name of the parameter that names columns, for errors; None if there is none.
     """
 
     given: Mapping[str, str] = field(default_factory=dict)
     numbers: Sequence[str] = ()
     errors: bool = False
     everything: bool = False
+    option: str | None = None
 
 
 class ParquetPairs:
@@ -193,7 +195,7 @@ def open_pairs(source: str, wanted: WantedColumns, *, subset: str, score: str | 
 def _open_table(path: Path, wanted: WantedColumns) -> ReadPairs:
     """Open a file of any format with columns."""
     table = open_table(path, wanted.given.values() or SIDES)
-    columns = pair_columns(table, wanted.given)
+    columns = pair_columns(table, wanted.given, wanted.option)
     columns |= {name: wanted.given.get(name, name) for name in wanted.numbers}
     if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(table.names)):
         columns |= {name: name for name in ERRORS}
@@ -248,7 +250,7 @@ def _open_hub(name: str, revision: str | None, wanted: WantedColumns, subset: st
     if wanted.errors and (LABEL not in columns or set(ERRORS) <= set(known)):
         columns |= {name: name for name in ERRORS}
     if missing := [column for column in columns.values() if column.split(".")[0] not in known]:
-        raise unknown_columns(name, known, missing)
+        raise unknown_columns(name, known, missing, wanted.option)
     numbers = columns.keys() - {*SIDES, LABEL}
     return ReadPairs(HubDataset(name, columns, config=config, revision=revision, numbers=numbers))
 
@@ -264,14 +266,14 @@ def _columns_of(schema: pa.Schema, given: Mapping[str, str], wanted: WantedColum
         columns |= {name: name for name in ERRORS}
     missing = [theirs for theirs in columns.values() if theirs not in names]
     if set(missing) & {*given.values(), *SIDES}:
-        raise unknown_columns(file, names, missing)
+        raise unknown_columns(file, names, missing, wanted.option)
     if missing:
         raise missing_columns(file, missing)
     check_unique(schema, names if wanted.everything else columns.values(), file)
     renamed = [schema.field(theirs).with_name(name) for name, theirs in columns.items() if name != LABEL]
     check_types(pa.schema(renamed), list(columns), file)
     if LABEL not in columns:
-        warn_of_labels(file, names)
+        warn_of_labels(file, names, wanted.option)
     return columns
 
 
@@ -298,7 +300,8 @@ def language_of(release: Path) -> dict[str, str]:
 
 def missing_columns(file: Path, missing: Sequence[str]) -> InputError:
     """Make the error of a file without columns that an option needs."""
-    advice = "" if set(missing) & set(ADDED) else "; score it first (`paranmt import`), or leave out the option"
+    advice = "; score it first (`paranmt import`), or leave out the option, if you gave one"
+    advice = "" if set(missing) & set(ADDED) else advice
     return InputError(f"{describe_missing(file, missing)}{advice}", path=file)
 
 

@@ -92,7 +92,7 @@ class Pairs:
     label is 0. With `all_columns`, the other columns of releases and Parquet files are read too.
 
     The `columns` are the names that files other than releases have for `reference`, `translation`, `label` and
-    `para_score`.
+    `para_score`. `option` is the name of the parameter that they come from, for errors; None if there is none.
     """
 
     unit = "pairs"
@@ -104,6 +104,7 @@ class Pairs:
         unwanted: Collection[str] = (),
         *,
         columns: Mapping[str, str] | None = None,
+        option: str | None = None,
         seed: int = 1,
         errors_apart: bool = False,
         all_columns: bool = False,
@@ -117,7 +118,7 @@ class Pairs:
         self._unwanted = plain(pa.array(sorted(unwanted), pa.string())).unique() if unwanted else None
         self._forget_counts()
         names = [str(source) for source in sources]
-        wanted = WantedColumns(self._columns, list(selection.ranges), errors_apart, all_columns)
+        wanted = WantedColumns(self._columns, list(selection.ranges), errors_apart, all_columns, option)
         subset, score = selection.subset, selection.ppdb_score
         self._sources = [open_pairs(name, wanted, subset=subset, score=score) for name in names]
         if subset != "default" and all(is_release(name) is False for name in names):

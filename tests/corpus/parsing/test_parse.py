@@ -83,6 +83,19 @@ def run(pairs, out, parser=None, *, engine=ONE, **selection):
     return parse_pairs(pairs, out, parser=parser or Letters(), selection=PairSelection(**selection), engine=engine)
 
 
+def test_files_of_any_format_with_columns_of_other_names(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("sentence1,sentence2,same\na b,b a,1\nc,d,0\na c,c a,1\n")
+    columns = {"reference": "sentence1", "translation": "sentence2", "label": "same"}
+    done = parse_pairs(path, tmp_path / "out", parser=Letters(), columns=columns, engine=ONE)
+    rows = parsed_rows(done.folder)
+    assert rows["reference"].to_pylist() == ["a b", "a c"]
+    assert rows["reference_parse"].null_count == 0
+    with pytest.raises(InputError) as error:
+        parse_pairs(path, tmp_path / "other", parser=Letters(), engine=ONE)
+    assert (error.value.option, error.value.path) == ("columns", path)
+
+
 def test_pairs_get_trees_and_keep_their_columns(pairs, tmp_path):
     parser = Letters()
     done = run(pairs, tmp_path / "out", parser)
