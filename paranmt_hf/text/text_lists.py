@@ -33,7 +33,8 @@ def list_of_texts(given: Any, option: str) -> list[str]:  # noqa: ANN401 - colum
 def _as_list(given: Any, option: str) -> list[Any]:  # noqa: ANN401
     kind = type(given)
     advice = None
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    is_single = isinstance(given, str | bytes) or getattr(given, "ndim", 1) == 0
+    if is_single or not isinstance(given, Iterable):
         advice = "put a single text into a list"
     elif isinstance(given, Mapping):
         advice = "give its values, list(NAME.values())"

@@ -116,7 +116,7 @@ def distill(
 
     def make(work: Path, folder: Path) -> DistillRecord:
         continue_with(work, same, keep={TEACHER}, holds=_holds_training)
-        if pairs is not None and not sum(table.num_rows for table in pairs.batches()):
+        if pairs is not None and not any(table.num_rows for table in pairs.batches()):
             raise InputError(f"there are no pairs in `data`: {pairs.left_out}; choose other pairs", option="data")
         steps = DistillSteps(work, str(names[0]), located, config, *_split(sentences, work, config))
         found = steps.run(folder, data, exclude, sets)

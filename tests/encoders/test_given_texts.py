@@ -92,6 +92,7 @@ TABLES = {
     "none": lambda: None,
     "number": lambda: 3,
     "bytes": lambda: b"a text",
+    "array without a dimension": lambda: np.array("a text"),
 }
 
 
