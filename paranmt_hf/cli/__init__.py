@@ -20,7 +20,7 @@ from paranmt_hf.cli.command import Command, as_typed, reworded, with_flags
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
 from paranmt_hf.cli.written_files import recorded_files
 from paranmt_hf.errors import InputError, OtherSettingsError
-from paranmt_hf.util.files import is_record, write_result
+from paranmt_hf.util.files import is_record, resolved, write_result
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.run import recording
 from paranmt_hf.util.settings import Expands
@@ -124,12 +124,18 @@ def perform(command: Command, values: Mapping[str, Any]) -> Iterator[str]:
     json_file = None if values.get("json") == PRINTED else values.get("json")
     try:
         with recorded_files(command, values, json_file) if is_rank_0() else nullcontext():
-            with recording(command.name, command.kept_values(values)):
+            with recording(_result_of(command, values), command.name, command.kept_values(values)):
                 result = command.call(values)
             if is_rank_0():
                 yield from _report(command, values, result, json_file)
     except InputError as error:
         raise describe_refusal(command, values, error) from error.__cause__
+
+
+def _result_of(command: Command, values: Mapping[str, Any]) -> Path | None:
+    """Path of the result of a command: its `out`, or the folder that it changes."""
+    given = values.get(command.options[0].name if command.changes_folder else "out")
+    return None if given is None else resolved(given)
 
 
 def describe_refusal(command: Command, values: Mapping[str, Any], error: InputError) -> InputError:

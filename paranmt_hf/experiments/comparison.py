@@ -285,7 +285,6 @@ class Comparison(Result[ComparisonRecord]):
 
 
 def compare_samples(
-    command: str,
     out: str | Path,
     identity: Mapping[str, Any],
     samples: Callable[[Path], Iterable[ComparedSample]],
@@ -297,10 +296,9 @@ def compare_samples(
 ) -> Comparison:
     """Run an experiment, continue an interrupted one, or find the finished one, which `identity` determines.
 
-    `command` is the name of its command. `samples` trains the encoders on each sample, given the folder of the work in
-    progress; `write` gives the paragraphs of the table, `lines` the lines of the figure, drawn if matplotlib (extra
-    `plots`) is installed, with labels and scales of its `axes`. `total` is the number of samples, if known before they
-    are read.
+    `samples` trains the encoders on each sample, given the folder of the work in progress; `write` gives the
+    paragraphs of the table, `lines` the lines of the figure, drawn if matplotlib (extra `plots`) is installed, with
+    labels and scales of its `axes`. `total` is the number of samples, if known before they are read.
     """
 
     def make(work: Path, folder: Path) -> ComparisonRecord:
@@ -318,7 +316,7 @@ def compare_samples(
     def holds(work: Path) -> bool:
         return any(work.glob("trials/*"))
 
-    return run(out, identity, ComparisonRecord, make, result=Comparison, command=command, holds=holds)
+    return run(out, identity, ComparisonRecord, make, result=Comparison, command="experiment", holds=holds)
 
 
 class SampledPart:

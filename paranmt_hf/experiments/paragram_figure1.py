@@ -67,9 +67,7 @@ def paragram_figure1(
 
     measured = "mean over STS sets" if sts else "on the development set"
     axes: dict[str, Any] = {"xscale": "log", "xlabel": "training pairs", "ylabel": f"Pearson x 100, {measured}"}
-    return compare_samples(
-        "experiment paragram-figure1", out, {**settings, **training.identity}, samples, _write, _lines, **axes
-    )
+    return compare_samples(out, {**settings, **training.identity}, samples, _write, _lines, **axes)
 
 
 def halves(size: int) -> list[int]:

@@ -67,12 +67,7 @@ def paranmt_table4(
             yield part.compared("", name, training.train(work, name, part.sample.table()))
 
     return compare_samples(
-        "experiment paranmt-table4",
-        out,
-        {**settings, **training.identity},
-        samples,
-        _write,
-        total=len(rows) if by == "release" else None,
+        out, {**settings, **training.identity}, samples, _write, total=len(rows) if by == "release" else None
     )
 
 

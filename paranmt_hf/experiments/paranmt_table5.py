@@ -62,9 +62,7 @@ def paranmt_table5(
                     yield fold.compared(score, str(number), trials)
 
     axes = {"xlabel": "fold, from the lowest scores to the highest", "ylabel": "Pearson x 100, mean of the encoders"}
-    return compare_samples(
-        "experiment paranmt-table5", out, identity, samples, _write, _lines, total=FOLDS * len(scores), **axes
-    )
+    return compare_samples(out, identity, samples, _write, _lines, total=FOLDS * len(scores), **axes)
 
 
 def _check_scores(source: Source, scores: tuple[str, ...]) -> None:

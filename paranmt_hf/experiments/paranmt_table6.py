@@ -47,7 +47,7 @@ def paranmt_table6(
             yield whole.compared("M", str(size), training.train(work, f"M-{size}", pairs, mega_batch=size))
 
     identity = {"table": 6, "files": source.checksums, "mega_batches": mega_batches, **training.identity}
-    return compare_samples("experiment paranmt-table6", out, identity, samples, _write, total=len(mega_batches))
+    return compare_samples(out, identity, samples, _write, total=len(mega_batches))
 
 
 def _write(record: ComparisonRecord) -> list[str]:

@@ -33,7 +33,8 @@ from paranmt_hf.util.work import RESULT, Holds, lock, locked, remove, remove_lef
 OLD = "old"
 ANOTHER = "choose another path"
 
-_OPTIONS: ContextVar[dict[str, dict[str, Any]]] = ContextVar("options")  # Of the command that is running, by its name
+# Path of the result of the command that is running, and its options by its name
+_OPTIONS: ContextVar[tuple[Path | None, dict[str, dict[str, Any]]]] = ContextVar("options")
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -56,9 +57,9 @@ class Result(Generic[R]):
 
 
 @contextmanager
-def recording(command: str, options: Mapping[str, Any]) -> Iterator[None]:
-    """Put the options of a command into the record of the result that it makes in a `with` block."""
-    before = _OPTIONS.set({command: dict(options)})
+def recording(out: Path | None, command: str, options: Mapping[str, Any]) -> Iterator[None]:
+    """Put the options of a command into the record of its result `out`, if it makes one in a `with` block."""
+    before = _OPTIONS.set((out, {command: dict(options)}))
     try:
         yield
     finally:
@@ -123,8 +124,7 @@ def run(
         make: Gets the work folder and the folder of the result in it, which it fills, or the file, which it writes;
             returns the record, which is written last.
         result: Builds what is returned from the folder, the record, and whether this call made the result.
-        command: Name of the command, such as `train`; no other command continues or removes its work, and only its own
-            options are recorded.
+        command: Name of the command, such as `train`; no other command continues or removes its work.
         holds: Says whether a work folder holds expensive work, so that other settings and errors must not
             remove it. None for short work, which starts again after an interruption.
         read: Reads and checks a finished result, if `kind.read` does not check enough.
@@ -152,7 +152,7 @@ def run(
         record = find(out, identity, kind, read)
         fresh = record is None
         if record is None:
-            record = _make(out, work, kind, make, command, keep_result=keep_result)
+            record = _make(out, work, kind, make, keep_result=keep_result)
         if not keep_work:
             remove(work)
     barrier()
@@ -164,13 +164,11 @@ def _made(work: Path, out: Path, kind: type[Record]) -> Path:
     return work / RESULT / out.name if issubclass(kind, FileRecord) else work / RESULT
 
 
-def _make(
-    out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R], command: str, *, keep_result: bool
-) -> R:
+def _make(out: Path, work: Path, kind: type[R], make: Callable[[Path, Path], R], *, keep_result: bool) -> R:
     if not keep_result:
         shutil.rmtree(work / RESULT, ignore_errors=True)
     made = _made(work, out, kind)
-    record = _write(work, made, make, command)
+    record = _write(out, work, made, make)
     with writing(out):
         if issubclass(kind, FileRecord):
             # A kill in between must not leave a file of which nothing says what it is.
@@ -181,13 +179,15 @@ def _make(
     return record
 
 
-def _write(work: Path, made: Path, make: Callable[[Path, Path], R], command: str) -> R:
-    """Create a result and its record, with the options of the command, in a work folder."""
-    options = {name: given for name, given in _OPTIONS.get({}).items() if name == command}
+def _write(out: Path, work: Path, made: Path, make: Callable[[Path, Path], R]) -> R:
+    """Create a result and its record in a work folder; the record has the options of the command that `out` is of."""
+    place, options = _OPTIONS.get((None, {}))
     try:
         (work / RESULT).mkdir(exist_ok=True)
         record = make(work, made)
-        return replace(record, options=record.options | options).write(made)
+        if out == place:
+            record = replace(record, options=record.options | options)
+        return record.write(made)
     except Exception as error:
         if not disk_full(error):
             raise
@@ -211,7 +211,7 @@ def replace_result(
     work = work_folder(out)
     with locked(work, command, as_json(identity), holds):
         shutil.rmtree(work / RESULT, ignore_errors=True)
-        record = _write(work, work / RESULT, make, command)
+        record = _write(out, work, work / RESULT, make)
         with writing(out):
             out.rename(work / OLD)
         _swap(out, work)

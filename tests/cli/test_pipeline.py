@@ -189,10 +189,16 @@ def test_results_of_an_evaluation_are_those_of_its_input(done):
         assert states() == ["there"] * 3 + ["to run"]
         assert main(["run", "pipeline.yaml"]) == 0
         assert states() == ["there"] * 4
-    record.write_text("{")
+    # As the command line alone writes it.
+    record.write_text(json.dumps({**json.loads(record.read_text()), "settings": {}}))
     assert states()[3] == "to run"
     change(report={"speed": True})
     assert main(["run", "pipeline.yaml"]) == 0 and states() == ["there"] * 4
+    record.write_text("{")
+    with pytest.raises(InputError) as refused:
+        list(run_pipeline("pipeline.yaml"))
+    assert (refused.value.option, refused.value.path) == ("json", Path("results.json.json"))
+    assert record.read_text() == "{"
 
 
 @pytest.mark.slow

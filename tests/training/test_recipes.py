@@ -104,6 +104,8 @@ def test_it_runs(tmp_path, monkeypatch, capsys):
     assert [part["name"] for part in record["mean_of"]] == ["1-teacher", "2-margin"]
     assert record["settings"]["training"]["learning_rate"] == 0.0003
     kept = recorded_options(tmp_path / "out" / "training.json")
+    step = json.loads((tmp_path / "out.steps" / "1-teacher" / "training.json").read_text())
+    assert step["options"] == {}, "it alone is not the result of the command"
     assert kept["recipe"] == "word-trigram" and kept["dimension"] == 2 and kept["neighbours"] is True
     assert main(command) == 0
     assert "(was trained already)" in capsys.readouterr().out

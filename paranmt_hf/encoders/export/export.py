@@ -113,7 +113,7 @@ def export_encoder(
         ExportRecord,
         lambda work, folder: _export(source, chosen, settings, folder, out.name),
         result=Exported,
-        command="encoder export",
+        command="export",
     )
 
 
