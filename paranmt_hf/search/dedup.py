@@ -15,7 +15,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.draws import text_hashes
 from paranmt_hf.corpus.meaning.columns import DEFINITION
@@ -33,10 +32,11 @@ from paranmt_hf.corpus.selection.duplicates import (
     cut_between,
     decide_pairs,
 )
-from paranmt_hf.corpus.selection.minhash import BATCH, BLOCK, FIRST, CandidateFiles
-from paranmt_hf.corpus.selection.run_filters import SELECTION, dropped_file, dropped_lines
+from paranmt_hf.corpus.selection.minhash import BATCH, FIRST, CandidateFiles
+from paranmt_hf.corpus.selection.run_filters import dropped_file, dropped_lines
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.search.dropped_texts import DROPPED, dropped_rows, write_dropped
 from paranmt_hf.search.indexed_vectors import SEARCH, encoded
 from paranmt_hf.search.storage import (
     WRITTEN,
@@ -62,18 +62,6 @@ Method = Literal["exact", "near", "meaning"]
 METHODS: tuple[Method, ...] = ("exact", "near", "meaning")
 MAX_EXACT_ROWS = 10_000  # Up to this many texts are compared with all others
 STORED, SORTED = "stored", "sorted.npy"
-# A dropped row, the row it is like, and their similarity.
-DROPPED = np.dtype([("row", np.int64), ("like", np.int64), ("score", np.float32)])
-SCHEMA = pa.schema(
-    {
-        "line": pa.int64(),
-        "text": pa.string(),
-        "reason": pa.string(),
-        "score": pa.float32(),
-        "like_line": pa.int64(),
-        "like_text": pa.string(),
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -256,7 +244,7 @@ class _Deduplication:
             compared[found[method]["row"]] = False
         if file is not None:
             with replacing(file) as aside:
-                _write_dropped(aside, texts, found, self.checksum)
+                write_dropped(aside, texts, found, self.checksum)
         kept = np.ones(len(texts), bool)
         for rows in found.values():
             kept[rows["row"]] = False
@@ -321,7 +309,7 @@ class _Deduplication:
             with Progress("compare words", unit="steps", least=QUIET_SECONDS) as progress:
                 repeats = search.repeats(progress)
             later = np.flatnonzero(repeats >= 0)
-            return _dropped(rows[later], rows[repeats[later]], search.similarities(repeats[later], later))
+            return dropped_rows(rows[later], rows[repeats[later]], search.similarities(repeats[later], later))
 
     def _meaning(self, texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray:
         def encode(start: int, stop: int) -> np.ndarray:
@@ -339,7 +327,7 @@ class _Deduplication:
             np.einsum("pd,pd->p", *(normalised(vectors.take(some[start:stop])) for some in (repeats[later], later)))
             for start, stop in spans(len(later), BATCH)
         ]
-        return _dropped(rows[later], rows[repeats[later]], np.concatenate([np.empty(0), *parts]))
+        return dropped_rows(rows[later], rows[repeats[later]], np.concatenate([np.empty(0), *parts]))
 
     def _differences(self, texts: StoredSentences, rows: np.ndarray) -> Differences:
         return Differences(lambda some: texts.take(rows[some]).cast(pa.string()), language=self.config.language)
@@ -395,25 +383,4 @@ def _exact(texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray
     hashes = [text_hashes(letters_of(np.arange(start, stop))) for start, stop in spans(len(rows), BATCH)]
     repeats = first_equal(np.concatenate([np.empty(0, np.uint64), *hashes]), letters_of)
     later = np.flatnonzero(repeats >= 0)
-    return _dropped(rows[later], rows[repeats[later]], np.ones(len(later)))
-
-
-def _dropped(rows: np.ndarray, like: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    found = np.empty(len(rows), DROPPED)
-    found["row"], found["like"], found["score"] = rows, like, scores.clip(-1, 1)
-    return found
-
-
-def _write_dropped(path: Path, texts: StoredSentences, found: dict[Method, np.ndarray], checksum: str) -> None:
-    """Write the file of dropped rows, in the order of the rows; lines count from 1."""
-    every = np.concatenate([np.empty(0, DROPPED), *found.values()])
-    reasons = np.repeat(np.arange(len(found)), [len(rows) for rows in found.values()])
-    names, order = pa.array(list(found), pa.string()), np.argsort(every["row"])
-    schema = SCHEMA.with_metadata({SELECTION: checksum.encode()})
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for start, stop in spans(len(every), BLOCK):
-            some, chosen = every[order[start:stop]], reasons[order[start:stop]]
-            sides = [texts.take(some[name]).cast(pa.string()) for name in ("row", "like")]
-            lines = [pa.array(some[name] + 1) for name in ("row", "like")]
-            columns = [lines[0], sides[0], names.take(pa.array(chosen)), pa.array(some["score"]), lines[1], sides[1]]
-            writer.write_table(pa.table(columns, schema=schema))
+    return dropped_rows(rows[later], rows[repeats[later]], np.ones(len(later)))

@@ -55,8 +55,8 @@ def test_what_is_written_is_read(record, tmp_path):
     assert isinstance(again.configs["filtered"].selection["reference_length"][1], int)
     text = (tmp_path / RELEASE_RECORD).read_text(encoding="utf8")
     assert list(json.loads(text)) == [
-        "settings", "versions", "machine", "paranmt_hf", "name", "schema_version", "license", "dropped", "capitals",
-        "columns", "configs", "statistics", "warnings",
+        "settings", "versions", "machine", "paranmt_hf", "options", "name", "schema_version", "license", "dropped",
+        "capitals", "columns", "configs", "statistics", "warnings",
     ]  # fmt: skip
     assert '"reference": "É"' in text
     assert text.endswith("}\n")

@@ -36,6 +36,7 @@ VALUES = {
     "versions": {"torch": "2"},
     "machine": "x86_64",
     "paranmt_hf": "0.1.0",
+    "options": {},
     "inputs": {"vectors": "glove.txt"},
     "pairs": 60,
     "sentences": None,

@@ -397,27 +397,3 @@ def test_clear_and_put_in_place(tmp_path):
     with pytest.raises(OSError, match="not empty"):
         put_in_place(tmp_path / "made", tmp_path / "out")
     assert names(tmp_path / "out") == ["mine"] and work_folder(tmp_path / "a.b") == tmp_path / "a.b.work"
-
-
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_a_kill_while_work_of_other_settings_is_removed(tmp_path, monkeypatch, size):
-    """Whatever settings come next, they do not continue with what is left of the first."""
-
-    def continued(size):
-        work_module.continue_with(tmp_path, {"size": size}, keep={"kept"}, holds=lambda work: False)
-
-    def killed(work, keep=()):
-        for path in work.iterdir():
-            if path.name not in {"left", *keep}:
-                path.unlink()
-        raise KeyboardInterrupt
-
-    continued(1)
-    for name in ("kept", "left", "removed"):
-        (tmp_path / name).touch()
-    with monkeypatch.context() as patch:
-        patch.setattr(work_module, "clear", killed)
-        with pytest.raises(KeyboardInterrupt):
-            continued(2)
-    continued(size)
-    assert (tmp_path / "kept").exists() and not (tmp_path / "left").exists()

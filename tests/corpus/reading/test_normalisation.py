@@ -164,7 +164,9 @@ def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
 
 @pytest.mark.slow
 @given(
-    st.lists(st.tuples(*[column_values('\n\t\0"')] * 3), min_size=1, max_size=12), st.permutations([1, 2, 3]), settings()
+    st.lists(st.tuples(*[column_values('\n\t\0"')] * 3), min_size=1, max_size=12),
+    st.permutations([1, 2, 3]),
+    settings(),
 )
 def test_tab_files_equal_plain_python(tmp_path_factory, fields, order, chosen):
     path = tmp_path_factory.mktemp("tabs") / f"text.tsv{chosen['suffix']}"
