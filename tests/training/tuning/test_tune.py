@@ -242,7 +242,7 @@ def test_the_command(root, tmp_path, capsys):
     assert record["settings"]["training"]["mega_batch"] == 1 and record["settings"]["training"]["epochs"] == 1
     # The record of the outcome repeats it.
     again = ["tune", "--config", str(tmp_path / "out" / "tune.json"), "--out", str(tmp_path / "again")]
-    assert main(again) == 0
+    assert main([*again, "--final", str(tmp_path / "final")]) == 0
     assert (tmp_path / "again" / "trials.tsv").read_bytes() == (tmp_path / "out" / "trials.tsv").read_bytes()
     assert main([*words, "--grid", "lambda-x=1", "--out", str(tmp_path / "x")]) == 1
     assert "--grid names 'lambda-x', which is not one of" in capsys.readouterr().err
