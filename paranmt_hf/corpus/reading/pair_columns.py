@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from paranmt_hf.corpus.reading.labels import LABEL
+from paranmt_hf.corpus.reading.language_tables import plain_code
 from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError
@@ -23,7 +24,7 @@ USUAL_SIDES = (
     ("anchor", "positive"),
     ("source", "target"),
 )
-USUAL_LABELS = ("Quality", "is_duplicate", "is_paraphrase", "gold_label")
+USUAL_LABELS = (LABEL, "Quality", "is_duplicate", "is_paraphrase", "gold_label")
 
 
 def pair_columns(table: Table, given: Mapping[str, str]) -> dict[str, str]:
@@ -46,6 +47,9 @@ def pair_columns(table: Table, given: Mapping[str, str]) -> dict[str, str]:
             _check_third(table)
     for side in SIDES:
         found.setdefault(side, side)
+    if table.languages:
+        _check_one_language(table, found)
+        return found
     if LABEL in names and LABEL not in found and LABEL not in found.values():
         found[LABEL] = LABEL
     missing = [found[side] for side in SIDES if not _has(table, found[side])]
@@ -54,7 +58,7 @@ def pair_columns(table: Table, given: Mapping[str, str]) -> dict[str, str]:
     for theirs in found.values():
         table.position(theirs)
     if LABEL not in found:
-        warn_of_labels(table.path, names)
+        warn_of_labels(table.path, usual_labels(names) if names else _unnamed_labels(table, found))
     return found
 
 
@@ -62,11 +66,22 @@ def _has(table: Table, column: str) -> bool:
     return column in table.names or (column.isdecimal() and 1 <= int(column) <= table.width)
 
 
+def _check_one_language(table: Table, found: Mapping[str, str]) -> None:
+    """Reject two languages as the sides of pairs; `en-US`, `en/A` and `en/B` are one."""
+    names = [table.names[table.position(found[side])] for side in SIDES]
+    languages = {plain_code(name).split("/")[0].split("-")[0] for name in names}
+    if len(languages) > 1:
+        raise InputError(
+            f"{table.path} holds two languages in {' and '.join(names)}; translate it with `paranmt build --data "
+            f"{table.path}`",
+            path=table.path,
+            option="columns",
+        )
+
+
 def _check_third(table: Table) -> None:
     """Reject a third column without a name that seems to hold labels."""
-    piece = next(iter(table.pieces(["3"])), None)
-    values = set() if piece is None else set(piece.columns[0].unique().to_pylist())
-    if values == {b"0", b"1"}:
+    if "3" in _unnamed_labels(table, {"reference": "1", "translation": "2"}):
         raise InputError(
             f"{table.path} has 0 and 1 alone in its third column; say whether these are labels, such as `columns` "
             "reference=1,translation=2,label=3, or paraphrase scores, para_score=3",
@@ -75,12 +90,25 @@ def _check_third(table: Table) -> None:
         )
 
 
+def _unnamed_labels(table: Table, found: Mapping[str, str]) -> list[str]:
+    """Find the columns without a name that are not read and seem to hold labels: 0 and 1 alone in the first rows."""
+    others = [str(number) for number in range(1, table.width + 1) if str(number) not in found.values()]
+    piece = next(iter(table.pieces(others)), None) if others else None
+    if piece is None:
+        return []
+    return [
+        name
+        for name, column in zip(others, piece.columns, strict=True)
+        if set(column.unique().to_pylist()) == {b"0", b"1"}
+    ]
+
+
 def unknown_columns(file: Path | str, names: Sequence[str], missing: Sequence[str]) -> InputError:
     """Make the error of a file without the columns of pairs; it names those of the file, and which to give."""
     others = names if len(names) == len(SIDES) else ("NAME", "NAME")
     sides = next((usual for usual in USUAL_SIDES if set(usual) <= set(names)), others)
     columns = dict(zip(SIDES, sides, strict=True))
-    labels = [name for name in USUAL_LABELS if name in names]
+    labels = usual_labels(names)
     columns |= {LABEL: labels[0]} if labels else {}
     advice = ",".join(f"{name}={theirs}" for name, theirs in columns.items())
     return InputError(
@@ -91,14 +119,18 @@ def unknown_columns(file: Path | str, names: Sequence[str], missing: Sequence[st
     )
 
 
+def usual_labels(names: Sequence[str]) -> list[str]:
+    """Find the columns whose names are usually those of labels."""
+    return [name for name in USUAL_LABELS if name in names]
+
+
 def warn_of_labels(file: Path, names: Sequence[str]) -> None:
-    """Warn of a column that is usually one of labels, and is not read."""
+    """Warn of columns that seem to hold labels and are not read."""
     for name in names:
-        if name in USUAL_LABELS:
-            logger.warning(
-                f"warning: every pair of {file} is taken as a paraphrase; if its column {name} says which ones are, "
-                f"give `columns` {LABEL}={name}"
-            )
+        logger.warning(
+            f"warning: every pair of {file} is taken as a paraphrase; if its column {name} says which ones are, "
+            f"give `columns` {LABEL}={name}"
+        )
 
 
 def check_given(columns: Mapping[str, str] | None) -> dict[str, str]:
