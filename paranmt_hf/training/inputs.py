@@ -118,7 +118,7 @@ def resolve_inputs(
     for name in [*names, *([encoder.init_from] if encoder.init_from else [])]:
         check_name(name)
     if encoder.vectors:
-        vectors_file(encoder.vectors)
+        read_vectors(vectors_file(encoder.vectors), limit=1)
     held_out = read_scored_pairs(development) if development is not None else None
     unwanted = sentences_of(exclude) if exclude is not None else set()
     own = None

@@ -26,11 +26,16 @@ MEMORY_BYTES = 2_000_000_000
 def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file; what cannot be read while it is open is an error that names it."""
     existing([path])
+    opened = False
     try:
         with pq.ParquetFile(path) as file:
+            opened = True
             yield file
     except (pa.ArrowException, OSError) as error:
         reason = str(error).split("\n")[0].rstrip(".")
+        # Errors of the system have a number; what Arrow finds in the bytes has none.
+        if (isinstance(error, OSError) and error.errno is None) or (isinstance(error, pa.ArrowInvalid) and not opened):
+            reason = "the file is cut off or damaged"
         raise InputError(f"cannot read {path}: {reason}; expected a Parquet file, get it again", path=path) from None
 
 
