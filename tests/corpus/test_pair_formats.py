@@ -170,7 +170,8 @@ def write_units(path, *languages):
 
 def test_two_languages_are_no_pairs(tmp_path):
     path = write_units(tmp_path / "a.tmx", "en-US", "cs")
-    for columns in ({"reference": "en-US", "translation": "cs"}, {"reference": "cs", "translation": "en"}):
+    for first, second in (("en-US", "cs"), ("cs", "en"), ("en", "en-US")):
+        columns = {"reference": first, "translation": second}
         with pytest.raises(InputError) as refused:
             Pairs([path], PairSelection(), columns=columns)
         assert (refused.value.option, refused.value.path) == ("columns", path)

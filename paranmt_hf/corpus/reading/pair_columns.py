@@ -69,6 +69,12 @@ def _has(table: Table, column: str) -> bool:
 def _check_one_language(table: Table, found: Mapping[str, str]) -> None:
     """Reject two languages as the sides of pairs; `en-US`, `en/A` and `en/B` are one."""
     names = [table.names[table.position(found[side])] for side in SIDES]
+    if names[0] == names[1]:
+        raise InputError(
+            f"{table.path}: both sides are the column {names[0]}; name two of one language",
+            path=table.path,
+            option="columns",
+        )
     languages = {plain_code(name).split("/")[0].split("-")[0] for name in names}
     if len(languages) > 1:
         raise InputError(
