@@ -202,7 +202,8 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
     if not files:
         raise InputError(
             f"{folder} is not a release, the folder that `paranmt build` or `paranmt import` writes: "
-            f"{folder / FOLDERS[config]} holds no train-*.parquet"
+            f"{folder / FOLDERS[config]} holds no train-*.parquet; name a release, or a file in the folder",
+            path=folder,
         )
     expected = int(files[0].stem.rsplit("-", 1)[1])
     if len(files) != expected:

@@ -21,7 +21,7 @@ from paranmt_hf.corpus.reading.readers import Reader
 from paranmt_hf.corpus.reading.sentences import all_lines, open_sentences
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
-from paranmt_hf.hub.repository import locate
+from paranmt_hf.hub.repository import check_name, locate
 from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.tables import TableWriter
 from paranmt_hf.paraphrase.templates import DEFAULT_PARSER, TemplateControl, check_control, control_of
@@ -201,6 +201,8 @@ class ParaphraseStage:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What determines the paraphrases; the model is hashed once, and the stage is sent to workers with it."""
+        # Before torch is imported, which takes seconds.
+        check_name(self.model)
         from paranmt_hf.corpus.translation.translator import resolve_device
         from paranmt_hf.paraphrase.loading import locate_paraphraser, torch_dtype
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.columns import decode, normalise
 from paranmt_hf.corpus.reading.formats import open_table
+from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.tables import Piece
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular
@@ -60,6 +61,13 @@ class LabelledFile:
         check_regular(self.path)
         self._columns = [columns.text, columns.label]
         self._table = open_table(self.path, self._columns)
+        if isinstance(self._table, PlainText):
+            raise InputError(
+                f"{self.path} has one text on each line and no labels; write TSV, CSV, JSON lines or Parquet with the "
+                "columns text and label, or paraphrase sentences without labels with `paranmt paraphrase text`",
+                path=self.path,
+                option="columns",
+            )
         positions = [self._table.position(column) for column in self._columns]
         if positions[0] == positions[1]:
             raise InputError(

@@ -16,12 +16,14 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.vector_formats import binary_entries, header, is_binary
 from paranmt_hf.util.files import open_lines, replacing
+from paranmt_hf.util.packed import find_packing
 from paranmt_hf.util.wording import brief, counted
 
 # What the row for words without one of their own is called: in PARAGRAM's files, and in those of GloVe's program.
 UNKNOWN_WORDS = ("UUUNKKK", "<unk>")
 # A file in another encoding has more words with invalid bytes than one of this number; a few are damaged by chance.
 MOST_INVALID = 100
+LAST_BYTES = 1 << 20  # The last line of a file is looked for in so many bytes
 
 logger = logging.getLogger(__name__)
 
@@ -158,6 +160,25 @@ def _read_text(reading: _Reading) -> None:
                     "copy it again",
                     path=path,
                 )
+
+
+def check_vectors(path: Path) -> None:
+    """Check the first line of a file, and of plain text the last one: a file that was cut off ends inside a line."""
+    width = read_vectors(path, limit=1).matrix.shape[1]
+    if is_binary(path) or find_packing(path) is not None:
+        return
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LAST_BYTES))
+        _, newline, last = file.read().rstrip().rpartition(b"\n")
+    if not newline:
+        return
+    try:
+        _parse(last.replace(b"\t", b" "), path, 0, width)
+    except InputError:
+        raise InputError(
+            f"{path} is cut off or damaged: its last line is not a word and {counted(width, 'number')}; copy it again",
+            path=path,
+        ) from None
 
 
 def read_words(path: Path | str) -> list[str]:

@@ -23,7 +23,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_scored_pairs, read_sts
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
 from paranmt_hf.text.tokens import first_of_equals, keys_of
-from paranmt_hf.text.word_vectors import read_vectors
+from paranmt_hf.text.word_vectors import check_vectors, read_vectors
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingSettings
 from paranmt_hf.util.files import checksum, existing
@@ -118,7 +118,7 @@ def resolve_inputs(
     for name in [*names, *([encoder.init_from] if encoder.init_from else [])]:
         check_name(name)
     if encoder.vectors:
-        vectors_file(encoder.vectors)
+        check_vectors(vectors_file(encoder.vectors))
     held_out = read_scored_pairs(development) if development is not None else None
     unwanted = sentences_of(exclude) if exclude is not None else set()
     own = None

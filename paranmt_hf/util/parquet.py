@@ -26,11 +26,16 @@ MEMORY_BYTES = 2_000_000_000
 def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file; what cannot be read while it is open is an error that names it."""
     existing([path])
+    opened = False
     try:
         with pq.ParquetFile(path) as file:
+            opened = True
             yield file
     except (pa.ArrowException, OSError) as error:
         reason = str(error).split("\n")[0].rstrip(".")
+        # Errors of the system have a number; what Arrow finds in the bytes has none.
+        if (isinstance(error, OSError) and error.errno is None) or (isinstance(error, pa.ArrowInvalid) and not opened):
+            reason = "the file is cut off or damaged"
         raise InputError(f"cannot read {path}: {reason}; expected a Parquet file, get it again", path=path) from None
 
 
@@ -86,12 +91,35 @@ def as_table(files: Iterable[Path]) -> str:
 def plain_types(table: pa.Table) -> pa.Table:
     """Convert columns whose types few functions of Arrow take, as polars and DuckDB write them.
 
-    Text in views becomes string, decimal numbers become float64, or int64 if they have no decimals.
+    Views become text and bytes, decimal numbers become float64, or int64 if they have no decimals.
     """
+    table = without_views(table)
     for index, field in enumerate(table.schema):
-        if pa.types.is_string_view(field.type):
-            table = table.set_column(index, field.name, table.column(index).cast(pa.string()))
-        elif pa.types.is_decimal(field.type):
+        if pa.types.is_decimal(field.type):
             number = pa.float64() if field.type.scale else pa.int64()
             table = table.set_column(index, field.name, table.column(index).cast(number))
     return table
+
+
+def without_views(table: pa.Table) -> pa.Table:
+    """Convert views of text and bytes, also inside lists and structs: Arrow neither filters nor slices these."""
+    for index, field in enumerate(table.schema):
+        kind = without_view(field.type)
+        if kind != field.type:
+            table = table.set_column(index, field.with_type(kind), table.column(index).cast(kind))
+    return table
+
+
+def without_view(kind: pa.DataType) -> pa.DataType:
+    """The type that a column has after `without_views`."""
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(without_view(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(without_view(kind.value_type)))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(without_view(kind.value_type)))
+    return kind

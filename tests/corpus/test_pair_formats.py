@@ -174,3 +174,59 @@ def test_commands_read_a_csv(tmp_path, capsys):
         json.loads((tmp_path / "negatives" / "negatives.json").read_text())["left_out"]["labelled as no paraphrases"]
         == 3
     )
+
+
+def write_units(path, *languages):
+    """Write one translation unit of TMX 1.4."""
+    variants = "".join(f'<tuv xml:lang="{name}"><seg>a dog in {name}</seg></tuv>' for name in languages)
+    path.write_text(f'<tmx version="1.4"><header srclang="en"/><body><tu>{variants}</tu></body></tmx>')
+    return path
+
+
+def test_two_languages_are_no_pairs(tmp_path):
+    path = write_units(tmp_path / "a.tmx", "en-US", "cs")
+    for first, second in (("en-US", "cs"), ("cs", "en"), ("en", "en-US")):
+        columns = {"reference": first, "translation": second}
+        with pytest.raises(InputError) as refused:
+            Pairs([path], PairSelection(), columns=columns)
+        assert (refused.value.option, refused.value.path) == ("columns", path)
+        with pytest.raises(InputError) as refused:
+            import_pairs([path], tmp_path / "out", columns=columns, release=ReleaseConfig(license="cc0-1.0"))
+        assert (refused.value.option, refused.value.path) == ("columns", path)
+
+
+@pytest.mark.parametrize(("first", "second"), [("en-US", "en-GB"), ("en/A", "en/B")])
+def test_two_columns_of_one_language_are_pairs(tmp_path, first, second):
+    path = write_units(tmp_path / "a.tmx", first, second, "cs")
+    pairs = Pairs([path], PairSelection(), columns={"reference": first, "translation": second})
+    rows = [row for table in pairs.batches() for row in table.to_pylist()]
+    assert rows == [{"reference": f"a dog in {first}", "translation": f"a dog in {second}"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "column"), [("A b c.,D e f.,0\nG h i.,J k l.,1\n", "3"), ("x,A b c.,D e f.,1\ny,G h i.,J k l.,0\n", "4")]
+)
+def test_labels_without_a_name_are_warned_of(tmp_path, caplog, text, column):
+    path = tmp_path / "p.csv"
+    path.write_text(text)
+    columns = {"reference": str(int(column) - 2), "translation": str(int(column) - 1)}
+    assert Pairs([path], PairSelection(), columns=columns)
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warned) == 1
+    assert f"label={column}" in warned[0]
+    caplog.clear()
+    assert Pairs([path], PairSelection(), columns={**columns, "label": column})
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_the_advice_names_the_column_of_labels(tmp_path, name):
+    rows = {"sentence1": ["a b"], "sentence2": ["c d"], "label": ["1"]}
+    path = tmp_path / name
+    pq.write_table(pa.table(rows), path) if name == "p.parquet" else path.write_text(
+        "sentence1,sentence2,label\na b,c d,1\n"
+    )
+    with pytest.raises(InputError) as refused:
+        Pairs([path], PairSelection())
+    assert (refused.value.option, refused.value.path) == ("columns", path)
+    assert "reference=sentence1,translation=sentence2,label=label" in str(refused.value)

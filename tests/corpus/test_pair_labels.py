@@ -33,6 +33,7 @@ FORMS = {
     "words": pa.array(["" if label is None else str(bool(label)) for label in LABELS]),
     # As polars 2.1 writes text.
     "views": pa.array([None if label is None else f"{label}.0" for label in LABELS], pa.string_view()),
+    "views of bytes": pa.array([None if label is None else f"{label}".encode() for label in LABELS], pa.binary_view()),
     "categories": pa.array([None if label is None else str(label) for label in LABELS]).dictionary_encode(),
 }
 

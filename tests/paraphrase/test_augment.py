@@ -260,6 +260,25 @@ def test_rows_that_cannot_be_used(tmp_path, name, content, option):
     assert (error.value.option, error.value.path) == (option, path)
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
+def test_text_without_labels(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"a dog\na cat\n") if name.endswith(".gz") else b"a dog\na cat\n")
+    with pytest.raises(InputError) as refused:
+        LabelledFile(path)
+    assert (refused.value.option, refused.value.path) == ("columns", path)
+    assert "paranmt paraphrase text" in str(refused.value)
+
+
+def test_labels_and_texts_in_views(tmp_path):
+    """As polars has text; Arrow 26 cannot filter views."""
+    texts, labels = pa.array(["a dog", "a cat"], pa.string_view()), pa.array(["x", "y"], pa.string_view())
+    pq.write_table(pa.table({"text": texts, "label": labels}), tmp_path / "a.parquet")
+    (table,) = LabelledFile(tmp_path / "a.parquet").batches()
+    assert table["source"].to_pylist() == ["a dog", "a cat"]
+    assert table["label"].to_pylist() == ["x", "y"]
+
+
 def test_rows_without_both_are_counted_and_left_out(tmp_path, caplog):
     path = tmp_path / "a.tsv"
     path.write_text("text\tlabel\na dog\tx\n\na cat\ty\n\n")

@@ -7,6 +7,7 @@ import lzma
 import zipfile
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.errors import InputError
@@ -123,3 +124,27 @@ def test_a_file_that_is_replaced_meanwhile(tmp_path, monkeypatch, name, rows):
     monkeypatch.undo()
     path.write_text(text(5))
     assert dedup(path, out, column=column, config=EXACT).record.rows == 5
+
+
+def test_views_of_text_in_parquet(tmp_path):
+    """Views, as polars 1 has them, next to views of bytes, in lists and in structs; Arrow 26 cannot filter these."""
+    text = pa.array(TEXTS, pa.string_view())
+    tags = [[str(n), "tag"] for n in range(len(TEXTS))]
+    columns = {
+        "text": text,
+        "bytes": text.cast(pa.binary_view()),
+        "tags": pa.array(tags, pa.list_(pa.string_view())),
+        "inside": pa.StructArray.from_arrays([text], ["en"]),
+        "n": pa.array(range(len(TEXTS)), pa.int32()),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+    for column in ("text", "bytes", "inside.en"):
+        made = dedup(tmp_path / "in.parquet", tmp_path / f"{column}.parquet", column=column, config=EXACT)
+        assert made.record.dropped == {"exact": 1}
+        kept = pq.read_table(made.folder)
+        assert kept.schema.names == list(columns)
+        assert kept["n"].to_pylist() == KEPT
+        assert kept["text"].to_pylist() == [TEXTS[row] for row in KEPT]
+        assert kept["bytes"].to_pylist() == [TEXTS[row].encode() for row in KEPT]
+        assert kept["tags"].to_pylist() == [tags[row] for row in KEPT]
+        assert kept["inside"].to_pylist() == [{"en": TEXTS[row]} for row in KEPT]

@@ -319,3 +319,12 @@ def test_lengths():
 
 def test_spans():
     assert list(spans(7, 3)) == [(0, 3), (3, 6), (6, 7)] and not list(spans(0, 3))
+
+
+def test_a_folder_that_is_no_release(tmp_path):
+    (tmp_path / "a.txt").write_text("a dog\n")
+    for column in (None, "x", "reference"):
+        with pytest.raises(InputError) as refused:
+            open_sentences(tmp_path, column)
+        assert refused.value.path == tmp_path
+        assert "data holds no train-*.parquet" in str(refused.value)

@@ -11,6 +11,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import (
     UNKNOWN_WORDS,
     WordVectors,
+    check_vectors,
     knows_any,
     read_known,
     read_vectors,
@@ -20,6 +21,20 @@ from paranmt_hf.text.word_vectors import (
 from tests.toys import full_disk
 
 PLAIN = "the 1 2 3\ncat 0.5 -1 2e-1\n"
+
+
+def test_a_file_that_is_cut_off_is_found_by_its_ends(tmp_path):
+    path = tmp_path / "a.txt"
+    for whole in (PLAIN, "2 3\n" + PLAIN, PLAIN.replace(" ", "\t"), PLAIN.replace("\n", "\r\n"), "the 1 2 3"):
+        path.write_bytes(whole.encode())
+        check_vectors(path)
+    for cut in (PLAIN[:-6], "2 3\n" + PLAIN[:-6], "the 1 2 3\ncat"):
+        path.write_text(cut)
+        with pytest.raises(InputError) as refused:
+            check_vectors(path)
+        assert refused.value.path == path
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(PLAIN.encode()))
+    check_vectors(tmp_path / "a.txt.gz")
 
 
 def test_plain_gz_and_header_give_the_same(tmp_path):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import logging
 
 import numpy as np
 import pyarrow as pa
@@ -165,6 +166,21 @@ def test_two_columns_of_labels_are_refused(tmp_path):
     with pytest.raises(InputError) as error:
         read_rated_pairs(tmp_path / "p.parquet", 4.0)
     assert error.value.path == tmp_path / "p.parquet"
+
+
+def test_the_columns_of_pairs_without_scores_are_named(tmp_path, caplog):
+    """As the Microsoft Research Paraphrase Corpus names them."""
+    path = tmp_path / "train.txt"
+    path.write_text("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tA dog runs.\tThe dog runs.\n")
+    caplog.set_level(logging.INFO)
+    with pytest.raises(InputError) as refused:
+        read_rated_pairs(path, 4.0)
+    assert (refused.value.option, refused.value.path) == ("columns", path)
+    assert "'reference=#1 String,translation=#2 String,label=Quality'" in str(refused.value)
+    columns = {"reference": "#1 String", "translation": "#2 String", "label": "Quality"}
+    found = read_rated_pairs(path, 4.0, columns)
+    assert (found.left, found.right, found.positive.tolist()) == (["A dog runs."], ["The dog runs."], [True])
+    assert sum("line 1" in record.getMessage() for record in caplog.records) == 1
 
 
 def test_release_with_labels(tmp_path, release):

@@ -27,8 +27,12 @@ def archive_error(path: Path) -> InputError:
     shown = ", ".join(useful[:SHOWN]) + (", ..." if len(useful) > SHOWN else "")
     unpack = f"unzip {path.name}" if is_zip else f"tar -xf {path.name}"
     pair = _moses_pair(useful)
-    use = f"give --source {pair[0]} --reference {pair[1]}" if pair else "give the unpacked files"
-    return InputError(f"{path} is an archive of {shown or 'no data'}; unpack it with `{unpack}`, and {use}", path=path)
+    use = "the unpacked files"
+    if pair:
+        use = f"for `paranmt build`: --source {pair[0]} --reference {pair[1]}; for the other commands: {pair[1]}"
+    return InputError(
+        f"{path} is an archive of {shown or 'no data'}; unpack it with `{unpack}`, and give {use}", path=path
+    )
 
 
 def _zip_members(path: Path) -> list[str]:

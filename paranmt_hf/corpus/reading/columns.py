@@ -234,7 +234,15 @@ def _number(text: pa.Scalar) -> float | None:
         return None
 
 
-_TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.null())
+_TEXTS = (
+    pa.string(),
+    pa.large_string(),
+    pa.string_view(),
+    pa.binary(),
+    pa.large_binary(),
+    pa.binary_view(),
+    pa.null(),
+)
 
 
 def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list[str]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -136,6 +137,12 @@ def _count_words(field: str) -> float:
     return max(len(field.split()), len(_UNSPACED.findall(field)) / 2)
 
 
+@cache
+def _log_once(message: str) -> None:
+    """Log a message unless it was before: some commands open a file several times."""
+    logger.info(message)
+
+
 class Heading(NamedTuple):
     """What line 1 and some lines below show of the columns."""
 
@@ -151,9 +158,9 @@ def read_heading(path: Path, rows: Sequence[Sequence[str]], named: Collection[st
         raise InputError(f"{path}:1: this line is blank; expected names of columns or a row: remove it", path=path)
     found = has_names(first, below, named, format)
     if len(first) > 1 and found:
-        logger.info(f"{path}: line 1 has the names of the columns, {', '.join(first)}")
+        _log_once(f"{path}: line 1 has the names of the columns, {', '.join(first)}")
     elif len(first) > 1:
-        logger.info(f"{path}: line 1 is a row, columns have numbers from 1; if line 1 has names, use these")
+        _log_once(f"{path}: line 1 is a row, columns have numbers from 1; if line 1 has names, use these")
     numbered = _numbers_below(below if found else rows, len(first))
     columns = first if found else [str(number) for number in range(1, len(first) + 1)]
     texts = [column for column, is_numbers in zip(columns, numbered, strict=True) if not is_numbers]

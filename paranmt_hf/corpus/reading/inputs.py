@@ -53,6 +53,9 @@ class TextInput(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.source is not None and self.reference is None:
+            path = self.source.expanduser()
+            if path.is_file() and find_format(path) is not WmtSgmlTable:
+                _refuse_bitext("source", path)
             raise InputError("`source` needs `reference`, the other side of the bitext", option="reference")
         if (self.reference is None) == (self.data is None) or (self.data and self.source):
             raise InputError("give the text once: `reference`, with `source` if it is a bitext, or `data`")
@@ -84,18 +87,23 @@ class TextInput(Settings):
         """Open the files of the two sides, or of one."""
         given = {"source": self.source, "reference": self.reference}
         sides = {name: path.expanduser() for name, path in given.items() if path is not None}
-        formats = {name: find_format(path) for name, path in sides.items()}
-        if len(sides) == 2 and set(formats.values()) == {WmtSgmlTable}:
+        if len(sides) == 2 and {find_format(path) for path in sides.values()} == {WmtSgmlTable}:
             return WmtSgmlPairs(sides["source"], sides["reference"])
         for name, path in sides.items():
-            if formats[name].languages:
-                raise InputError(
-                    f"{path} is {formats[name].format}, whose columns are languages; give it as `data` {path}, and "
-                    "name its `columns` if there is a choice",
-                    option=name,
-                    path=path,
-                )
+            _refuse_bitext(name, path)
         return LineFiles(sides)
+
+
+def _refuse_bitext(option: str, path: Path) -> None:
+    """Reject a file that holds both sides of a bitext where one side is expected."""
+    kind = find_format(path)
+    if kind.languages:
+        raise InputError(
+            f"{path} is {kind.format}, whose columns are languages; give it as `data` {path}, and name its `columns` "
+            "if there is a choice",
+            option=option,
+            path=path,
+        )
 
 
 def _usual_columns(file: Path, language: str) -> dict[str, str]:

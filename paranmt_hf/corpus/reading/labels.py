@@ -59,7 +59,7 @@ def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | Non
 def _binary(column: pa.Array) -> pa.Array:
     """Text as bytes; values of other types as the text of each."""
     kind = column.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
         return column.cast(pa.binary())
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.string()).cast(pa.binary())

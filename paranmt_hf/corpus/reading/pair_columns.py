@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from paranmt_hf.corpus.reading.labels import LABEL
+from paranmt_hf.corpus.reading.language_tables import plain_code
 from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.schema import SIDES
 from paranmt_hf.errors import InputError
@@ -23,7 +24,7 @@ USUAL_SIDES = (
     ("anchor", "positive"),
     ("source", "target"),
 )
-USUAL_LABELS = ("Quality", "is_duplicate", "is_paraphrase", "gold_label")
+USUAL_LABELS = (LABEL, "Quality", "is_duplicate", "is_paraphrase", "gold_label")
 
 
 def pair_columns(table: Table, given: Mapping[str, str], option: str | None = "columns") -> dict[str, str]:
@@ -47,6 +48,9 @@ def pair_columns(table: Table, given: Mapping[str, str], option: str | None = "c
             _check_third(table, option)
     for side in SIDES:
         found.setdefault(side, side)
+    if table.languages:
+        _check_one_language(table, found)
+        return found
     if LABEL in names and LABEL not in found and LABEL not in found.values():
         found[LABEL] = LABEL
     missing = [found[side] for side in SIDES if not _has(table, found[side])]
@@ -55,7 +59,7 @@ def pair_columns(table: Table, given: Mapping[str, str], option: str | None = "c
     for theirs in found.values():
         table.position(theirs)
     if LABEL not in found:
-        warn_of_labels(table.path, names, option)
+        warn_of_labels(table.path, usual_labels(names) if names else _unnamed_labels(table, found), option)
     return found
 
 
@@ -63,11 +67,28 @@ def _has(table: Table, column: str) -> bool:
     return column in table.names or (column.isdecimal() and 1 <= int(column) <= table.width)
 
 
+def _check_one_language(table: Table, found: Mapping[str, str]) -> None:
+    """Reject two languages as the sides of pairs; `en-US`, `en/A` and `en/B` are one."""
+    names = [table.names[table.position(found[side])] for side in SIDES]
+    if names[0] == names[1]:
+        raise InputError(
+            f"{table.path}: both sides are the column {names[0]}; name two of one language",
+            path=table.path,
+            option="columns",
+        )
+    languages = {plain_code(name).split("/")[0].split("-")[0] for name in names}
+    if len(languages) > 1:
+        raise InputError(
+            f"{table.path} holds two languages in {' and '.join(names)}; translate it with `paranmt build --data "
+            f"{table.path}`",
+            path=table.path,
+            option="columns",
+        )
+
+
 def _check_third(table: Table, option: str | None) -> None:
     """Reject a third column without a name that seems to hold labels."""
-    piece = next(iter(table.pieces(["3"])), None)
-    values = set() if piece is None else set(piece.columns[0].unique().to_pylist())
-    if values == {b"0", b"1"}:
+    if "3" in _unnamed_labels(table, {"reference": "1", "translation": "2"}):
         imported = f"in a release that `paranmt import {shlex.quote(str(table.path))}` makes, --columns"
         raise InputError(
             f"{table.path} has 0 and 1 alone in its third column; say whether these are labels, "
@@ -76,6 +97,19 @@ def _check_third(table: Table, option: str | None) -> None:
             option=option,
             path=table.path,
         )
+
+
+def _unnamed_labels(table: Table, found: Mapping[str, str]) -> list[str]:
+    """Find the columns without a name that are not read and seem to hold labels: 0 and 1 alone in the first rows."""
+    others = [str(number) for number in range(1, table.width + 1) if str(number) not in found.values()]
+    piece = next(iter(table.pieces(others)), None) if others else None
+    if piece is None:
+        return []
+    return [
+        name
+        for name, column in zip(others, piece.columns, strict=True)
+        if set(column.unique().to_pylist()) == {b"0", b"1"}
+    ]
 
 
 def unknown_columns(
@@ -88,7 +122,7 @@ def unknown_columns(
     others = names if len(names) == len(SIDES) else ("NAME", "NAME")
     sides = next((usual for usual in USUAL_SIDES if set(usual) <= set(names)), others)
     columns = dict(zip(SIDES, sides, strict=True))
-    labels = [name for name in USUAL_LABELS if name in names]
+    labels = usual_labels(names)
     columns |= {LABEL: labels[0]} if labels else {}
     named = shlex.quote(",".join(f"{name}={theirs}" for name, theirs in columns.items()))
     if option:
@@ -105,15 +139,19 @@ def unknown_columns(
     )
 
 
+def usual_labels(names: Sequence[str]) -> list[str]:
+    """Find the columns whose names are usually those of labels."""
+    return [name for name in USUAL_LABELS if name in names]
+
+
 def warn_of_labels(file: Path, names: Sequence[str], option: str | None = "columns") -> None:
-    """Warn of a column that is usually one of labels, and is not read; `option` as for `unknown_columns`."""
+    """Warn of columns that seem to hold labels and are not read; `option` as for `unknown_columns`."""
     for name in names:
-        if name in USUAL_LABELS:
-            advice = f"give `{option}` {LABEL}={name}" if option else f"rename it to {LABEL}"
-            logger.warning(
-                f"warning: every pair of {file} is taken as a paraphrase; if its column {name} says which ones are, "
-                f"{advice}"
-            )
+        advice = f"give `{option}` {LABEL}={name}" if option else f"rename it to {LABEL}"
+        logger.warning(
+            f"warning: every pair of {file} is taken as a paraphrase; if its column {name} says which ones are, "
+            f"{advice}"
+        )
 
 
 def check_given(columns: Mapping[str, str] | None) -> dict[str, str]:

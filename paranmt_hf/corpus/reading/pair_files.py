@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.reading.formats import find_format, open_table
 from paranmt_hf.corpus.reading.inputs import HubDataset
 from paranmt_hf.corpus.reading.labels import LABEL, paraphrase_labels
-from paranmt_hf.corpus.reading.pair_columns import pair_columns, unknown_columns, warn_of_labels
+from paranmt_hf.corpus.reading.pair_columns import pair_columns, unknown_columns, usual_labels, warn_of_labels
 from paranmt_hf.corpus.reading.parquet_table import ParquetTable
 from paranmt_hf.corpus.reading.phrases import (
     SCORE,
@@ -273,7 +273,7 @@ def _columns_of(schema: pa.Schema, given: Mapping[str, str], wanted: WantedColum
     renamed = [schema.field(theirs).with_name(name) for name, theirs in columns.items() if name != LABEL]
     check_types(pa.schema(renamed), list(columns), file)
     if LABEL not in columns:
-        warn_of_labels(file, names, wanted.option)
+        warn_of_labels(file, usual_labels(names), wanted.option)
     return columns
 
 

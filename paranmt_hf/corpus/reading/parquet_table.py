@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.columns import leaf_types, read_column
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
-from paranmt_hf.util.parquet import open_parquet, read_schema
+from paranmt_hf.util.parquet import open_parquet, read_schema, without_views
 
 SIGNATURE = b"PAR1"
 
@@ -44,10 +44,13 @@ class ParquetTable(Table):
 
     def write(self, out: Path, kept: np.ndarray) -> None:
         done = 0
-        with open_parquet(self.path) as file, pq.ParquetWriter(out, file.schema_arrow, compression="zstd") as writer:
-            for batch in file.iter_batches(BLOCK_ROWS):
-                writer.write_batch(batch.filter(pa.array(kept[done : done + len(batch)])))
-                done += len(batch)
+        with open_parquet(self.path) as file:
+            schema = without_views(file.schema_arrow.empty_table()).schema
+            with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+                for batch in file.iter_batches(BLOCK_ROWS):
+                    rows = without_views(pa.Table.from_batches([batch]))
+                    writer.write_table(rows.filter(pa.array(kept[done : done + len(batch)])))
+                    done += len(batch)
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -38,11 +38,12 @@ def open_sentences(path: str | Path, column: str | None = None) -> Reader:
     path = Path(path).expanduser()
     check_regular(path)
     if path.is_dir() and not is_saved_dataset(path):
+        files = checked_files(path)
         if column not in (None, *SIDES):
             raise InputError(
                 f"{path}: a release has the sides {' and '.join(SIDES)}, not {column!r}", path=path, option="column"
             )
-        return TableFiles(checked_files(path), {SENTENCE: column or SIDES[0]})
+        return TableFiles(files, {SENTENCE: column or SIDES[0]})
     table = open_table(path, [] if column is None else [column])
     if not isinstance(table, PlainText):
         return TableFiles([table], {SENTENCE: table.text_column(column)})

@@ -77,6 +77,9 @@ def test_one_file_is_not_two_sides(tmp_path):
         TextInput(source=path, reference=path).open()
     assert (error.value.option, error.value.path) == ("source", path)
     with pytest.raises(InputError) as error:
+        TextInput(source=path)
+    assert (error.value.option, error.value.path) == ("source", path)
+    with pytest.raises(InputError) as error:
         TextInput(source=lines, reference=path).open()
     assert (error.value.option, error.value.path) == ("reference", path)
     with pytest.raises(InputError) as error:

@@ -98,7 +98,7 @@ def test_rows_are_written_as_they_were(tmp_path, name):
         assert json.loads((tmp_path / f"all-{name}").read_text()) == objects()
 
 
-@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary", "binary"])
+@pytest.mark.parametrize("kind", ["string", "large_string", "string_view", "dictionary", "binary", "binary_view"])
 def test_types_of_parquet(tmp_path, kind):
     """Text as pandas, polars and DuckDB write it, and DECIMAL, which DuckDB gives numbers such as 0.5."""
     text = pa.array(["a dog", None, "a cat"])
