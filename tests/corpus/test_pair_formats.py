@@ -210,7 +210,7 @@ def test_labels_without_a_name_are_warned_of(tmp_path, caplog, text, column):
     path = tmp_path / "p.csv"
     path.write_text(text)
     columns = {"reference": str(int(column) - 2), "translation": str(int(column) - 1)}
-    assert Pairs([path], PairSelection(), columns=columns)
+    assert Pairs([path], PairSelection(), columns=columns, option="columns")
     warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warned) == 1
     assert f"label={column}" in warned[0]
@@ -227,6 +227,6 @@ def test_the_advice_names_the_column_of_labels(tmp_path, name):
         "sentence1,sentence2,label\na b,c d,1\n"
     )
     with pytest.raises(InputError) as refused:
-        Pairs([path], PairSelection())
+        Pairs([path], PairSelection(), option="columns")
     assert (refused.value.option, refused.value.path) == ("columns", path)
     assert "reference=sentence1,translation=sentence2,label=label" in str(refused.value)
