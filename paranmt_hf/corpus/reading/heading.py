@@ -159,7 +159,8 @@ def read_heading(path: Path, rows: Sequence[Sequence[str]], named: Collection[st
     found = has_names(first, below, named, format)
     if len(first) > 1 and found:
         _log_once(f"{path}: line 1 has the names of the columns, {', '.join(first)}")
-    elif len(first) > 1:
+    elif len(first) > 1 and not any(map(is_number, first)):
+        # A number leaves no doubt.
         _log_once(f"{path}: line 1 is a row, columns have numbers from 1; if line 1 has names, use these")
     numbered = _numbers_below(below if found else rows, len(first))
     columns = first if found else [str(number) for number in range(1, len(first) + 1)]
