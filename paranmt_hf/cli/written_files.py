@@ -1,4 +1,4 @@
-"""Files that a command writes where it is told to, such as those of `--json` and `--write`, each with a record.
+"""Files that a command writes to a given path, such as those of `--json` and `--write`, each with a record.
 
 The record says which command wrote the file, so that no other file is replaced, and has the options that repeat it.
 """

@@ -209,7 +209,7 @@ class _Deduplication:
         )
 
     def _keeps_differing(self, method: Method) -> bool:
-        """Whether a method keeps texts that differ: `meaning` does unless told otherwise."""
+        """Whether a method keeps texts that differ: `meaning` does by default."""
         keeps = self.config.keep_differing
         return method in self.config.by and (method == "meaning" if keeps is None else keeps)
 

@@ -23,7 +23,7 @@ from paranmt_hf.util.wording import brief, counted
 UNKNOWN_WORDS = ("UUUNKKK", "<unk>")
 # A file in another encoding has more words with invalid bytes than one of this number; a few are damaged by chance.
 MOST_INVALID = 100
-LAST_BYTES = 1 << 20  # The last line of a file is looked for in so many bytes
+LAST_BYTES = 1 << 20  # Number of bytes at the end of a file in which its last line is looked for
 
 logger = logging.getLogger(__name__)
 

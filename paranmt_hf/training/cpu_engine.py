@@ -21,7 +21,7 @@ from paranmt_hf.training.step_kernels import (
     Decay,
     RowPull,
     Slopes,
-    Table,
+    TrainedTable,
     Units,
     average,
     catch_up,
@@ -67,7 +67,7 @@ class CpuTable:
         array = weight.numpy()
         start = 0.0 if self._is_adam else ADAGRAD_START
         first = np.zeros_like(array) if self._is_adam else np.empty((0, array.shape[1]), np.float32)
-        self._table = Table(array, first, np.full_like(array, start), np.zeros(len(array), np.int32))
+        self._table = TrainedTable(array, first, np.full_like(array, start), np.zeros(len(array), np.int32))
         self._pull = RowPull(
             strength=np.float32(2 * pull),
             initial=array.copy() if pull else np.empty((0, array.shape[1]), np.float32),

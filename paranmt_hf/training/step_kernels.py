@@ -15,7 +15,7 @@ ZERO, ONE = np.float32(0), np.float32(1)
 SHORTEST = np.float32(1e-12)  # The smallest divisor of `torch.nn.functional.normalize`
 
 
-class Table(NamedTuple):
+class TrainedTable(NamedTuple):
     """A table under training with the state of its optimizer."""
 
     weight: np.ndarray  # Rows [row, dimension], float32
@@ -27,8 +27,8 @@ class Table(NamedTuple):
 class Decay(NamedTuple):
     """Missed updates of rows in steps without a gradient."""
 
-    first: np.ndarray  # Factor of `Table.first` after a number of steps [step + 1], float32
-    second: np.ndarray  # The same of `Table.second` [step + 1], float32
+    first: np.ndarray  # Factor of `TrainedTable.first` after a number of steps [step + 1], float32
+    second: np.ndarray  # The same of `TrainedTable.second` [step + 1], float32
     ratio: np.ndarray  # Powers of beta1 / sqrt(beta2) [step + 1], float64
     drift: np.ndarray  # See `Schedule` [step + 1], float64
     # What Adam adds to the root of the second moment, by the last step of a row [step + 1], float32
@@ -112,7 +112,7 @@ def _drift(
 
 
 @compiled()
-def catch_up(table: Table, rows: np.ndarray, step: int, decay: Decay) -> None:
+def catch_up(table: TrainedTable, rows: np.ndarray, step: int, decay: Decay) -> None:
     """Apply the missed steps of Adam to rows [row] of a table, in closed form (see `Schedule`)."""
     for row in rows:
         last = table.last[row]
@@ -260,7 +260,7 @@ def _pull_back(total: np.ndarray, strength: np.float32, row: np.ndarray, initial
 
 @compiled()
 def _move(
-    table: Table,
+    table: TrainedTable,
     row: int,
     gradient: np.ndarray,
     betas: tuple[np.float32, np.float32],
@@ -276,7 +276,7 @@ def _move(
 
 @compiled()
 def follow_pull(
-    table: Table,
+    table: TrainedTable,
     pull: RowPull,
     rows: np.ndarray,
     step: int,
@@ -302,7 +302,7 @@ def follow_pull(
 
 
 @compiled(error_model="numpy")
-def squared_norm(table: Table, units: Units, slopes: Slopes, pull: RowPull) -> float:
+def squared_norm(table: TrainedTable, units: Units, slopes: Slopes, pull: RowPull) -> float:
     """Compute the squared norm of the gradient of a table; arguments as in `update`."""
     total, squares = np.empty(table.weight.shape[1], np.float32), 0.0
     gradient, moves, lengths, column = slopes.gradient, slopes.moves, slopes.lengths, slopes.column
@@ -319,7 +319,7 @@ def squared_norm(table: Table, units: Units, slopes: Slopes, pull: RowPull) -> f
 
 @compiled(fast=True, error_model="numpy")
 def update(
-    table: Table,
+    table: TrainedTable,
     units: Units,
     slopes: Slopes,
     pull: RowPull,

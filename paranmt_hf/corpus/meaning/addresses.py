@@ -1,7 +1,7 @@
 """Addresses in sentences: of web pages and of e-mail.
 
 Equal are addresses that lead to one place: case, `http://` and `https://`, `www.`, a slash at the end, and brackets
-and punctuation around them do not count. What stands in an address is no number, and claims no name.
+and punctuation around them do not count. Digits in an address are no number, and its words no name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts that look like repeats and are none: they differ in a number, a unit, a negation, a name or an address.
+"""Texts that look like repeats but are not: they differ in a number, a unit, a negation, a name or an address.
 
 So do texts with the same numbers in another order: "at 8 in room 9" and "at 9 in room 8".
 """

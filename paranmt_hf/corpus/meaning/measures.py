@@ -1,4 +1,4 @@
-"""Units of measure, fractions and multiples: what a number counts, and words that stand for a part or a multiple.
+"""Units of measure, fractions and multiples: what a number counts, and words for a part or a multiple.
 
 A unit after a number, a fraction, a multiple and a half of the day are claims only against another one of their
 dimension: "80 kilograms" and "80 pounds" differ, "80 kilograms" and "80" do not.
@@ -22,7 +22,7 @@ class Measure:
     factor: Fraction  # How many of the base it is
 
     def quantity(self, value: Fraction) -> str:
-        """Key of so many of this unit, the same for `1.5 years` and `18 months`."""
+        """Key of a quantity of this unit, the same for `1.5 years` and `18 months`."""
         return f"{self.base} {value * self.factor}"
 
     def claim(self, *others: str) -> tuple[str, ...]:

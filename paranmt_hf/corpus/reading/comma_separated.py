@@ -42,7 +42,7 @@ class Form(NamedTuple):
     escaped: bool = False  # Whether a quote inside quotes has a backslash before it; else it is doubled
 
 
-class Record(NamedTuple):
+class SeparatedRow(NamedTuple):
     """One row, in the encoding `BYTES`."""
 
     line: int  # Number of its first line, from 1
@@ -70,7 +70,7 @@ class CommaSeparated(Table):
     @classmethod
     def of_form(cls, path: Path, form: Form, named: Collection[str] = ()) -> CommaSeparated:
         """Open a file whose form is known."""
-        rows = [decoded(record.fields) for record in islice(read_records(path, form), SAMPLE_ROWS)]
+        rows = [decoded(record.fields) for record in islice(read_separated(path, form), SAMPLE_ROWS)]
         return cls(path, form, read_heading(path, rows, named, cls.format))
 
     @property
@@ -101,9 +101,9 @@ class CommaSeparated(Table):
         names = next(rows) if self.names else b""
         write_rows(self.path, out, rows, kept, names=names)
 
-    def _rows(self) -> Iterator[Record]:
+    def _rows(self) -> Iterator[SeparatedRow]:
         """Read the rows and check the number of their fields; a blank line has none."""
-        for record in read_records(self.path, self.form):
+        for record in read_separated(self.path, self.form):
             if len(record.fields) != self._width and record.fields:
                 between = SEPARATORS[self.form.separator]
                 raise InputError(
@@ -115,13 +115,13 @@ class CommaSeparated(Table):
             yield record
 
 
-def read_records(path: Path, form: Form) -> Iterator[Record]:
+def read_separated(path: Path, form: Form) -> Iterator[SeparatedRow]:
     """Read rows; one whose quotes are not closed or are followed by text is an error with its line."""
     raw: list[str] = []
     line = 1
     try:
         for fields in _reader(path, form, raw):
-            yield Record(line, raw, fields)
+            yield SeparatedRow(line, raw, fields)
             line += len(raw)
             raw.clear()
     except csv.Error as error:
@@ -179,7 +179,7 @@ def _regularity(path: Path, form: Form) -> tuple[float, int]:
     """Part of the first rows that have as many fields as the first of all, and this number; 0 for one field."""
     widths = []
     with suppress(InputError):
-        for record in islice(read_records(path, form), SAMPLE_ROWS):
+        for record in islice(read_separated(path, form), SAMPLE_ROWS):
             widths.append(len(record.fields))
     if not widths or widths[0] < 2:
         return 0.0, 0
@@ -190,7 +190,7 @@ def _failure(path: Path, form: Form) -> InputError | None:
     """Read a whole file in a form; returns the error, if there is one."""
     width = None
     try:
-        for record in read_records(path, form):
+        for record in read_separated(path, form):
             width = width or len(record.fields)
             if len(record.fields) not in (width, 0):
                 return InputError(f"{path}:{record.line}: {len(record.fields)} fields", path=path)

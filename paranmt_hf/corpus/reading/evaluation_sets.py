@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.columns import read_blocks
-from paranmt_hf.corpus.reading.comma_separated import BYTES, CommaSeparated, Form, find_form, read_records
+from paranmt_hf.corpus.reading.comma_separated import BYTES, CommaSeparated, Form, find_form, read_separated
 from paranmt_hf.corpus.reading.formats import find_format
 from paranmt_hf.corpus.reading.json_lines import JsonObjects
 from paranmt_hf.corpus.reading.parquet_table import ParquetTable
@@ -151,7 +151,7 @@ def _of_lines(file: Path) -> Iterator[str]:
 
 def _of_records(file: Path, form: Form) -> Iterator[str]:
     try:
-        for record in read_records(file, form):
+        for record in read_separated(file, form):
             for field in record.fields:
                 yield from _text(_decoded(field.encode(BYTES)))
     except InputError:

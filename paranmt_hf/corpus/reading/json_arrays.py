@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from paranmt_hf.corpus.reading.blocks import unpacked
-from paranmt_hf.corpus.reading.json_lines import JsonObjects, Object, Row
+from paranmt_hf.corpus.reading.json_lines import JsonObjects, JsonRow, Object
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.packed import find_packing
 
@@ -39,9 +39,9 @@ class JsonArray(JsonObjects):
         text = head.removeprefix(codecs.BOM_UTF8).lstrip()
         return text.startswith(b"[") and (name.endswith(".json") or text[1:].lstrip().startswith(b"{"))
 
-    def objects(self) -> Iterator[Row]:
+    def objects(self) -> Iterator[JsonRow]:
         for element in self._elements():
-            yield Row(f":{element.line}", element.values)
+            yield JsonRow(f":{element.line}", element.values)
 
     def write(self, out: Path, kept: np.ndarray) -> None:
         packing, between, end = find_packing(self.path), None, b"]\n"

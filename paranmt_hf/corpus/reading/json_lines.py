@@ -25,7 +25,7 @@ Steps = tuple[str, ...]  # The keys on the way to a value
 MAX_STEPS = 20  # Objects that are deeper inside have no columns
 
 
-class Row(NamedTuple):
+class JsonRow(NamedTuple):
     """An object, and the place in the file that errors name."""
 
     place: str
@@ -61,7 +61,7 @@ class JsonObjects(Table):
         return cls(path, list(kinds), [steps for steps, found in kinds.items() if str in found])
 
     @abstractmethod
-    def objects(self) -> Iterator[Row]:
+    def objects(self) -> Iterator[JsonRow]:
         """Read the rows."""
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
@@ -71,11 +71,11 @@ class JsonObjects(Table):
             yield Piece(self.values(some, wanted), f"{self.path}, row ", first)
             first += len(some)
 
-    def values(self, rows: Sequence[Row], wanted: Sequence[tuple[Steps, bool]]) -> list[pa.Array]:
+    def values(self, rows: Sequence[JsonRow], wanted: Sequence[tuple[Steps, bool]]) -> list[pa.Array]:
         """Values of the columns that are `wanted`, each with whether it holds numbers."""
         return [self._numbers(rows, steps) if is_number else self._texts(rows, steps) for steps, is_number in wanted]
 
-    def _texts(self, rows: Sequence[Row], steps: Steps) -> pa.Array:
+    def _texts(self, rows: Sequence[JsonRow], steps: Steps) -> pa.Array:
         texts = []
         for row in rows:
             text = value_of(row.values, steps)
@@ -84,7 +84,7 @@ class JsonObjects(Table):
             texts.append(None if text is None else encoded(text, is_utf8=row.is_utf8))
         return pa.array(texts, pa.binary())
 
-    def _numbers(self, rows: Sequence[Row], steps: Steps) -> pa.Array:
+    def _numbers(self, rows: Sequence[JsonRow], steps: Steps) -> pa.Array:
         found = []
         for row in rows:
             number = value_of(row.values, steps)
@@ -95,7 +95,7 @@ class JsonObjects(Table):
             return pa.array([None if number is None else encoded(str(number)) for number in found], pa.binary())
         return pa.array(found, pa.float64())
 
-    def _wrong(self, row: Row, expected: str, steps: Steps, found: object) -> InputError:
+    def _wrong(self, row: JsonRow, expected: str, steps: Steps, found: object) -> InputError:
         return InputError(
             f"{self.path}{row.place}: expected {expected} in {'.'.join(steps)!r}, found {_shown(found)}; correct the "
             "row, or name another column",
@@ -112,7 +112,7 @@ class JsonLines(JsonObjects):
     def matches(cls, name: str, head: bytes) -> bool:
         return name.endswith((*SUFFIXES, ".json")) or _is_object(head.partition(b"\n")[0])
 
-    def objects(self) -> Iterator[Row]:
+    def objects(self) -> Iterator[JsonRow]:
         first = 1
         for block in read_blocks(self.path):
             yield from self._rows(block, first)
@@ -129,7 +129,7 @@ class JsonLines(JsonObjects):
             yield Piece(found, f"{self.path}:", first)
             first += lines
 
-    def _rows(self, block: bytes, first: int) -> Iterator[Row]:
+    def _rows(self, block: bytes, first: int) -> Iterator[JsonRow]:
         for number, line in enumerate(block.split(b"\n")[:-1], first):
             yield _parse(line, self.path, f":{number}")
 
@@ -192,7 +192,7 @@ def _holds_rows(values: Object) -> bool:
     return False
 
 
-def _parse(line: bytes, path: Path, place: str) -> Row:
+def _parse(line: bytes, path: Path, place: str) -> JsonRow:
     """Read a line; an empty one has no values."""
     is_utf8 = True
     try:
@@ -214,7 +214,7 @@ def _parse(line: bytes, path: Path, place: str) -> Row:
             'its own, such as {"text": "A dog runs."}',
             path=path,
         )
-    return Row(place, values, is_utf8)
+    return JsonRow(place, values, is_utf8)
 
 
 def leaves(values: Object, before: Steps = ()) -> Iterator[tuple[Steps, object]]:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.blocks import HEAD_BYTES
 from paranmt_hf.corpus.reading.columns import read_blocks, split_lines
-from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form, read_records
+from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form, read_separated
 from paranmt_hf.corpus.reading.heading import Heading, is_number, read_heading
 from paranmt_hf.corpus.reading.tables import Piece, Table, write_rows
 from paranmt_hf.errors import InputError
@@ -120,7 +120,7 @@ def has_quoted_fields(path: Path) -> bool:
         return False
     width, is_needed, is_everywhere = 0, False, True
     try:
-        for record in read_records(path, QUOTED_TABS):
+        for record in read_separated(path, QUOTED_TABS):
             width = width or len(record.fields)
             if len(record.fields) not in (width, 0):
                 return False

@@ -20,7 +20,7 @@ TAG = re.compile(r"<(srcset|refset|tstset|doc)\b([^>]*)>|<seg\b([^>]*)>(.*?)</se
 ATTRIBUTE = re.compile(r"""([\w-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|\w+);")
 ROOTS = ("srcset", "refset", "tstset", "mteval")
-NO_LANGUAGE = ("", "any")  # What stands in place of a language where a file does not say it
+NO_LANGUAGE = ("", "any")  # What a file has in place of a language that it does not state
 
 
 class Segment(NamedTuple):

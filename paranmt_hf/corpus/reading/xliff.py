@@ -14,7 +14,7 @@ from paranmt_hf.errors import InputError
 # Attributes with the languages: of `file` in versions 1, of `xliff` in versions 2.
 SOURCE_ATTRIBUTES = ("source-language", "srcLang")
 TARGET_ATTRIBUTES = ("target-language", "trgLang")
-# States of a target that is no translation yet, often a copy of the source.
+# States of a target that is not a translation yet, often a copy of the source.
 UNTRANSLATED = frozenset(["new", "needs-translation", "initial"])
 NO_TARGET = "target"  # Column of the targets of a file that does not say their language
 
@@ -78,7 +78,7 @@ def _first(attributes: dict[str, str], names: Sequence[str]) -> str | None:
 
 
 def _segments(part: Element) -> Iterator[tuple[list[str], list[str]]]:
-    """Source and target of each segment of a `segment` or `trans-unit`; a target that is no translation is empty."""
+    """Source and target of each segment of a `segment` or `trans-unit`; a target that is not a translation is empty."""
     source, target = (next(iter(children(part, name)), None) for name in ("source", "target"))
     if source is None:
         return
