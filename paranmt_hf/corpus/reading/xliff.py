@@ -78,7 +78,7 @@ def _first(attributes: dict[str, str], names: Sequence[str]) -> str | None:
 
 
 def _segments(part: Element) -> Iterator[tuple[list[str], list[str]]]:
-    """Source and target of each segment of a `segment` or `trans-unit`; a target that is not a translation is empty."""
+    """Source and target of each segment of a `segment` or `trans-unit`; targets not yet translated are empty."""
     source, target = (next(iter(children(part, name)), None) for name in ("source", "target"))
     if source is None:
         return
