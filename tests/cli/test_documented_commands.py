@@ -103,7 +103,7 @@ def identifiers():
     """All names in the code and its settings."""
     parts = ("paranmt_hf", "tests", "benchmarks", "dataset_scripts", "docs/examples")
     sources = [path for part in parts for path in (ROOT / part).rglob("*.py")]
-    sources += [ROOT / "pyproject.toml", *(ROOT / "paranmt_hf" / "hub" / "cards").iterdir()]
+    sources += [ROOT / "pyproject.toml", *(ROOT / "paranmt_hf" / "hub" / "cards").glob("*.md")]
     sources += (ROOT / "paranmt_hf" / "assets").rglob("*.yaml")
     texts = [path.read_text(encoding="utf8") for path in sources if path.name != Path(__file__).name]
     return set(re.findall(r"[A-Za-z_]\w*", "\n".join(texts)))
