@@ -23,8 +23,10 @@ if os.name != "posix":
 if "PYTEST_XDIST_WORKER" in os.environ:
     # There is a worker for each processor; more threads would only wait for each other.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-# What a machine does beside the tests is nothing that they are about.
-settings.register_profile("quick", deadline=None, max_examples=40)
+# What a machine does beside the tests is nothing that they are about; the same examples each time make a failure one
+# of the change that is tested. `--hypothesis-profile=search` looks for new ones.
+settings.register_profile("quick", deadline=None, max_examples=40, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=2000)
 settings.load_profile("quick")
 
 

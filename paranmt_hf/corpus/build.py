@@ -82,21 +82,27 @@ def build(
         read = opened.batches(report)
         return read if keep_without_letters else with_letters(read, report)
 
-    asked, translating = None, None
+    asked, translating, through = None, None, None
     if language_model is not None:
         asked = settings_of(LanguageModelConfig, language_model, "a language model").answering_in(release.language)
     if translator is not None:
         translating = settings_of(TranslatorConfig, translator, "a translation model")
         translating = replace(translating, hypotheses=hypotheses or translating.hypotheses)
-    out = result_folder(out)
+        through = pivot_of(pivot, translating) if isinstance(pivot, str) else pivot
+    sources = list(text.data or ()) if isinstance(text, TextInput) else []
+    sources += [model.name for model in (translating, through) if model is not None]
+    if scorer is not None:
+        sources.append(str(scorer))
+    out = result_folder(out, sources=sources)
     task: ModelTask = "translate" if is_bitext else "paraphrase"
     if estimate:
         if asked is None:
             raise InputError("`estimate` needs a `language_model`", option="estimate")
         return cost_of(asked, task, batches(Report()))
     release.check_license()
-    for model in (translating, pivot):
-        check_terms(model if isinstance(model, str | None) else model.name, release.license)
+    for model in (translating, through):
+        if model is not None:
+            check_terms(model.name, release.license)
     engine = (engine or EngineConfig()).resolved()
     encoder.check_language(release.language)
     # A missing package and a scorer that cannot be read are reported before the translation, which takes long.
@@ -107,10 +113,9 @@ def build(
         from paranmt_hf.corpus.translation.engines import follow_record
 
         _check_device(translating, engine)
-        if pivot is not None:
-            there = pivot_of(pivot, translating) if isinstance(pivot, str) else pivot
-            there = follow_record(there, translator_of(out, "pivot"))
-            stages.append(PivotStage(TranslateStage(there, engine.threads)))
+        if through is not None:
+            through = follow_record(through, translator_of(out, "pivot"))
+            stages.append(PivotStage(TranslateStage(through, engine.threads)))
         translating = follow_record(translating, translator_of(out, "translator"))
         stages.append(TranslateStage(translating, engine.threads))
     elif asked is not None:

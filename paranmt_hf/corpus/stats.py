@@ -39,7 +39,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
 from paranmt_hf.text.tokens import Bags, CorpusIds, PerToken
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.files import result_file, write_result, writing
+from paranmt_hf.util.files import refuse_inside, resolved, result_file, write_result, writing
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
@@ -194,7 +194,8 @@ def describe_corpora(
         write: Files for the table in Markdown (.md), and for a picture of the figures (.png, extra `plots`).
     """
     config, parsing = config or StatsConfig(), parsing or ParsingConfig()
-    files = _files_to_write(write_samples, write)
+    sources = [data] if isinstance(data, str | Path) else list(data)
+    files = _files_to_write(write_samples, write, sources)
     opened, background = _open(data, config, dict(columns or {}), idf_text)
     language = _language(config, opened)
     parsers = _parsers(opened, parser, language)
@@ -223,11 +224,15 @@ def describe_corpora(
     return found
 
 
-def _files_to_write(write_samples: Path | None, write: Sequence[str | Path]) -> list[Path]:
+def _files_to_write(
+    write_samples: Path | None, write: Sequence[str | Path], sources: Sequence[str | Path]
+) -> list[Path]:
     """Reject files that cannot be written, before the work."""
     if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
         raise InputError(f"`write_samples` {write_samples} is a file; name a folder", option="write_samples")
-    files = [result_file(path, [".md", ".png"], option="write") for path in write]
+    if write_samples is not None:
+        refuse_inside(resolved(write_samples, "write_samples"), sources, "write_samples")
+    files = [result_file(path, [".md", ".png"], sources=sources, option="write") for path in write]
     if any(path.suffix.lower() == ".png" for path in files):
         require("matplotlib", "plots")
     return files

@@ -203,8 +203,9 @@ def transfer(
     Returns:
         The results of the models, then those of the averages, in their order.
     """
+    sources = [data, *(model for model in _listed(models) if isinstance(model, str | Path))]
+    folder = folder_of_tasks(out, sources) if out is not None else None
     found, left_out = read_tasks(data, tasks)
-    folder = folder_of_tasks(out) if out is not None else None
     config = config or TransferConfig()
     parts = [part for task in found for part in task.parts.values()]
 

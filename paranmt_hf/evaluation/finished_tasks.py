@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,9 +69,9 @@ class FinishedTasks:
         return self.folder / f"{task}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"
 
 
-def folder_of_tasks(out: str | Path) -> Path:
-    """Resolve and make the folder of finished tasks; one with anything else is rejected."""
-    folder = result_folder(out)
+def folder_of_tasks(out: str | Path, sources: Iterable[str | Path]) -> Path:
+    """Resolve and make the folder of finished tasks; one with anything else, or inside a source, is rejected."""
+    folder = result_folder(out, sources=sources)
     if folder.exists() and not all(_is_ours(path) for path in folder.iterdir()):
         raise InputError(
             f"{folder} exists and holds other files than results of tasks; choose another folder",

@@ -66,7 +66,7 @@ def evaluate_mteb(
     if data is not None and not data.expanduser().is_dir():
         raise InputError(f"{data}: there is no such folder; expected one with a folder for each task", option="data")
     read = [with_local_data(task, data.expanduser()) if data is not None else task for task in chosen]
-    folder = result_folder(out)
+    folder = result_folder(out, sources=[model.folder for model in located])
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RESULTS).is_dir():
         raise InputError(f"{folder} exists and holds no results of mteb; choose another folder", option="out")
     results = [_evaluate(str(each), model, read, folder) for each, model in zip(names, located, strict=True)]

@@ -14,11 +14,15 @@ from paranmt_hf.apps.explore.explorer import Explorer
 from paranmt_hf.apps.serve.serve import serve_encoder
 from paranmt_hf.cli import main
 from paranmt_hf.cli.quickstart import quickstart
+from paranmt_hf.corpus.build import build
+from paranmt_hf.corpus.import_pairs import import_pairs
+from paranmt_hf.corpus.reading.inputs import TextInput
 from paranmt_hf.corpus.record import RELEASE_RECORD
 from paranmt_hf.corpus.release_run import ReleaseConfig
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.evaluate import transfer
 from paranmt_hf.lexicon.lexicon import Lexicon
 from paranmt_hf.search.mine import mine_pairs
 from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec
@@ -54,8 +58,23 @@ def contents(folder):
         lambda release, out: mine_pairs(release, out.with_suffix(".parquet")),
         lambda release, out: train_sent2vec(release, out),
         lambda release, out: tune(release, out, grid={"seed": [1, 2]}),
+        lambda release, out: import_pairs(str(release), out),
+        lambda release, out: build(TextInput(data=(str(release),)), out, translator="captions-cs-en"),
+        lambda release, out: transfer("small", data=release, out=out),
     ],
-    ids=["select", "lexicon", "annotate", "report", "mine", "mine-parquet", "sent2vec", "tune"],
+    ids=[
+        "select",
+        "lexicon",
+        "annotate",
+        "report",
+        "mine",
+        "mine-parquet",
+        "sent2vec",
+        "tune",
+        "import",
+        "build",
+        "transfer",
+    ],
 )
 def test_no_result_is_made_inside_what_it_is_made_from(command, release):
     before = contents(release)

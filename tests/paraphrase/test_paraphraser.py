@@ -140,21 +140,6 @@ def test_another_encoder_decoder_is_trained_the_same_way(pairs, tmp_path):
     assert "trained further on pairs" in (done.folder / "README.md").read_text()
 
 
-@pytest.mark.slow
-def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
-    with pytest.raises(InputError, match="no pairs 'nothing'"):
-        train_small("nothing", tmp_path / "out")
-    with pytest.raises(InputError, match=r"nothing to train on: of 300 chosen pairs 300 have .* more than 3 pieces"):
-        train_small(pairs, tmp_path / "out", max_pieces=3)
-    with pytest.raises(InputError, match="training diverged"):
-        train_small(pairs, tmp_path / "out", learning_rate=1e30)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine.txt").write_text("text")
-    with pytest.raises(InputError, match="was not made by this command"):
-        train_small(pairs, tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
 LINES = [
     "the man sees a dog .",
     "",

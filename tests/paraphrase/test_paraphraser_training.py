@@ -37,6 +37,24 @@ def unread(*arguments):
     raise AssertionError("the data were read")
 
 
+@pytest.mark.slow
+def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
+    def train(data, **settings):
+        train_paraphraser(data, tmp_path / "out", config=SMALL, training=training(**settings))
+
+    with pytest.raises(InputError, match="no pairs 'nothing'"):
+        train("nothing")
+    with pytest.raises(InputError, match=r"nothing to train on: of .* chosen pairs .* have .* more than 3 pieces"):
+        train(pairs, max_pieces=3)
+    with pytest.raises(InputError, match="training diverged"):
+        train(pairs, learning_rate=1e30)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("text")
+    with pytest.raises(InputError, match="was not made by this command"):
+        train(pairs)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 def test_where_to_report_is_checked_before_any_work(pairs, tmp_path, monkeypatch):
     monkeypatch.setattr("paranmt_hf.corpus.reading.pairs.Pairs.batches", unread)
     with pytest.raises(InputError, match="cannot report to 'nowhere'"):

@@ -157,9 +157,15 @@ def _of_records(file: Path, form: Form) -> Iterator[str]:
     except InputError:
         # A quote that is text, as in the STS benchmark: then no field goes beyond its line.
         for line in _content(file).split("\n"):
-            for fields in csv.reader([line], delimiter=form.separator):
-                for field in fields:
-                    yield from _text(field)
+            for field in _fields(line, form):
+                yield from _text(field)
+
+
+def _fields(line: str, form: Form) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=form.separator), [])
+    except csv.Error:  # Such as a carriage return within a field.
+        return line.split(form.separator)
 
 
 def _of_json(file: Path) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.reading.evaluation_sets import read_sentences
@@ -122,6 +122,7 @@ def test_real_sets(shared_data):
     assert len(tasks.texts) > 35_000
 
 
+@example(b"\rtext,more", "a.csv")
 @given(
     st.binary(max_size=200), st.sampled_from(["a.txt", "a.csv", "a.tsv", "a.json", "a.jsonl", "a.txt.gz", "a.parquet"])
 )
