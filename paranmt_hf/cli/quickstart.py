@@ -1,4 +1,4 @@
-"""A complete small example without a network: bitext, translator, release, encoder, evaluation."""
+"""A complete small example without a network: bitext, translator, corpus, encoder, evaluation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _check_free(out: Path) -> None:
         raise refusal("is a file, and the quickstart makes a folder")
     for record in (RELEASE_RECORD, "modules.json"):
         if (out / record).exists():
-            raise refusal(f"is a release or an encoder: it holds {record}")
+            raise refusal(f"is a corpus or an encoder: it holds {record}")
 
 
 def _show_corpus(folder: Path) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Build a paraphrase corpus: bitext in, back-translation, scores, release."""
+"""Build a paraphrase corpus: bitext in, back-translation, scores, a folder with a card out."""

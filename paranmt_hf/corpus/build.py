@@ -1,4 +1,4 @@
-"""`paranmt build`: a release from a bitext, by translation, or from text alone, by a pivot or a language model."""
+"""`paranmt build`: a corpus from a bitext, by translation, or from text alone, by a pivot or a language model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def build(
 
     Args:
         text: The bitext, or text with the column `reference` alone.
-        out: Folder of the release; its name is the name of the corpus.
+        out: Folder of the corpus, which is named after it.
         translator: Translation model: folder, Hub id, `captions-cs-en` (the small one of the package, for captions),
             or YAML file with its settings (docs/corpus.md).
         hypotheses: Number of translations of a sentence, each a row with its rank.
@@ -60,7 +60,7 @@ def build(
             file with its settings (docs/language-models.md). Its key is read from OPENAI_API_KEY.
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
             the small encoder of this package if left out.
-        release: Licence and form of the release.
+        release: Licence and form of the corpus.
         add: More columns.
         engine: Where translation and scoring run.
         keep_without_letters: Translate lines without a letter too, such as `...`, of which models make sentences of

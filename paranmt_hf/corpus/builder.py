@@ -1,4 +1,4 @@
-"""The `datasets` builder: any folder of rows with the schema, as the configs of the release."""
+"""The `datasets` builder: any folder of rows with the schema, as the configs of the corpus."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ParaNMTConfig(datasets.BuilderConfig):
 class ParaNMTBuilder(datasets.ArrowBasedBuilder):
     """Builds a paraphrase corpus from Parquet files with the columns of the schema.
 
-    Takes `data_dir`, a release, or `data_files`, any Parquet files of the schema, and selects for itself: `filtered`
+    Takes `data_dir`, a corpus, or `data_files`, any Parquet files of the schema, and selects for itself: `filtered`
     holds the top two tenths of the paraphrase score with at most 30 tokens on both sides (after ParaNMT-50M, table 5),
     `sample` a thousand rows sampled at random.
 
@@ -64,7 +64,7 @@ class ParaNMTBuilder(datasets.ArrowBasedBuilder):
         if self.config.data_files is not None:
             return [Path(path) for paths in self.config.data_files.values() for path in paths]
         if self.config.data_dir is None:
-            raise InputError(f"ParaNMTBuilder needs data_dir, a release folder ({', '.join(FOLDERS)}), or data_files")
+            raise InputError(f"ParaNMTBuilder needs data_dir, a corpus folder ({', '.join(FOLDERS)}), or data_files")
         return release_files(Path(self.config.data_dir))
 
     def _info(self) -> datasets.DatasetInfo:

@@ -1,4 +1,4 @@
-"""`paranmt import`: a release from pairs that are translated already."""
+"""`paranmt import`: a corpus from pairs that are translated already."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def import_pairs(
 
     Args:
         data: TSV, CSV, JSON lines, JSON or Parquet files (docs/formats.md), or files of PPDB.
-        out: Folder of the release; its name is the name of the corpus.
+        out: Folder of the corpus, which is named after it.
         columns: Columns of the files by their names or numbers from 1, such as
             reference=sentence1,translation=sentence2,label=is_duplicate,para_score=4,origin=5. A para_score is kept
             unless a `scorer` is given; a column label is read in any case.
@@ -58,7 +58,7 @@ def import_pairs(
             else unknown).
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
             the small encoder of this package if left out.
-        release: Licence and form of the release.
+        release: Licence and form of the corpus.
         add: More columns.
         engine: Where scoring runs.
     """
@@ -141,7 +141,7 @@ def _refuse_text(path: Path) -> NoReturn:
 
 
 def with_terms(release: ReleaseConfig, preset: Preset) -> ReleaseConfig:
-    """Fill in description and licence of a release from those of the dataset's authors, unless given."""
+    """Fill in description and licence of a corpus from those of the dataset's authors, unless given."""
     if release.license is None and preset.license is None:
         raise InputError(
             f"{preset.title} has no stated licence ({preset.license_stated}); check whether you may release the "

@@ -1,4 +1,4 @@
-"""Publishing releases: the check against the record, and the card."""
+"""Publishing corpora: the check against the record, and the card."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from paranmt_hf.util.yaml_files import card_header
 
 
 def check_release(folder: Path, license: str | None = None) -> ReleaseRecord:
-    """Check a release's files against its record, and its licence; returns the record, under `license` if given."""
+    """Check files and licence of a corpus against its record; returns the record, under `license` if given."""
     record = read_record(folder)
     if license is not None:
         record = record.with_license(str(License.parse(license)))
@@ -53,7 +53,7 @@ def _check_license(folder: Path, record: ReleaseRecord) -> None:
 
 
 def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
-    """Check a release and list the files to publish, under the licence of `about` if it states one."""
+    """Check a corpus and list the files to publish, under the licence of `about` if it states one."""
     record = check_release(folder, about.license)
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
     built = ReleaseRecord.read(folder)
@@ -77,7 +77,7 @@ def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Dr
 
 
 RELEASE = Kind(
-    "a release",
+    "a corpus",
     "dataset",
     "load_dataset",
     owns=lambda path: bool(RELEASE_FILES.fullmatch(path)),

@@ -1,4 +1,4 @@
-"""The record of a release, `build.json`: its inputs, its files, and statistics of its rows."""
+"""The record of a corpus, `build.json`: its inputs, its files, and statistics of its rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.records import Identity, Record, from_json, read_json
 
 RELEASE_RECORD = "build.json"
-# Settings under `release` that only word the card; another wording is not another release.
+# Settings under `release` that only word the card; another wording is not another corpus.
 WORDING = ("title", "description")
 
 
@@ -22,7 +22,7 @@ WORDING = ("title", "description")
 class ConfigFiles:
     """The files of one config."""
 
-    # Path relative to the release and SHA-256 of each file, in order
+    # Path relative to the corpus and SHA-256 of each file, in order
     files: dict[str, str] = field(default_factory=dict)
     rows: int = 0  # Number of rows
     bytes: int = 0  # Size of the rows in memory
@@ -62,9 +62,9 @@ class StatisticsRecord:
     mean_translation_score: float | None  # Natural logarithm per target token (<= 0); None for imported pairs
     ranges: list[RangeRecord]  # By paraphrase score, ascending
     histogram: list[int]  # Counts [bin] of the paraphrase score, bins of equal width from -1 to 1
-    # Counts [bin] of the other columns; a release of an earlier version has none
+    # Counts [bin] of the other columns; a corpus of an earlier version has none
     histograms: dict[str, list[int]] = field(default_factory=dict)
-    # Number of pairs with a mismatch, by column, for those columns that the release has
+    # Number of pairs with a mismatch, by column, for those columns that the corpus has
     mismatches: dict[str, int] = field(default_factory=dict)
     mean_human_score: float | None = None  # Mean of `human_score`; None without this column
     # Number of distinct ids; None without a column `rank`, when it equals that of the rows
@@ -91,14 +91,14 @@ class FilterRecord:
 
 @dataclass(frozen=True)
 class SelectionRecord:
-    """How a release was selected from another one; the entry `selection` of its settings."""
+    """How a corpus was selected from another one; the entry `selection` of its settings."""
 
-    release: str  # Name of the other release
+    release: str  # Name of the other corpus
     files: dict[str, str]  # Path and SHA-256 of each of its files
     rows: int  # Number of its pairs
     scorer: dict[str, Any]  # The scorer of its paraphrase scores
     filters: list[FilterRecord]  # In the order in which they decided
-    before: SelectionRecord | None = None  # How the other release was selected, if it was
+    before: SelectionRecord | None = None  # How the other corpus was selected, if it was
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,14 +106,14 @@ class ReleaseRecord(Record):
     """The content of `build.json`."""
 
     FILE: ClassVar[str] = RELEASE_RECORD
-    KIND: ClassVar[str] = "a release (`paranmt build`, `paranmt import`)"
+    KIND: ClassVar[str] = "a corpus (`paranmt build`, `paranmt import`)"
 
     name: str  # Name of the corpus
     schema_version: str  # Version of the columns
     license: str  # Licence: an id that the Hub lists, or `NAME <LINK>`
     title: str | None = None  # What the card is headed with, if not the name
     description: str | None = None  # Description of the corpus on its card, in the words of its maker
-    # What determined the release, by part: `bitext` or `pairs`, `translator`, `scorer`, `columns`, `release`, and
+    # What determined the corpus, by part: `bitext` or `pairs`, `translator`, `scorer`, `columns`, `release`, and
     # `selection` where it was selected from another one
     settings: dict[str, dict[str, Any]]
     dropped: dict[str, int]  # Lines of the input that are not in it, by reason
@@ -126,7 +126,7 @@ class ReleaseRecord(Record):
 
     @classmethod
     def read(cls, folder: str | Path, name: str = "") -> Self:
-        """Read the record of a release, which errors call `name`, without checking its files."""
+        """Read the record of a corpus, which errors call `name`, without checking its files."""
         folder, name = Path(folder), name or str(folder)
         path = folder / RELEASE_RECORD
         check_regular(path)
@@ -134,7 +134,7 @@ class ReleaseRecord(Record):
             what = f"holds no {RELEASE_RECORD}" if folder.is_dir() else "is not a folder"
             raise InputError(f"{name} is not a finished release: it {what}; expected what `paranmt build` wrote")
         try:
-            values = read_json(path, "the record of a release")
+            values = read_json(path, "the record of a corpus")
             version = values.get("schema_version") if isinstance(values, dict) else None
             # The version first: a record of another schema is not damaged.
             if version is None or str(version).split(".")[0] == SCHEMA_VERSION.split(".")[0]:
@@ -151,7 +151,7 @@ class ReleaseRecord(Record):
 
     @property
     def written_by(self) -> list[str]:
-        """Models that wrote its translations, or those of the release that its pairs were mined from."""
+        """Models that wrote its translations, or those of the corpus that its pairs were mined from."""
         models = [self.settings.get(way, {}).get("model") for way in ("translator", "pivot")]
         return [model for model in models if model] + list(self.settings.get("pairs", {}).get("written_by", ()))
 
@@ -162,12 +162,12 @@ class ReleaseRecord(Record):
 
     @property
     def identity(self) -> Identity:
-        """Everything that determined the release, see `identity_of`."""
+        """Everything that determined the corpus, see `identity_of`."""
         return identity_of(self.settings)
 
     @property
     def selection(self) -> SelectionRecord | None:
-        """How it was selected from another release; None if it was not."""
+        """How it was selected from another corpus; None if it was not."""
         if "selection" not in self.settings:
             return None
         return from_json(SelectionRecord, self.settings["selection"], RELEASE_RECORD)
@@ -191,7 +191,7 @@ class ReleaseRecord(Record):
         return made_by
 
     def with_license(self, license: str) -> ReleaseRecord:
-        """The same record of a release under another licence."""
+        """The same record of a corpus under another licence."""
         return replace(
             self,
             license=license,
@@ -200,9 +200,9 @@ class ReleaseRecord(Record):
 
 
 def identity_of(settings: Mapping[str, Any]) -> Identity:
-    """Remove from the settings of a release what follows from others, or only changes its card.
+    """Remove from the settings of a corpus what follows from others, or only changes its card.
 
-    That is title and description, and of a selection the counts and the name of a release known by its files.
+    That is title and description, and of a selection the counts and the name of a corpus known by its files.
     """
     release = {name: value for name, value in settings["release"].items() if name not in WORDING}
     found = {**settings, "release": release}

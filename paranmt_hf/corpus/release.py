@@ -191,18 +191,18 @@ def select_rows(
 
 
 def release_files(folder: Path, config: str = "default") -> list[Path]:
-    """List the Parquet files of one config of a release, in order."""
+    """List the Parquet files of one config of a corpus, in order."""
     if config not in FOLDERS:
-        raise InputError(f"a release has the configs {', '.join(FOLDERS)}, not {config!r}")
+        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}")
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; expected a release made by `paranmt build` or `paranmt import`")
+        raise InputError(f"{folder} is not a folder; expected a corpus made by `paranmt build` or `paranmt import`")
     for place in (folder, folder / FOLDERS[config]):
         check_regular(place)
     files = sorted((folder / FOLDERS[config]).glob("train-*-of-*.parquet"))
     if not files:
         raise InputError(
-            f"{folder} is not a release, the folder that `paranmt build` or `paranmt import` writes: "
-            f"{folder / FOLDERS[config]} holds no train-*.parquet; name a release, or a file in the folder",
+            f"{folder} is not a corpus, the folder that `paranmt build` or `paranmt import` writes: "
+            f"{folder / FOLDERS[config]} holds no train-*.parquet; name a corpus, or a file in the folder",
             path=folder,
         )
     expected = int(files[0].stem.rsplit("-", 1)[1])
@@ -212,7 +212,7 @@ def release_files(folder: Path, config: str = "default") -> list[Path]:
 
 
 def checked_files(folder: Path, config: str = "default") -> list[Path]:
-    """List the Parquet files of one config of a release, in order, checked against its record if it has one."""
+    """List the Parquet files of one config of a corpus, in order, checked against its record if it has one."""
     files = release_files(folder, config)
     if (folder / RELEASE_RECORD).is_file():
         read_record(folder, [config])
@@ -220,7 +220,7 @@ def checked_files(folder: Path, config: str = "default") -> list[Path]:
 
 
 def read_record(folder: Path, configs: Collection[str] | None = None) -> ReleaseRecord:
-    """Read a release's `build.json`, and check the files of `configs` (all if left out) against it."""
+    """Read the `build.json` of a corpus, and check the files of `configs` (all if left out) against it."""
     record = ReleaseRecord.read(folder)
     for name, config in record.configs.items():
         if not configs or name in configs:
@@ -234,7 +234,7 @@ def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
     for name, digest in files.items():
         if not re.fullmatch(pattern, name):
             raise InputError(
-                f"{folder / RELEASE_RECORD} names the file {name!r}, which is none of a release; build it again"
+                f"{folder / RELEASE_RECORD} names the file {name!r}, which is none of a corpus; build it again"
             )
         if not (folder / name).is_file() or checksum(folder / name) != digest:
             raise InputError(
@@ -242,13 +242,13 @@ def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
             )
     present = {path.relative_to(folder).as_posix() for path in release_files(folder, config)}
     if others := sorted(present - set(files)):
-        raise InputError(f"{folder / others[0]} is not in the release's record; move it away, or build it again")
+        raise InputError(f"{folder / others[0]} is not in the record of the corpus; move it away, or build it again")
 
 
 def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:
-    """Fetch one config of a release from the Hub, and check its files against the record.
+    """Fetch one config of a corpus from the Hub, and check its files against the record.
 
-    Returns its Parquet files in order, and the commit; None if the dataset is not a release of this package. An
+    Returns its Parquet files in order, and the commit; None if the dataset is not a corpus of this package. An
     interrupted download continues; what is in the client's cache is not fetched again.
     """
     from huggingface_hub import HfApi, snapshot_download
@@ -297,8 +297,8 @@ def read_tables(
         with open_parquet(path) as file:
             needed = set(columns) if columns else {column.name for column in COLUMNS if not column.optional}
             if missing := sorted(needed - set(file.schema_arrow.names)):
-                # What every release has, a file of another kind lacks; other columns can be made.
-                strange = "" if set(missing) <= OPTIONAL else "; it is not part of a release"
+                # What every corpus has, a file of another kind lacks; other columns can be made.
+                strange = "" if set(missing) <= OPTIONAL else "; it is not part of a corpus"
                 raise InputError(f"{describe_missing(path, missing)}{strange}")
             check_types(file.schema_arrow, checked or columns or file.schema_arrow.names, path)
             first = 0

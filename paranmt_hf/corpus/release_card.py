@@ -16,7 +16,7 @@ from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.hub.licenses import License
 
 HISTOGRAMS_PICTURE = "histograms.png"
-# Files of a release by their paths, other than its card and its record.
+# Files of a corpus by their paths, other than its card and its record.
 RELEASE_FILES = re.compile(rf"({'|'.join(FOLDERS.values())})/[^/]+\.parquet|{re.escape(HISTOGRAMS_PICTURE)}")
 
 
@@ -132,12 +132,12 @@ def _filled(value: Any) -> Any:  # noqa: ANN401 - JSON values
 
 
 def _selections(selection: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
-    """The releases from which the rows were selected, the first selection first."""
+    """The corpora from which the rows were selected, the first selection first."""
     return [] if not selection else [*_selections(selection.get("before")), selection]
 
 
 def described_columns(record: ReleaseRecord) -> list[dict[str, str]]:
-    """Name, type and meaning of each column of a release."""
+    """Name, type and meaning of each column of a corpus."""
     said = meanings(record.made_by, record.source, LANGUAGES.get(record.language, "English"))
     if "pivot" in record.settings:
         said |= PIVOTED

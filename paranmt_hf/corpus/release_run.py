@@ -1,6 +1,6 @@
 """From rows to a release: the steps that building, importing and rescoring share.
 
-Work in progress lies in `<out>.work` next to the release until the release is complete. The same call after an
+Work in progress lies in `<out>.work` next to the corpus until the corpus is complete. The same call after an
 interruption continues there.
 """
 
@@ -61,18 +61,18 @@ NEARLY_ALL, FEW_VALUES, FEW_ROWS, MANY_ROWS = 0.9, 20, 20, 1000
 Batches = Callable[[Report], Iterable[pa.RecordBatch | pa.Table]]
 # Parts of an identity about what is done to the input; each stage checks its own.
 STAGES = ("pivot", "translator", "paraphraser", "scorer", "columns")
-RESCORED = "rescored"  # Part of an identity: the files of a release that is scored again, which its record leaves out
+RESCORED = "rescored"  # Part of an identity: the files of a corpus that is scored again, which its record leaves out
 # Packages that decide the last digits of the scores and the bytes of the files.
 PACKAGES = ("ctranslate2", "numpy", "pyarrow", "sentence_transformers", "tokenizers", "torch", "transformers")
 
 
 @dataclass(frozen=True)
 class ReleaseConfig(Settings):
-    """Licence and form of a release.
+    """Licence and form of a corpus.
 
     Attributes:
         license: Licence of the corpus: a Hub licence id such as cc-by-4.0, or a name with a link such as
-            `My Terms <https://example.org/terms>`; every release needs one.
+            `My Terms <https://example.org/terms>`; every corpus needs one.
         language: Language of both sides, an ISO 639-1 code: it determines the word tokens.
         title: Title of the card; the name of the folder if left out.
         description: A sentence or two on the corpus, for the card.
@@ -91,7 +91,7 @@ class ReleaseConfig(Settings):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that determines the release beyond the scored rows."""
+        """Everything that determines the corpus beyond the scored rows."""
         said = {name: getattr(self, name) for name in WORDING}
         license = None if self.license is None else str(License.parse(self.license, listed=False))
         kept = {"license": license, "keep_source": self.keep_source}
@@ -104,10 +104,10 @@ class ReleaseConfig(Settings):
 
 
 class Built(Result[ReleaseRecord]):
-    """A finished release."""
+    """A finished corpus."""
 
     def summary(self) -> str:
-        """What the release holds, and how to load it."""
+        """What the corpus holds, and how to load it."""
         statistics = self.record.statistics
         lines = [f"{self.folder}: {counted(statistics.rows, 'pair')}" + ("" if self.fresh else " (was built already)")]
         for name, config in self.record.configs.items():
@@ -164,7 +164,7 @@ def make_release(
 
 
 def translator_of(out: Path, part: Literal["translator", "pivot"]) -> dict[str, Any] | None:
-    """Identity of a translator of a release, or of the unfinished work for one; None if there is none."""
+    """Identity of a translator of a corpus, or of the unfinished work for one; None if there is none."""
     found: Any = None
     with suppress(InputError):
         if (out / RELEASE_RECORD).is_file():
@@ -176,13 +176,13 @@ def translator_of(out: Path, part: Literal["translator", "pivot"]) -> dict[str, 
 
 
 def _with_added(wanted: Identity, record: ReleaseRecord) -> Identity:
-    """Ask for the columns too that `paranmt score --add` gave a finished release, which is otherwise the same."""
+    """Ask for the columns too that `paranmt score --add` gave a finished corpus, which is otherwise the same."""
     added = {**record.settings.get("columns", {}), **wanted.get("columns", {})}
     return {**wanted, "columns": added} if added else wanted
 
 
 def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:
-    """Write the card of a finished release again if its texts have changed."""
+    """Write the card of a finished corpus again if its texts have changed."""
     if built.record.settings["release"] == wanted["release"]:
         return built
     check_making(built.folder)
@@ -209,9 +209,9 @@ def write_rows(
     name: str,
     before: ReleaseRecord | None = None,
 ) -> ReleaseRecord:
-    """Send rows through stages and write a release into an empty folder, continuing the work in a work folder.
+    """Send rows through stages and write a corpus into an empty folder, continuing the work in a work folder.
 
-    The arguments are as in `make_release`; `before` is the record of a release that is scored again.
+    The arguments are as in `make_release`; `before` is the record of a corpus that is scored again.
     """
     report = Report()
 
@@ -312,7 +312,7 @@ def _write(manifest: Manifest, folder: Path, release: ReleaseConfig) -> Release:
 
 
 def write_card(folder: Path, record: ReleaseRecord) -> None:
-    """Write figure and card of a release whose Parquet files are written."""
+    """Write figure and card of a corpus whose Parquet files are written."""
     picture = plot_histograms(record.statistics)
     if picture is not None:
         write_bytes(folder / HISTOGRAMS_PICTURE, picture)

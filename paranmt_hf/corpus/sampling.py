@@ -30,20 +30,20 @@ SLACK = 10_000  # A sample is cut down when it has grown by a half, or by this m
 
 @dataclass
 class Corpus:
-    """A corpus whose sentences can be read: a release, a table, or text with a sentence on each line."""
+    """Sentences to measure: those of a corpus, of a table, or of text with a sentence on each line."""
 
     path: Path  # As it was given
     columns: tuple[str, ...]  # Which of `EXTRAS` it has
     text: Path | None = None  # The file, where it is one of lines
     report: Report = field(default_factory=Report)  # What was read and dropped, by the last reading
-    language: str | None = None  # ISO 639-1 code, where a release names it
+    language: str | None = None  # ISO 639-1 code, where a corpus names it
     _reader: LineFiles | TableFiles | None = None
     _files: tuple[Path, ...] = ()
     _side: str = "reference"
 
     @property
     def has_free_columns(self) -> bool:
-        """Whether its columns may have any name, as in tables that are not a release."""
+        """Whether its columns may have any name, as in tables that are not a corpus."""
         return isinstance(self._reader, TableFiles)
 
     def batches(self) -> Iterator[pa.RecordBatch | pa.Table]:
@@ -61,7 +61,7 @@ class Corpus:
 
 
 def numbered_pairs(table: pa.Table) -> pa.Table:
-    """Give the pairs of a release a unique number each as `id`, for samples."""
+    """Give the pairs of a corpus a unique number each as `id`, for samples."""
     columns = [pa.chunked_array([row_numbers(table)]), table["reference"], table["translation"]]
     return pa.table(columns, names=["id", "reference", "translation"])
 
@@ -71,7 +71,7 @@ def open_corpus(
 ) -> Corpus:
     """Detect the kind of a corpus and open it.
 
-    It is a release; the folder of one of its configs, or another folder of Parquet files; or a file of any format with
+    It is a corpus; the folder of one of its configs, or another folder of Parquet files; or a file of any format with
     columns, which `columns` names if they are called otherwise than in the schema; or a text file with a sentence on
     each line, which has no `side`.
     """
@@ -84,7 +84,7 @@ def open_corpus(
     columns = columns or {}
     files = sorted(path.glob("*.parquet")) if path.is_dir() and not is_saved_dataset(path) else [path]
     if not files:
-        raise InputError(f"{path} is neither a release nor a folder of Parquet files; name a corpus")
+        raise InputError(f"{path} is neither a corpus nor a folder of Parquet files; name one")
     tables = [open_table(file, columns.values()) for file in files]
     if isinstance(tables[0], PlainText):
         return Corpus(path, (), text=path, _reader=LineFiles({"sentence": path}))
@@ -101,9 +101,9 @@ def open_corpus(
 
 
 def _language_of(path: Path) -> str | None:
-    """The language of the release that a path is in; None without a record."""
+    """The language of the corpus that a path is in; None without a record."""
     path = resolved(path)
-    # A release, the folder of one of its configs, or a file in that.
+    # A corpus, the folder of one of its configs, or a file in that.
     for folder in (path, *path.parents[:2]):
         if (folder / RELEASE_RECORD).is_file():
             return ReleaseRecord.read(folder).language

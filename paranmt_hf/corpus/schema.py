@@ -12,7 +12,7 @@ import pyarrow as pa
 from paranmt_hf.util.settings import Range
 
 SCHEMA_VERSION = "1.0.0"
-# Columns that a release can get later.
+# Columns that a corpus can get later.
 AddedColumn = Literal[
     "number_mismatch",
     "negation_mismatch",
@@ -38,8 +38,8 @@ class Column:
     type: pa.DataType  # Arrow type
     meaning: str  # One sentence for the card: unit, range, and when it is null
     nullable: bool = False  # Whether a row may lack the value
-    optional: bool = False  # Whether a release may lack the whole column
-    command: str = "paranmt build"  # The command that makes it, for who lacks it; RELEASE is the folder
+    optional: bool = False  # Whether a corpus may lack the whole column
+    command: str = "paranmt build"  # The command that makes it, for who lacks it; CORPUS is the folder
     range: Range = ANY  # The values of a number
 
 
@@ -167,7 +167,7 @@ COLUMNS = (
 RANGES = {column.name: column.range for column in COLUMNS}
 OPTIONAL = frozenset(column.name for column in COLUMNS if column.optional)
 ADDED: tuple[str, ...] = get_args(AddedColumn)
-# What columns mean in a release of pairs that were imported.
+# What columns mean in a corpus of pairs that were imported.
 IMPORTED = {
     "id": "number of the pair in the input, from 0; stable across runs",
     "reference": "first sentence of the pair, as written, white space normalised",
@@ -208,7 +208,7 @@ SECOND: dict[MadeBy, str] = {
 
 
 def arrow_schema(optional: Collection[str] = ()) -> pa.Schema:
-    """Build the Arrow schema of a release with some of the optional columns; other names are ignored."""
+    """Build the Arrow schema of a corpus with some of the optional columns; other names are ignored."""
     return pa.schema(
         [
             pa.field(column.name, column.type, nullable=column.nullable)
@@ -232,9 +232,9 @@ def row_numbers(table: pa.Table | pa.RecordBatch) -> np.ndarray:
 
 
 def describe_missing(where: object, missing: Collection[str]) -> str:
-    """Describe which columns a release or file lacks, and which command makes them.
+    """Describe which columns a corpus or file lacks, and which command makes them.
 
-    The result is the beginning of a sentence: ``corpus lacks the column human_score; `paranmt score RELEASE --add
+    The result is the beginning of a sentence: ``corpus lacks the column human_score; `paranmt score CORPUS --add
     human_score` makes it``.
     """
     names = sorted(missing)
@@ -242,13 +242,13 @@ def describe_missing(where: object, missing: Collection[str]) -> str:
     text = f"{where} lacks the column{'' if one else 's'} {', '.join(names)}"
     if added := [name for name in ADDED if name in missing]:
         text += (
-            f"; `paranmt score RELEASE --add {' '.join(added)}` makes {'it' if added == names else ', '.join(added)}"
+            f"; `paranmt score CORPUS --add {' '.join(added)}` makes {'it' if added == names else ', '.join(added)}"
         )
     return text
 
 
 def meanings(made_by: MadeBy | None, source: Mapping[str, Any], language: str = "English") -> dict[str, str]:
-    """Explain each column of a release in a sentence.
+    """Explain each column of a corpus in a sentence.
 
     `made_by` wrote the second sentences of imported pairs; None if this package translated. The `source` is the
     identity of the input; its `columns` say what became which column.

@@ -1,4 +1,4 @@
-"""`paranmt score`: score a release again with another scorer, or give it more columns."""
+"""`paranmt score`: score a corpus again with another scorer, or give it more columns."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ SHARE = Range(at_least=0, at_most=1)
 
 
 def rescore(
-    release: str | Path,
+    corpus: str | Path,
     *,
     add: Sequence[AddedColumn] = (),
     scorer: str | Path | None = None,
     prior: Annotated[float | None, SHARE] = None,
     engine: Annotated[EngineConfig | None, Group()] = None,
 ) -> Built:
-    """Score a release again with another scorer, or give it more columns; other columns stay as they are.
+    """Score a corpus again with another scorer, or give it more columns; other columns stay as they are.
 
-    The old release stays in place until the new one is complete.
+    The old corpus stays in place until the new one is complete.
 
     Args:
-        release: Folder of the release.
-        add: Columns that the release gets, unless it has them; para_score stays unless a `scorer` is given.
+        corpus: Folder of the corpus.
+        add: Columns that the corpus gets, unless it has them; para_score stays unless a `scorer` is given.
         scorer: Encoder of the paraphrase score: folder, Hub id (ID@REVISION for a revision), or file of word vectors;
             the small encoder of this package if left out.
         prior: Share of paraphrases among the pairs, for para_probability; if left out, that of the column if the
-            release has it, else that of the scorer's calibration data.
+            corpus has it, else that of the scorer's calibration data.
         engine: Where scoring runs.
     """
     encoder = None if (add or prior is not None) and scorer is None else NamedEncoder.of(scorer)
     columns = ColumnStage(added_columns(add), AuthorshipConfig(), prior=prior)
-    folder = resolved(release)
+    folder = resolved(corpus)
     finish_replacing(folder, COMMAND)
     record, files = read_record(folder), release_files(folder)
     parts = {name: value for name, value in record.settings.items() if name != "release"}
@@ -88,7 +88,7 @@ def rescore(
 
 
 def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnStage, language: str) -> list[Stage]:
-    """The stages that a release with these settings still needs."""
+    """The stages that a corpus with these settings still needs."""
     stages: list[Stage] = []
     if scorer is not None and parts["scorer"] != (stage := ScoreStage(scorer, language=language)).identity["scorer"]:
         stages.append(stage)
@@ -108,7 +108,7 @@ def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnS
 
 
 def _carried(identity: Mapping[str, Any], language: str) -> NamedEncoder | None:
-    """The encoder of the package that scored a release; None if it was another one."""
+    """The encoder of the package that scored a corpus; None if it was another one."""
     stages = [ScoreStage(NamedEncoder(str(ASSETS / name)), language=language) for name in CARRIED["encoder"]]
     return next((stage.config for stage in stages if stage.identity["scorer"] == identity), None)
 
@@ -123,7 +123,7 @@ def _merged(parts: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep_others(folder: Path, new: Path) -> None:
-    """Copy files that are not a part of the release, such as notes or the options that made it, into the new one."""
+    """Copy files that are not a part of the corpus, such as notes or the options that made it, into the new one."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         if path.is_dir() or RELEASE_FILES.fullmatch(name.as_posix()) or (new / name).exists():

@@ -168,7 +168,7 @@ def text_histogram(histogram: list[int], width: int = 50) -> str:
 
 
 def plot_histograms(statistics: StatisticsRecord) -> bytes | None:
-    """Draw the histograms of a release as a PNG; None if matplotlib (extra `plots`) is missing."""
+    """Draw the histograms of a corpus as a PNG; None if matplotlib (extra `plots`) is missing."""
     if not available("matplotlib"):
         return None
     from matplotlib.figure import Figure

@@ -72,7 +72,7 @@ class StatsConfig(Settings):
     Attributes:
         sample: Maximum number of sentences of each corpus, sampled at random (ParaNMT-50M, table 1: 100,000).
         seed: Seed of the sample.
-        language: Language of the sentences, an ISO 639-1 code (default: that of the releases, else en).
+        language: Language of the sentences, an ISO 639-1 code (default: that of the corpora, else en).
         side: Which sentence of each pair.
         by_origin: Add a row for each origin of a corpus.
     """
@@ -181,7 +181,7 @@ def describe_corpora(
     """Measure samples of corpora side by side: table 1 of ParaNMT-50M.
 
     Args:
-        data: Releases, folders of their configs, files with columns (docs/formats.md), or text files with a sentence
+        data: Corpora, folders of their configs, files with columns (docs/formats.md), or text files with a sentence
             on each line.
         config: Which statistics are computed.
         columns: Columns of files, such as reference=english,para_score=score.
@@ -244,18 +244,18 @@ def _open(
     given = [data] if isinstance(data, str | Path) else list(data)
     opened = [open_corpus(path, side=config.side, columns=columns, by_origin=config.by_origin) for path in given]
     if not opened:
-        raise InputError("name a corpus to measure: a release, a file with columns or a text file")
+        raise InputError("name what to measure: a corpus, a file with columns or a text file")
     if config.by_origin and not any("origin" in corpus.columns for corpus in opened):
         raise InputError(
             f"`by_origin`: {', '.join(str(corpus.path) for corpus in opened)} has no column origin; "
-            "name it with `columns` origin=NAME, except in a release",
+            "name it with `columns` origin=NAME, except in a corpus",
             option="by_origin",
         )
     background = None if idf_text is None else open_corpus(idf_text, columns=columns)
     if unknown := sorted(set(columns) - set(COLUMN_NAMES)):
         raise InputError(f"`columns` can name {', '.join(COLUMN_NAMES)}, not {', '.join(unknown)}", option="columns")
     if columns and not any(corpus.has_free_columns for corpus in [*opened, *([background] if background else [])]):
-        raise InputError("`columns` is for files with columns that are not in a release", option="columns")
+        raise InputError("`columns` is for files with columns that are not in a corpus", option="columns")
     return opened, background
 
 
@@ -267,7 +267,7 @@ def _language(config: StatsConfig, corpora: Sequence[Corpus]) -> str:
     if len(known) > 1:
         named = ", ".join(f"{path} is {language}" for language, path in known.items())
         raise InputError(
-            f"the releases are in several languages ({named}), which have different rules for words; measure them one "
+            f"the corpora are in several languages ({named}), which have different rules for words; measure them one "
             "by one, or name one with `language`",
             option="language",
         )

@@ -1,4 +1,4 @@
-"""A release as a stream: selected columns and rows, and it can be closed at any time.
+"""A corpus as a stream: selected columns and rows, and it can be closed at any time.
 
 `load_dataset(..., streaming=True)` hands Arrow a file object of Python's and lets threads read ahead in it. When the
 stream is left before its end, these threads are still at work while the interpreter ends: the process hangs or aborts
@@ -29,36 +29,36 @@ HUB = "hf://"
 
 
 def stream(
-    release: str | Path,
+    corpus: str | Path,
     config: str = "default",
     *,
     columns: Sequence[str] | None = None,
     filters: Filters | None = None,
 ) -> datasets.IterableDataset:
-    """Read a release row group by row group; only what is needed is read, and the stream can be closed at any time.
+    """Read a corpus row group by row group; only what is needed is read, and the stream can be closed at any time.
 
     Each row group is a shard, so that the workers of a `DataLoader` share them.
 
     Args:
-        release: Its folder, or its id on the Hub, which `@` and a revision may follow.
+        corpus: Its folder, or its id on the Hub, which `@` and a revision may follow.
         config: `default`, `filtered` or `sample`.
         columns: Names of the columns of the rows; all of them if left out. Others are not read.
         filters: Which rows, in the notation of `pyarrow.parquet`: `[("para_score", ">", 0.7)]` are conditions that all
             hold, a list of such lists alternatives. Row groups without such a row are not read.
     """
     if config not in FOLDERS:
-        raise InputError(f"a release has the configs {', '.join(FOLDERS)}, not {config!r}")
+        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}")
     alternatives = _alternatives(filters)
-    files = _files(release, config)
+    files = _files(corpus, config)
     with _open(files[0]) as opened:
         schema = pq.read_schema(opened)
     wanted = list(columns or schema.names)
     needed = list(dict.fromkeys([*wanted, *(name for conditions in alternatives for name, _, _ in conditions)]))
     unknown = [name for name in needed if name not in schema.names]
     if made := set(unknown) & set(ADDED):
-        raise InputError(describe_missing(release, made))
+        raise InputError(describe_missing(corpus, made))
     if unknown:
-        raise InputError(f"{release} has no column {unknown[0]!r}; it has {', '.join(schema.names)}")
+        raise InputError(f"{corpus} has no column {unknown[0]!r}; it has {', '.join(schema.names)}")
     chosen = _expression(alternatives, schema) if alternatives else None
     groups = [(file, group) for file in files for group in _groups(file, chosen)]
     features = datasets.Features.from_arrow_schema(pa.schema([schema.field(name) for name in wanted]))
@@ -148,7 +148,7 @@ def _files(release: str | Path, config: str) -> list[str]:
         files = sorted(str(file) for file in HfFileSystem().glob(f"{where}/{FOLDERS[config]}/train-*.parquet"))
     if not files:
         raise InputError(
-            f"{release} is not a release with a config {config!r}: it has no {FOLDERS[config]}/train-*.parquet"
+            f"{release} is not a corpus with a config {config!r}: it has no {FOLDERS[config]}/train-*.parquet"
         )
     return [f"{HUB}{file}" for file in files]
 

@@ -190,7 +190,7 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
 def count_words(corpus: str | Path) -> WordCounts:
     """Count the words of a corpus, or read a list of counts (see `read_counts`).
 
-    A corpus is a release, Parquet files with the columns `reference` and `translation`, or a dataset on the Hub, of
+    `corpus` is a corpus, Parquet files with the columns `reference` and `translation`, or a dataset on the Hub, of
     which both sides count; else a text file with a sentence on each line, or a Parquet file with one column of text.
     """
     path = Path(corpus).expanduser()

@@ -44,7 +44,7 @@ class WordWeighting(Settings):
         weighting: Averages of `vectors`: average (each word alike), sif (Arora et al. 2017), blacklist (without the
             25 most frequent words), inverse-frequency, norms (by the L1 norms of `norms_of`).
         frequencies: How often words occur: rank (the order of the file of `vectors`, by Zipf's law), a list with a
-            word and its count on each line, or what is counted: a text, a Parquet file, a release (both sides).
+            word and its count on each line, or what is counted: a text, a Parquet file, a corpus (both sides).
         blacklist: Number of the most frequent words that blacklist leaves out.
         norms_of: Encoder or file of word vectors whose norms weigh the words.
     """

@@ -352,7 +352,7 @@ class SampledPart:
 
 
 class Source(ReleaseRows):
-    """The rows of a release."""
+    """The rows of a corpus."""
 
     def __init__(self, release: str | Path) -> None:
         self.folder = Path(release)

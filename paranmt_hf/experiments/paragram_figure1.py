@@ -40,7 +40,7 @@ def paragram_figure1(
     The encoders are trained for 10 epochs unless `training` says otherwise.
 
     Args:
-        release: A release.
+        release: A corpus.
         out: Folder of the outcome.
         models: The encoders.
         sizes: Numbers of pairs; one larger than the corpus is all of it. By default all pairs (at most 4 million),
@@ -57,7 +57,7 @@ def paragram_figure1(
         largest = max(sizes, default=MAX_SAMPLED)
         part = training.sample(largest)
         first = read_pairs(source, part, largest)
-        part.check("the release")
+        part.check("the corpus")
         wanted = sizes or halves(min(part.sample.seen, largest))
         for one in orders:
             pairs = part.sample.table() if one == "random" else first
@@ -79,7 +79,7 @@ def halves(size: int) -> list[int]:
 
 
 def read_pairs(source: Source, part: SampledPart, largest: int) -> pa.Table:
-    """Add the pairs of a release to a sample; returns the first ones, up to `largest` pairs."""
+    """Add the pairs of a corpus to a sample; returns the first ones, up to `largest` pairs."""
     first, taken = list[pa.Table](), 0
     for table in source.read("read"):
         pairs = part.add(table)

@@ -38,7 +38,7 @@ def paragram_section5(
     Args:
         models: Folders or Hub ids of encoders; `small` and `base` are those of the package.
         data: Folders with STS sets, TSV files, Hub ids.
-        training: What the encoders were trained on: a release, a Parquet file, a text, or a list of words and counts.
+        training: What the encoders were trained on: a corpus, a Parquet file, a text, or a list of words and counts.
         vectors: Files of word vectors whose averages are measured too.
         picture: PNG file for a picture (extra `plots`).
         at_least: Words that were seen fewer times are under-trained.

@@ -40,7 +40,7 @@ def paragram_section6(spaces: Sequence[str | Path], *, frequencies: str = RANK) 
     Args:
         spaces: Encoders (folders, Hub ids, `small`) or files of word vectors.
         frequencies: How often words occur: rank (the order of each space, by Zipf's law), a list with a word and its
-            count on each line, or what is counted: a text, a Parquet file, a release (both sides).
+            count on each line, or what is counted: a text, a Parquet file, a corpus (both sides).
     """
     return Evaluation([found for found, _ in norms_of_words(spaces, frequencies)])
 

@@ -37,7 +37,7 @@ def paragram_table8(
         spaces: Encoders (folders, Hub ids, `small`) or files of word vectors.
         words: Words whose neighbours are shown.
         frequencies: How often words occur: rank (the order of the first space, by Zipf's law), a list with a word and
-            its count on each line, or what is counted: a text, a Parquet file, a release (both sides).
+            its count on each line, or what is counted: a text, a Parquet file, a corpus (both sides).
         top: Neighbours of each word.
         common: Number of the most common words that neighbours are taken from.
     """

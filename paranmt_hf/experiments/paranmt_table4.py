@@ -38,10 +38,10 @@ def paranmt_table4(
     with fewer pairs gives all of them; the table says how many.
 
     Args:
-        releases: Releases.
+        releases: Corpora.
         out: Folder of the outcome.
         models: The encoders.
-        by: What a source is: each release, or each origin in the column `origin`.
+        by: What a source is: each corpus, or each origin in the column `origin`.
     """
     names = [source_name(release) for release in releases]
     if len(set(names)) != len(names):
@@ -60,7 +60,7 @@ def paranmt_table4(
                 parts.setdefault(label, training.sample()).add(table)
                 _check_number(parts)
         if len(parts) < 2:
-            raise InputError(f"there is one source, {next(iter(parts), 'empty')}; name several releases, or origins")
+            raise InputError(f"there is one source, {next(iter(parts), 'empty')}; name several corpora, or origins")
         for name, part in parts.items():
             part.check(f"the source {name}")
         for name, part in parts.items():
@@ -72,7 +72,7 @@ def paranmt_table4(
 
 
 def _tables(name: str, source: Source, by: str, *, several: bool) -> Iterator[tuple[str, pa.Table]]:
-    """Read the rows of a release, with the name of their source."""
+    """Read the rows of a corpus, with the name of their source."""
     for table in source.read(f"read {name}", *(["origin"] if by == "origin" else [])):
         if by == "release":
             yield name, table

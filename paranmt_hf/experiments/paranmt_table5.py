@@ -38,7 +38,7 @@ def paranmt_table5(
     the encoders for one epoch, unless `training` says otherwise; its `max_length` applies after the ranking.
 
     Args:
-        release: A release.
+        release: A corpus.
         out: Folder of the outcome.
         models: The encoders.
         scores: Columns by which the rows are ranked, one after the other.

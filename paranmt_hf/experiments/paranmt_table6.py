@@ -30,7 +30,7 @@ def paranmt_table6(
     The encoders are trained for 5 epochs on the same pairs, unless `training` says otherwise.
 
     Args:
-        release: A release.
+        release: A corpus.
         out: Folder of the outcome.
         models: The encoders.
         mega_batches: Sizes M of a mega-batch, in mini-batches.
@@ -41,7 +41,7 @@ def paranmt_table6(
         whole = training.sample()
         for table in source.read("read"):
             whole.add(table)
-        whole.check("the release")
+        whole.check("the corpus")
         pairs = whole.sample.table()
         for size in mega_batches:
             yield whole.compared("M", str(size), training.train(work, f"M-{size}", pairs, mega_batch=size))

@@ -29,7 +29,7 @@ def sent2vec_figure1(
         spaces: Encoders (folders, Hub ids, `small`) or files of word vectors.
         picture: PNG file (extra `plots`).
         frequencies: How often words occur: rank (the order of each space, by Zipf's law), a list with a word and its
-            count on each line, or what is counted: a text, a Parquet file, a release (both sides).
+            count on each line, or what is counted: a text, a Parquet file, a corpus (both sides).
     """
     check_picture(picture)
     found = norms_of_words(spaces, frequencies)

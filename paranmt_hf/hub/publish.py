@@ -38,7 +38,7 @@ KINDS = {
 class About:
     """Information about a published folder that its record cannot have."""
 
-    # Licence of the model, or another licence for a release; that of the record if left out
+    # Licence of the model, or another licence for a corpus; that of the record if left out
     license: str | None = None
     notes: str | None = None  # A section of your own for the card, in Markdown
     license_text: str | None = None  # Why this licence, in a sentence
@@ -88,7 +88,7 @@ class Draft:
     checksums: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of files, where it is known
     # Compares a folder with exactly the published files with the original one; may refuse it
     verify: Callable[[Path], None] = lambda staged: None
-    # Values that the card is rendered from, for the id; None for releases, whose record holds them
+    # Values that the card is rendered from, for the id; None for corpora, whose record holds them
     values: Callable[[str], Mapping[str, Any]] | None = None
 
 
@@ -118,7 +118,7 @@ class Publication:
     target: Target  # Repository, branch and version
     parcel: Parcel  # The files
     card: str  # The card
-    values: Mapping[str, Any] | None  # JSON values that the card of a model is rendered from; None for a release
+    values: Mapping[str, Any] | None  # JSON values that the card of a model is rendered from; None for a corpus
     missing: list[str]  # What a reader of the card would miss, in sentences
     left_here: list[str]  # Files of the folder that are not published
     loader: str  # Name of the function that loads it
@@ -175,13 +175,13 @@ def publish(
     tag: str | None = None,
     dry_run: bool = False,
 ) -> Publication:
-    """Check a release, an encoder, a model for a task or a paraphraser, and publish it on the Hub.
+    """Check a corpus, an encoder, a model for a task or a paraphraser, and publish it on the Hub.
 
     Called again it sends what is missing, and nothing if everything is there. What the package wrote into the folder
     stays as it is.
 
     Args:
-        folder: Folder of a release, an encoder, a model for a task or a paraphraser.
+        folder: Folder of a corpus, an encoder, a model for a task or a paraphraser.
         name: Where to: ORGANISATION/NAME or USER/NAME.
         license: Licence id of the Hub, or a name with a link; that of the record if left out, if it states one.
         about: Optional YAML file (in Python also a mapping) with your own words for the card: `notes` in Markdown, and
@@ -196,9 +196,7 @@ def publish(
     folder = Path(folder).expanduser()
     if not folder.is_dir():
         found = "is a file" if folder.is_file() else "does not exist"
-        raise InputError(
-            f"{folder} {found}; expected the folder of a release or a model", option="folder", path=folder
-        )
+        raise InputError(f"{folder} {found}; expected the folder of a corpus or a model", option="folder", path=folder)
     kind = kind_of(folder)
     if kind is None:
         raise InputError(

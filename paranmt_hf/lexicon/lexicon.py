@@ -108,8 +108,8 @@ class Lexicon(Result[LexiconRecord]):
         Work in progress is in `OUT.work`; after an interruption the same command continues there.
 
         Args:
-            data: Releases, files with the columns of a release (docs/formats.md), scores and lengths included, or
-                releases on the Hub.
+            data: Corpora, files with the columns of a corpus (docs/formats.md), scores and lengths included, or
+                corpora on the Hub.
             out: Folder of the lexicon.
             config: Which sentence pairs and words count, and how much memory it may take.
         """
@@ -224,7 +224,7 @@ def _language(pairs: Mapping[str, Any]) -> str:
     spoken = languages(pairs)
     if len(spoken) > 1:
         raise InputError(
-            f"the releases are of several languages ({', '.join(spoken)}), and a lexicon has words of one; make one "
+            f"the corpora are of several languages ({', '.join(spoken)}), and a lexicon has words of one; make one "
             "of each"
         )
     return spoken[0] if spoken else ENGLISH
@@ -244,7 +244,7 @@ def _counted(pairs: Pairs, config: LexiconConfig) -> Iterator[pa.Table]:
         raise InputError(
             f"none of {pairs.read:,} pairs of sentences counts: expected a paraphrase score of at least "
             f"{config.min_score:g} and at most {config.max_length} word tokens on each side; a pair without a score "
-            "does not count. Change `min_score` or `max_length`, or score the release (`paranmt score`)"
+            "does not count. Change `min_score` or `max_length`, or score the corpus (`paranmt score`)"
         )
 
 

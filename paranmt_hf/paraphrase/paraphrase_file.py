@@ -99,13 +99,13 @@ def paraphrase_file(
     an interruption the same call continues.
 
     Args:
-        file: Text file with one sentence on each line, file with columns (docs/formats.md), or release.
+        file: Text file with one sentence on each line, file with columns (docs/formats.md), or corpus.
         out: File of paraphrases, .parquet, .jsonl or .tsv, with the columns `index` (of the sentence, from 0),
             `source`, `paraphrase`, `rank` (from 1), `score` and `note`; with templates also `template`. Work in
             progress is in `OUT.work`.
         model: Folder or Hub id of an encoder-decoder; `paranmt paraphrase train` makes one.
         config: How it searches.
-        column: Column of a file, by its name or number, or side of a release (default: reference).
+        column: Column of a file, by its name or number, or side of a corpus (default: reference).
         scorer: Encoder of the paraphrase score: folder or Hub id, or a text file of word vectors (default: the small
             encoder of this package).
         engine: The engine for the work.

@@ -99,7 +99,7 @@ def train_paraphraser(
     After an interruption the same call continues from the last checkpoint; on the CPU it gives the same bytes.
 
     Args:
-        data: Releases, Parquet files with `reference` and `translation`, or datasets on the Hub. A controlled network
+        data: Corpora, Parquet files with `reference` and `translation`, or datasets on the Hub. A controlled network
             needs the results of `paranmt parse`. Pairs with a column label are paraphrases where it is 1; the others
             are left out.
         out: Folder of the model; work in progress is in `OUT.work`.

@@ -93,7 +93,7 @@ def hard_negatives(
     of the reference, what these are paired with, and what those are paired with, as in training.
 
     Args:
-        data: Releases, Parquet files with the columns reference and translation, or datasets on the Hub. Pairs
+        data: Corpora, Parquet files with the columns reference and translation, or datasets on the Hub. Pairs
             with a column label are paraphrases where it is 1; the others are left out.
         out: Folder of the dataset: Parquet files, a card, and the record `negatives.json`.
         encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this

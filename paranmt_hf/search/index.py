@@ -98,11 +98,11 @@ class SentenceIndex(Result[IndexRecord]):
         """Build an index of the distinct sentences of a corpus.
 
         Args:
-            corpus: Text file with one sentence on a line, file with columns (docs/formats.md), or folder of a release.
+            corpus: Text file with one sentence on a line, file with columns (docs/formats.md), or folder of a corpus.
             out: Folder of the index.
             encoder: Folder, Hub id (ID@REVISION for a revision), or file of word vectors; the small encoder of this
                 package if left out.
-            column: Column of a file, by its name or number, or side of a release.
+            column: Column of a file, by its name or number, or side of a corpus.
             config: How the sentences are stored and searched.
         """
         out = result_folder(out, IndexRecord, sources=[corpus])

@@ -122,16 +122,16 @@ def mine_pairs(
     """Find pairs of sentences with the same meaning, in a corpus or between two, and release them.
 
     Args:
-        first: Text file with one sentence on a line, file with columns (docs/formats.md), or folder of a release.
-        out: Folder of the release; or `NAME.parquet`, a file of pairs alone.
+        first: Text file with one sentence on a line, file with columns (docs/formats.md), or folder of a corpus.
+        out: Folder of the corpus; or `NAME.parquet`, a file of pairs alone.
         second: Another corpus, for pairs between the two.
-        column: Column of a file, by its name or number, or side of a release.
+        column: Column of a file, by its name or number, or side of a corpus.
         second_column: The same of the second corpus.
         encoder: Encoder, also the scorer of a release: folder, Hub id (ID@REVISION for a revision), or file of word
             vectors; the small encoder of this package if left out.
         config: Which pairs are mined.
         made_by: Who wrote the sentences; the card says so.
-        release: Licence and form of the release.
+        release: Licence and form of the corpus.
         engine: Where the score columns are computed.
     """
     refuse_inside(resolved(out, "out"), [path for path in (first, second) if path is not None], "out")
@@ -151,7 +151,7 @@ def mine_pairs(
     for path, side in ((first, column), (second, second_column)):
         if path is not None and (Path(path).expanduser() / RELEASE_RECORD).is_file():
             record = ReleaseRecord.read(path)
-            # Both sides of a release of mined pairs may be translations of the one that they were mined from.
+            # Both sides of a corpus of mined pairs may be translations of the one that they were mined from.
             if side == "translation" or record.settings.get("pairs", {}).get("written_by"):
                 record.check_terms(release.license)
                 written |= dict.fromkeys(record.written_by)
@@ -190,7 +190,7 @@ def _release(
 
 
 def _rows(pairs: Path, report: Report) -> Iterator[pa.Table]:
-    """Turn mined pairs into rows of a release; their ids are their ranks."""
+    """Turn mined pairs into rows of a corpus; their ids are their ranks."""
     with pq.ParquetFile(pairs) as file:
         for batch in file.iter_batches(columns=["first", "second"]):
             ids = np.arange(report.read, report.read + batch.num_rows)

@@ -100,7 +100,7 @@ def calibrate(
     Args:
         model: Folder or Hub id of an encoder; `small` and `base` are those of the package.
         out: Folder of the calibrated encoder.
-        ratings: Rated pairs: releases, and files of any format (docs/formats.md) with the columns label, reference and
+        ratings: Rated pairs: corpora, and files of any format (docs/formats.md) with the columns label, reference and
             translation; CSV files of `paranmt annotate export`; TSV and Parquet files with a score and two sentences.
             558 pairs of the package if left out.
         columns: Columns of files with labels: reference=sentence1,translation=sentence2,label=is_duplicate.

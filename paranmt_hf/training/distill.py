@@ -67,7 +67,7 @@ def distill(
         teacher: SentenceTransformer folder or Hub id; `base` if left out. The words of an averaging teacher are read
             alone, because its vectors are those of words already.
         out: Folder of the encoder; work in progress is next to it in `<out>.work`.
-        text: Sentences: text files with one on a line, files with columns (docs/formats.md), releases.
+        text: Sentences: text files with one on a line, files with columns (docs/formats.md), corpora.
         columns: Columns of `text`; by default both sides of pairs, else the one column of text.
         translations: Text files that translate `text` line by line; the teacher reads them in its place, so that its
             language may be another (Reimers & Gurevych 2020, arXiv:2004.09813).

@@ -119,7 +119,7 @@ class Rotation:
 class ShownData:
     """The data of a model as cards show them, under `data` in its settings."""
 
-    # Parquet files by their names, files of phrases or of other formats, releases, or datasets on the Hub
+    # Parquet files by their names, files of phrases or of other formats, corpora, or datasets on the Hub
     sources: list[list[str] | _Files | _Release | _Dataset]
     unwanted_sentences: int  # Number of sentences whose pairs were left out
     # Smallest and largest value of columns

@@ -122,11 +122,11 @@ def train(
     reads the data and writes.
 
     Args:
-        data: Releases, Parquet files with the columns reference and translation, files of PPDB (plain or .gz), lists
+        data: Corpora, Parquet files with the columns reference and translation, files of PPDB (plain or .gz), lists
             of words and their paraphrases, or datasets on the Hub. Pairs with a column label are paraphrases where it
             is 1; the others are left out.
         out: Folder of the encoder; work in progress is next to it in `<out>.work`.
-        text: Sentences without paraphrases, for a `teacher` alone: text files with one on a line, Parquet, releases.
+        text: Sentences without paraphrases, for a `teacher` alone: text files with one on a line, Parquet, corpora.
             Of Parquet with the columns sentence and translation the teacher reads the translation.
         columns: Columns of `data` with other names: reference=sentence1,translation=sentence2,label=is_duplicate.
         recipe: The settings of an encoder of model_cards/, trained in one or two steps: lstm, trigram,

@@ -105,7 +105,7 @@ def distill_vectors(
         models: Folders or Hub ids; the vectors of several are concatenated and reduced together.
         out: The file, in the text format of GloVe; `.gz` compresses it.
         data: Pairs whose most frequent words are taken first, as `paranmt train` takes them.
-        text: Sentences whose words are counted with them: text files with one on a line, Parquet, releases.
+        text: Sentences whose words are counted with them: text files with one on a line, Parquet, corpora.
         vocabulary: File with a word at the start of each line, most frequent first, plain or `.gz`; its words follow.
         exclude: Folder with STS sets: leave out pairs with their sentences, and text that shares eight words in a row
             with one.

@@ -127,7 +127,7 @@ CASES = {
     "quickstart --out file": "file is a file, and the quickstart makes a folder",
     "encoder vectors encoder --vocabulary none.txt --out encoder": "encoder is a folder; name a file",
     f"{TRAIN} --data pairs.parquet --out full": "full exists and was not made by this command",
-    "select release --out release --tenths 1": "release is the release that rows are selected from",
+    "select release --out release --tenths 1": "release is the corpus that rows are selected from",
     # Devices.
     "build --source file --reference file --translator foo.yaml --out out --license mit": "cuda or cuda:N, was 'foo'",
     # Ranges of settings, before any data are read.

@@ -70,7 +70,7 @@ def test_positions_and_columns(folder):
     assert main(["score", "corpus", "--scorer", "vectors.txt", "--engine", "workers=1"]) == 0
     assert json.loads((folder / "corpus" / "build.json").read_text())["options"] == {
         "import": options,
-        "score": {"release": "corpus", "scorer": "vectors.txt"},
+        "score": {"corpus": "corpus", "scorer": "vectors.txt"},
     }
     assert main(["import", "--config", "corpus/build.json", "--out", "again", "--engine", "workers=1"]) == 0
 

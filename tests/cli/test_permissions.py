@@ -44,7 +44,7 @@ REFUSED = {
     ),
     "vectors of a teacher": ("outside", TRAIN | {"teacher": "small", "teacher-cache": "../cache"}),
     "a link": ("outside", IMPORT | {"out": "link/other"}),
-    "a release changed in place": ("outside", {"command": "score", "release": "../theirs", "add": "number_mismatch"}),
+    "a corpus changed in place": ("outside", {"command": "score", "corpus": "../theirs", "add": "number_mismatch"}),
     "answers of others": ("outside", {"command": "annotate import", "folder": "../judged", "file": "answers.csv"}),
     "text to a server": ("addresses", ASK),
     "figures to a service": ("addresses", TRAIN | {"report-to": "wandb"}),

@@ -19,7 +19,7 @@ from tests.evaluation.toys import WORDS, write_all
 
 STEPS = {
     "corpus": {"command": "import", "data": "pairs.tsv", "license": "mit", "scorer": "vectors.txt", "workers": 1},
-    "chosen": {"command": "select", "release": "{corpus}", "max-length": 30},
+    "chosen": {"command": "select", "corpus": "{corpus}", "max-length": 30},
     "word": {
         "command": "train",
         "data": "{chosen}",
@@ -266,8 +266,8 @@ def test_a_release_of_others_is_scored_in_place(folder):
     assert main(["import", "pairs.parquet", "--out", "theirs", "--license", "mit", "--scorer", "vectors.txt"]) == 0
     write(
         {
-            "scored": {"command": "score", "release": "theirs", "add": "number_mismatch", "workers": 1},
-            "chosen": {"command": "select", "release": "{scored}", "max-length": 30},
+            "scored": {"command": "score", "corpus": "theirs", "add": "number_mismatch", "workers": 1},
+            "chosen": {"command": "select", "corpus": "{scored}", "max-length": 30},
         }
     )
     assert states() == ["to run", "to run"]
@@ -301,7 +301,7 @@ MISTYPED = {
     "a mistyped value": ({"b": STEPS["word"] | {"data": "x", "epochs": "many"}}, "epochs"),
     "a number out of its range": ({"b": STEPS["word"] | {"data": "x", "margin": 3}}, "margin"),
     "settings that do not fit": ({"b": {**STEPS["corpus"], "license": "mit", "language": "xx"}}, None),
-    "an option without its argument": ({"b": {"command": "select"}}, "release"),
+    "an option without its argument": ({"b": {"command": "select"}}, "corpus"),
     "several files for one": ({"b": stats(json=["a", "b"])}, "json"),
     "an unknown step": ({"b": stats(data="{c}")}, "data"),
     "itself": ({"b": stats(data="{b}")}, "data"),
@@ -314,7 +314,7 @@ MISTYPED = {
     "one place": ({"b": stats(json="x"), "c": stats(json="x")}, None),
     "a place inside another": ({"b": {**STEPS["corpus"]}, "c": stats(json="b/x.json")}, None),
     "a place around another": ({"b": stats(json="c/x.json"), "c": {**STEPS["corpus"]}}, None),
-    "a release changed in place": ({"b": STEPS["corpus"], "c": {"command": "score", "release": "{b}"}}, None),
+    "a corpus changed in place": ({"b": STEPS["corpus"], "c": {"command": "score", "corpus": "{b}"}}, None),
 }
 
 

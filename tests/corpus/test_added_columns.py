@@ -161,7 +161,7 @@ def test_bad_input(release, capsys):
         rescore(release, add=["reference"])
     with pytest.raises(InputError, match="folds must be from 2 to 100, was 1"):
         AuthorshipConfig(folds=1)
-    missing = "lacks the column human_score; `paranmt score RELEASE --add human_score` makes it"
+    missing = "lacks the column human_score; `paranmt score CORPUS --add human_score` makes it"
     assert describe_missing("corpus", ["human_score"]) == f"corpus {missing}"
     with pytest.raises(InputError, match=f"parquet {re.escape(missing)}"):
         list(read_tables(release_files(release), ["id", "human_score"]))

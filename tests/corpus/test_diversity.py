@@ -230,7 +230,7 @@ def test_what_cannot_be_measured(tmp_path, parquet):
     with pytest.raises(InputError, match="has no column 'none'"):
         list(open_corpus(parquet, columns={"reference": "none"}).batches())
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match="neither a release nor a folder of Parquet files"):
+    with pytest.raises(InputError, match="neither a corpus nor a folder of Parquet files"):
         open_corpus(tmp_path / "folder")
     (tmp_path / "bad.parquet").write_text("text")
     with pytest.raises(InputError, match="cannot read .*bad.parquet"):
@@ -308,7 +308,7 @@ def test_release_on_the_hub(release, monkeypatch):
 
 def test_other_data_on_the_hub_needs_columns(monkeypatch):
     monkeypatch.setattr(module, "fetch_release", lambda *arguments: None)
-    with pytest.raises(InputError, match=r"you/text is not a release: say which of its columns .* `columns` NAME"):
+    with pytest.raises(InputError, match=r"you/text is not a corpus: say which of its columns .* `columns` NAME"):
         SentenceSources(["you/text"])
     (reader,) = SentenceSources(["you/text"], ["body"])._readers
     assert (reader.id, reader.paths) == ("you/text", {"sentence": "body"})

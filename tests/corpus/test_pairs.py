@@ -291,7 +291,7 @@ def test_errors_of_meaning_stand_apart(tmp_path):
 
 
 def test_errors_of_meaning_need_their_columns(file, tmp_path):
-    message = "p.parquet lacks the columns negation_mismatch, number_mismatch; `paranmt score RELEASE --add number_m"
+    message = "p.parquet lacks the columns negation_mismatch, number_mismatch; `paranmt score CORPUS --add number_m"
     with pytest.raises(InputError, match=message):
         Pairs([file], PairSelection(), errors_apart=True)
     (tmp_path / "list.txt").write_text("big large\n")

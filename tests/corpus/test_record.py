@@ -90,7 +90,7 @@ def test_what_is_no_record(tmp_path):
         ReleaseRecord.read(tmp_path / "nothing", "it")
     (tmp_path / RELEASE_RECORD).write_text("{")
     with pytest.raises(
-        InputError, match="is damaged: it is not JSON .*; expected the record of a release; copy or build"
+        InputError, match="is damaged: it is not JSON .*; expected the record of a corpus; copy or build"
     ):
         ReleaseRecord.read(tmp_path, "it")
 
@@ -121,7 +121,7 @@ def test_release_that_is_refused(release, spoil, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda record: record["configs"]["default"].update(files={}), "is not in the release's record"),
+        (lambda record: record["configs"]["default"].update(files={}), "is not in the record of the corpus"),
         (
             lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),
             "names the file 'data/train-x/../../../etc/hostname'",

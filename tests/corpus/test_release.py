@@ -164,7 +164,7 @@ def test_nothing_to_release(tmp_path):
 def test_incomplete_release_is_told(tmp_path):
     with pytest.raises(InputError, match="is not a folder"):
         release_files(tmp_path / "none")
-    with pytest.raises(InputError, match="is not a release"):
+    with pytest.raises(InputError, match="is not a corpus"):
         release_files(tmp_path)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "train-00000-of-00002.parquet").touch()
@@ -181,7 +181,7 @@ def test_damaged_parquet_is_told(tmp_path):
     with pytest.raises(InputError, match="cannot read .*train-00000-of-00001.parquet"):
         list(read_tables([path]))
     pq.write_table(make_rows(10).drop_columns(["para_score"]), path)
-    with pytest.raises(InputError, match="lacks the column para_score; it is not part of a release"):
+    with pytest.raises(InputError, match="lacks the column para_score; it is not part of a corpus"):
         list(read_tables([path]))
 
 

@@ -263,7 +263,7 @@ def test_sizes(corpus, development, tmp_path):
         paragram_figure1(corpus, tmp_path / "out", models(development), **settings)
     pytest.importorskip("matplotlib")
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(InputError, match="the release has 0 pairs left of 120, too few"):
+    with pytest.raises(InputError, match="the corpus has 0 pairs left of 120, too few"):
         paragram_figure1(corpus, tmp_path / "other", models(development, max_length=1))
 
 

@@ -173,7 +173,7 @@ def test_publishing_is_planning_and_sending(release, model, monkeypatch):
 
 
 def test_one_place_tells_what_a_folder_is(release, model, tmp_path):
-    assert [kind_of(folder).title for folder in (release, model)] == ["a release", "an encoder"]
+    assert [kind_of(folder).title for folder in (release, model)] == ["a corpus", "an encoder"]
     assert kind_of(tmp_path) is None
     with pytest.raises(InputError, match="holds no record of this package") as error:
         publish(tmp_path, MODEL)
@@ -286,7 +286,7 @@ def test_dry_run_sends_nothing(release, model, results, capsys, monkeypatch):
         (["RELEASE", "org/corpus", "--license", "cc-by-4"], "did you mean cc-by-"),
         (["RELEASE", "org/corpus", "--results", "x.json"], "shows no --results"),
         (["MODEL", "org/word"], "a license is needed"),
-        (["NOWHERE", "org/corpus"], "expected the folder of a release or a model"),
+        (["NOWHERE", "org/corpus"], "expected the folder of a corpus or a model"),
     ],
 )
 def test_arguments_that_are_refused(arguments, message, release, model, tmp_path, capsys):

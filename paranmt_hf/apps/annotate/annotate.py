@@ -74,17 +74,17 @@ class SampledPairs(Result[AnnotationSample]):
 
 
 def sample_for_annotation(
-    release: str | Path, out: str | Path, *, config: AnnotationConfig | None = None
+    corpus: str | Path, out: str | Path, *, config: AnnotationConfig | None = None
 ) -> SampledPairs:
     """Sample pairs from ranges of the paraphrase score of a corpus, for people to rate.
 
     Args:
-        release: Folder of a release, or its id on the Hub.
+        corpus: Folder of a corpus, or its id on the Hub.
         out: Folder of the sample, and of the answers to it.
         config: Which pairs.
     """
-    out, config = result_folder(out, AnnotationSample, sources=[release]), config or AnnotationConfig()
-    name, files, source = _located(str(release))
+    out, config = result_folder(out, AnnotationSample, sources=[corpus]), config or AnnotationConfig()
+    name, files, source = _located(str(corpus))
     ranges = {"quantiles": config.quantiles} if config.quantiles else {"ranges": list(config.ranges)}
     settings = {**source, **ranges, "per_range": config.per_range, "seed": config.seed}
     return run(
@@ -97,17 +97,17 @@ def sample_for_annotation(
     )
 
 
-def _located(release: str) -> tuple[str, list[Path], dict[str, Any]]:
-    """Name of a release, its files, and its identity."""
-    path = Path(release).expanduser()
-    if path.exists() or not is_id(split_revision(release)[0]):
+def _located(corpus: str) -> tuple[str, list[Path], dict[str, Any]]:
+    """Name of a corpus, its files, and its identity."""
+    path = Path(corpus).expanduser()
+    if path.exists() or not is_id(split_revision(corpus)[0]):
         folder = resolved(path)
         files = release_files(folder)
         return folder.name, files, {"files": read_record(folder, ["default"]).configs["default"].files}
-    name, revision = split_revision(release)
+    name, revision = split_revision(corpus)
     fetched = fetch_release(name, revision, "default")
     if fetched is None:
-        raise InputError(f"dataset {name!r} is not a release of this program; `paranmt import` makes one of it")
+        raise InputError(f"dataset {name!r} is not a corpus of this program; `paranmt import` makes one of it")
     return name, fetched[0], {"dataset": name, "revision": fetched[1]}
 
 

@@ -154,7 +154,7 @@ class AnnotationSample(Record):
     FILE: ClassVar[str] = "sample.json"
     KIND: ClassVar[str] = "a sample for human evaluation (`paranmt annotate sample`)"
 
-    corpus: str  # Name of the release
+    corpus: str  # Name of the corpus
     pairs: int  # Number of pairs in the corpus
     unscored: int  # Number of pairs without a score
     ranges: list[RangeSummary]  # The ranges, ascending
@@ -180,7 +180,7 @@ class AnnotationSample(Record):
 def draw_sample(
     files: Sequence[Path], config: AnnotationConfig, *, corpus: str, settings: dict[str, Any]
 ) -> AnnotationSample:
-    """Sample pairs from each range of the score of a release, whose files are given in order."""
+    """Sample pairs from each range of the score of a corpus, whose files are given in order."""
     check_columns(files)
     if config.quantiles is None:
         ranges = given_ranges(config.ranges)
@@ -216,7 +216,7 @@ def check_columns(files: Sequence[Path]) -> None:
         names = read_schema(path).names
         if missing := [name for name in (*SCORES, *TEXT) if name not in names]:
             raise InputError(
-                f"{path} has no column {', '.join(missing)}; `paranmt import` makes a release that has all of them"
+                f"{path} has no column {', '.join(missing)}; `paranmt import` makes a corpus that has all of them"
             )
 
 

@@ -1,4 +1,4 @@
-"""`paranmt explore page`: a release on a local page; `paranmt explore report`: the same page as one HTML file."""
+"""`paranmt explore page`: a corpus on a local page; `paranmt explore report`: the same page as one HTML file."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ FILES = {
 NEIGHBOURS = 20
 REPORT_EXAMPLES, REPORT_NEIGHBOURS = 10, 5
 HINT = (
-    "Neighbours need an index: `paranmt search index RELEASE --out INDEX` makes one, and `paranmt explore page "
-    "RELEASE --index INDEX` takes it."
+    "Neighbours need an index: `paranmt search index CORPUS --out INDEX` makes one, and `paranmt explore page "
+    "CORPUS --index INDEX` takes it."
 )
 MAX_PAGE = 1_000_000  # Pages beyond this one are reached by a narrower filter
 ReleaseSubset = Literal["default", "filtered", "sample"]
@@ -59,14 +59,14 @@ def explore(
     port: int = 0,
     opened: Callable[[str], None] = logger.info,
 ) -> None:
-    """Show a release on a local page until Ctrl-C: filters, search, histograms, examples.
+    """Show a corpus on a local page until Ctrl-C: filters, search, histograms, examples.
 
     The page is served on this computer, to those who know its address.
 
     Args:
-        folder: A release.
-        subset: Config of the release.
-        index: Index of the release (`paranmt search index`), for the nearest sentences of a sentence.
+        folder: A corpus.
+        subset: Config of the corpus.
+        index: Index of the corpus (`paranmt search index`), for the nearest sentences of a sentence.
         port: Port on this computer; 0 for any that is free.
         opened: Gets the address when the page can be opened.
     """
@@ -107,14 +107,14 @@ def page_file(name: str) -> str:
 
 
 def summary_of(explorer: Explorer, folder: str | Path) -> dict[str, Any]:
-    """What the page shows of a release before any query."""
+    """What the page shows of a corpus before any query."""
     columns = described_columns(explorer.record)
     command = f"paranmt select {shlex.quote(str(folder))} --out selected" if explorer.config == "default" else None
     return {**explorer.summary(), "columns": columns, "command": command}
 
 
 def explore_app(explorer: Explorer, *, folder: str | Path, neighbours: Neighbours | None = None) -> Starlette:
-    """Create the application behind the page; `folder` is how the page names the release in commands."""
+    """Create the application behind the page; `folder` is how the page names the corpus in commands."""
     from starlette.applications import Starlette
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
@@ -199,7 +199,7 @@ def write_report(
     Histograms, ranges and counts are of all rows; filters and search work on the rows that the file carries.
 
     Args:
-        folder: A release.
+        folder: A corpus.
         out: The HTML file.
         encoder: Finds the nearest references of a sentence: folder or Hub id; by default `small`, that of the package;
             `none` for no neighbours.

@@ -53,9 +53,7 @@ class View:
                 continue
             if bound in ("min", "max") and column:
                 if column not in columns:
-                    raise InputError(
-                        f"{column!r} is not a numeric column of this release; it has {', '.join(columns)}"
-                    )
+                    raise InputError(f"{column!r} is not a numeric column of this corpus; it has {', '.join(columns)}")
                 ranges.setdefault(column, [None, None])[bound == "max"] = _number(name, value)
             elif name == "text":
                 text = value
@@ -149,7 +147,7 @@ NUMERIC = frozenset(
 
 
 class Explorer:
-    """Queries of a release. A context manager; queries of several threads run one after the other.
+    """Queries of a corpus. A context manager; queries of several threads run one after the other.
 
     Queries that need more than `memory` bytes spill to disk.
     """
@@ -180,7 +178,7 @@ class Explorer:
         self.bins: dict[str, Bins] = {}
 
     def check_unchanged(self) -> None:
-        """Reject a release that another command has replaced, whose rows would mix with those that were read."""
+        """Reject a corpus that another command has replaced, whose rows would mix with those that were read."""
         with suppress(OSError):
             if self._record_file.read_bytes() == self._record_bytes:
                 return
@@ -189,7 +187,7 @@ class Explorer:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Read one after the other, and only the release that was opened."""
+        """Read one after the other, and only the corpus that was opened."""
         with self._lock:
             try:
                 yield
@@ -220,7 +218,7 @@ class Explorer:
         """Convert a view to an SQL condition; rows that contain its text are searched once and remembered."""
         condition, values = view.condition()
         if view.origin is not None and "origin" not in self._shown:
-            raise InputError("this release has no column 'origin'")
+            raise InputError("this corpus has no column 'origin'")
         if not view.text:
             return condition, values
         return f"{condition} AND {self._key} IN (SELECT key FROM {self._find(view)})", values
@@ -252,9 +250,7 @@ class Explorer:
     ) -> list[dict[str, Any]]:
         """A page of the rows of a view, by a numeric column or `id`; equal values by id, nulls last."""
         if sort not in (*self.columns, "id"):
-            raise InputError(
-                f"cannot sort by {sort!r}; this release has the numeric columns {', '.join(self.columns)}"
-            )
+            raise InputError(f"cannot sort by {sort!r}; this corpus has the numeric columns {', '.join(self.columns)}")
         with self._reading():
             condition, values = self._condition(view)
             order = f'"{sort}" {"DESC" if descending else "ASC"} NULLS LAST, {self._key}'
@@ -309,7 +305,7 @@ class Explorer:
             ]
 
     def origins(self) -> dict[str, int]:
-        """Count the rows of each origin, most frequent first; empty if the release has no such column."""
+        """Count the rows of each origin, most frequent first; empty if the corpus has no such column."""
         if "origin" not in self._shown:
             return {}
         with self._reading():
@@ -320,7 +316,7 @@ class Explorer:
             return dict(self._connection.execute(query).fetchall())
 
     def summary(self) -> Mapping[str, Any]:
-        """What is known of the release without a query: its record, bins, and origins."""
+        """What is known of the corpus without a query: its record, bins, and origins."""
         return {
             "record": self.record.to_json(),
             "config": self.config,

@@ -175,7 +175,7 @@ def column_stages(names: Sequence[str], language: str, scorer: NamedEncoder | No
 
 
 def calibration_of(scorer: NamedEncoder | None) -> Calibration:
-    """The calibration of the scorer of a release."""
+    """The calibration of the scorer of a corpus."""
     if scorer is None:
         raise InputError(f"{PROBABILITY} needs the encoder of para_score; give it as `scorer`", option="scorer")
     found = None if scorer.vectors else Calibration.of(scorer.model)
@@ -191,7 +191,7 @@ class ColumnStage:
     names: tuple[str, ...]  # Which columns of `schema.ADDED`
     authorship: AuthorshipConfig = AuthorshipConfig()  # How the classifier behind `human_score` learns
     language: str = ENGLISH  # ISO 639-1 code of that of the pairs, which determines the word tokens to the classifier
-    scorer: NamedEncoder | None = None  # That of the release, for `para_probability`
+    scorer: NamedEncoder | None = None  # That of the corpus, for `para_probability`
     prior: float | None = None  # Share of paraphrases among the pairs; None for that of the calibration
     weights: Path | None = None  # The classifier, once it has learned: see `ready`
     label: str = "columns"

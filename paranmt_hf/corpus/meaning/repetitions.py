@@ -12,7 +12,7 @@ import pyarrow as pa
 from paranmt_hf.text.tokens import TokenTable
 
 REPEATED_WORDS = "repeated_words"
-DEFINITION = 1  # To be raised when the definition changes, so that older columns of a release are computed again
+DEFINITION = 1  # To be raised when the definition changes, so that older columns of a corpus are computed again
 LONGEST = 8  # Words of the longest run that is compared with the run before it
 
 

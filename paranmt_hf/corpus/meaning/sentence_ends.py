@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 SENTENCE_MISMATCH = "sentence_mismatch"
-DEFINITION = 1  # To be raised when the definition changes, so that older columns of a release are computed again
+DEFINITION = 1  # To be raised when the definition changes, so that older columns of a corpus are computed again
 # Of pairs that lack one of two sentences 88 % have at least this many times the words on one side; of real machine
 # translations 0.5 % are longer by that and have more sentences.
 LONGER = 1.3

@@ -116,7 +116,7 @@ def parse_pairs(
     """Parse both sentences of pairs into constituency trees, and count their templates.
 
     Args:
-        data: Releases, files with columns (docs/formats.md), or datasets on the Hub.
+        data: Corpora, files with columns (docs/formats.md), or datasets on the Hub.
         out: Folder of the result: Parquet files of the pairs with all their columns and the trees, null for a sentence
             without one; templates of the references with their counts; and a record.
         parser: What gives the trees: link-grammar, stanza, or a file with lines `SENTENCE<tab>TREE`.

@@ -89,7 +89,7 @@ def _check_one_language(table: Table, found: Mapping[str, str]) -> None:
 def _check_third(table: Table, option: str | None) -> None:
     """Reject a third column without a name that seems to hold labels."""
     if "3" in _unnamed_labels(table, {"reference": "1", "translation": "2"}):
-        imported = f"in a release that `paranmt import {shlex.quote(str(table.path))}` makes, --columns"
+        imported = f"in a corpus that `paranmt import {shlex.quote(str(table.path))}` makes, --columns"
         raise InputError(
             f"{table.path} has 0 and 1 alone in its third column; say whether these are labels, "
             f"{f'with `{option}`' if option else imported} "
@@ -129,7 +129,7 @@ def unknown_columns(
         advice = f"Name those of the pairs: `{option}` {named}"
     elif isinstance(file, Path):
         shell = f"paranmt import {shlex.quote(str(file))} --columns"
-        advice = f"Make a release of it, which this command reads: `{shell} {named}`"
+        advice = f"Make a corpus of it, which this command reads: `{shell} {named}`"
     else:
         advice = f"Write its pairs into a file with the columns {' and '.join(SIDES)}"
     return InputError(

@@ -50,10 +50,10 @@ class WantedColumns:
     """Which columns of pairs are read.
 
     Attributes:
-        given: Names of columns in files that are not releases: `reference`, `translation`, `label`, `para_score`.
+        given: Names of columns in files that are not corpora: `reference`, `translation`, `label`, `para_score`.
         numbers: Columns whose ranges select pairs.
         errors: Whether `ERRORS` or labels are needed, which tell pairs that are no paraphrases.
-        everything: Whether the other columns of releases and Parquet files are read too.
+        everything: Whether the other columns of corpora and Parquet files are read too.
         option: Name of the parameter that names columns, for errors; None if there is none.
     """
 
@@ -65,7 +65,7 @@ class WantedColumns:
 
 
 class ParquetPairs:
-    """Parquet files of pairs: those of a release, of which its identity is `known`, or others.
+    """Parquet files of pairs: those of a corpus, of which its identity is `known`, or others.
 
     Attributes:
         identity: What determines the rows, as JSON values.
@@ -125,7 +125,7 @@ def _names_to_read(names: Sequence[str], columns: Mapping[str, str], *, everythi
 
 
 class ReadPairs:
-    """Pairs of a reader: phrases, or a dataset on the Hub that is not a release; attributes as of `ParquetPairs`."""
+    """Pairs of a reader: phrases, or a dataset on the Hub that is not a corpus; attributes as of `ParquetPairs`."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -156,10 +156,10 @@ def open_pairs(source: str, wanted: WantedColumns, *, subset: str, score: str | 
     """Find out what a source of pairs is, and open it.
 
     Args:
-        source: A release, a folder of Parquet files or one such file, a file of phrases, or the id of a dataset on the
+        source: A corpus, a folder of Parquet files or one such file, a file of phrases, or the id of a dataset on the
             Hub, which `@` and a revision may follow.
         wanted: Which columns are read.
-        subset: Config of a release or dataset.
+        subset: Config of a corpus or dataset.
         score: Feature of PPDB that is the score of phrases.
     """
     path = Path(source).expanduser()
@@ -186,7 +186,7 @@ def open_pairs(source: str, wanted: WantedColumns, *, subset: str, score: str | 
     if is_id(split_revision(source)[0]):
         return _open_hub(*split_revision(source), wanted, subset)
     raise InputError(
-        f"no pairs {source!r}: expected a release folder, a file with columns such as TSV, CSV or Parquet, a "
+        f"no pairs {source!r}: expected a corpus folder, a file with columns such as TSV, CSV or Parquet, a "
         "file of PPDB, or a dataset on the Hub like 'organisation/name' or 'organisation/name@v1'",
         path=path,
     )
@@ -213,7 +213,7 @@ def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> Phras
     if columns := set(wanted.numbers) - {"para_score"}:
         raise InputError(
             f"{path} has phrases and no column {', '.join(sorted(columns))}; leave out the option that needs it, "
-            "or make a release first (`paranmt import --format phrases`)",
+            "or make a corpus first (`paranmt import --format phrases`)",
             path=path,
         )
     if wanted.errors:
@@ -235,10 +235,10 @@ def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> Phras
 
 
 def _open_hub(name: str, revision: str | None, wanted: WantedColumns, subset: str) -> ParquetPairs | ReadPairs:
-    """Open a dataset on the Hub: a release is downloaded and verified, any other is streamed."""
+    """Open a dataset on the Hub: a corpus is downloaded and verified, any other is streamed."""
     if subset in FOLDERS and (fetched := fetch_release(name, revision, subset)) is not None:
         files, commit = fetched
-        # A config is a folder of the release.
+        # A config is a folder of the corpus.
         language = language_of(files[0].parent.parent) if files else {}
         return ParquetPairs(files, wanted, {"dataset": name, "revision": commit, **language})
     config = None if subset == "default" else subset
@@ -278,9 +278,9 @@ def _columns_of(schema: pa.Schema, given: Mapping[str, str], wanted: WantedColum
 
 
 def content_of(release: Path, files: Sequence[Path], subset: str, columns: Sequence[str] | None) -> dict[str, Any]:
-    """Checksums of the `columns` of a config of a release by its record; of its files if that has none, or for None.
+    """Checksums of the `columns` of a config of a corpus by its record; of its files if that has none, or for None.
 
-    A column that a release gets later does not change what its other columns determine.
+    A column that a corpus gets later does not change what its other columns determine.
     """
     if not (release / RELEASE_RECORD).is_file():
         return {"files": {file.relative_to(release).as_posix(): checksum(file) for file in files}}
@@ -291,7 +291,7 @@ def content_of(release: Path, files: Sequence[Path], subset: str, columns: Seque
 
 
 def language_of(release: Path) -> dict[str, str]:
-    """Entry `language` of the identity of a release; empty for English or without a record."""
+    """Entry `language` of the identity of a corpus; empty for English or without a record."""
     if not (release / RELEASE_RECORD).is_file():
         return {}
     language = ReleaseRecord.read(release).language
@@ -310,7 +310,7 @@ def check_phrases(path: Path) -> None:
     first = first_line(path)
     if holds_sentences(path):
         raise InputError(
-            f"{path} seems to hold single sentences; expected pairs, such as a release, a file of PPDB, or a list "
+            f"{path} seems to hold single sentences; expected pairs, such as a corpus, a file of PPDB, or a list "
             "with a word and its paraphrases on each line. For single sentences there is `paranmt train-sent2vec`",
             path=path,
         )
@@ -326,7 +326,7 @@ def describe(file: Path) -> str:
 
 
 def is_release(source: str) -> bool | None:
-    """Whether a source is the folder of a release; None if it is neither a file nor a folder."""
+    """Whether a source is the folder of a corpus; None if it is neither a file nor a folder."""
     path = Path(source).expanduser()
     if not path.exists():
         return None
@@ -335,7 +335,7 @@ def is_release(source: str) -> bool | None:
 
 def languages(data: Mapping[str, Any]) -> list[str]:
     """ISO 639-1 codes of the languages in an identity of pairs; empty for English alone."""
-    # A release has a name or a revision on the Hub; other datasets have a kind.
+    # A corpus has a name or a revision on the Hub; other datasets have a kind.
     releases = [
         source
         for source in data["sources"]

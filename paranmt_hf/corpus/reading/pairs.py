@@ -1,4 +1,4 @@
-"""Training pairs from releases, Parquet files, files of phrases or the Hub, selected by their scores."""
+"""Training pairs from corpora, Parquet files, files of phrases or the Hub, selected by their scores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PairSelection(Settings):
     """Which pairs of a corpus are used (ParaNMT-50M, table 5: ranges of the paraphrase score).
 
     Attributes:
-        subset: Config of the release or dataset: all pairs (default), or filtered.
+        subset: Config of the corpus or dataset: all pairs (default), or filtered.
         min_score: Smallest paraphrase score.
         max_score: Largest paraphrase score.
         ppdb_score: Files of PPDB: the feature that `min_score` and `max_score` are about, such as PPDB2.0Score.
@@ -82,16 +82,16 @@ class PairSelection(Settings):
 class Pairs:
     """Pairs of one or more sources; can be read repeatedly.
 
-    Sources are release folders, files with the columns `reference` and `translation` (docs/formats.md), files of PPDB,
+    Sources are corpus folders, files with the columns `reference` and `translation` (docs/formats.md), files of PPDB,
     lists of words and their paraphrases, or datasets on the Hub, by id, which `@` and a revision may follow. No
     side may be one of the `unwanted` sentences, case and punctuation aside: those of the test sets. The seed decides
     which pairs are drawn where there are more than `max_pairs`.
 
     Pairs whose label is 0, and those without one in a file that has labels, are left out. With `errors_apart`, so are
     pairs that differ in a number or a negation, as the columns `ERRORS` say, and `errors` reads these and those whose
-    label is 0. With `all_columns`, the other columns of releases and Parquet files are read too.
+    label is 0. With `all_columns`, the other columns of corpora and Parquet files are read too.
 
-    The `columns` are the names that files other than releases have for `reference`, `translation`, `label` and
+    The `columns` are the names that files other than corpora have for `reference`, `translation`, `label` and
     `para_score`. `option` is the name of the parameter that they come from, for errors; None if there is none.
     """
 
@@ -110,7 +110,7 @@ class Pairs:
         all_columns: bool = False,
     ) -> None:
         if not sources:
-            raise InputError("there is nothing to train on: name a release, Parquet files or a dataset on the Hub")
+            raise InputError("there is nothing to train on: name a corpus, Parquet files or a dataset on the Hub")
         self._selection, self._seed = selection, seed
         self._total: int | None = None
         self._errors_apart, self._all_columns = errors_apart, all_columns
@@ -123,7 +123,7 @@ class Pairs:
         self._sources = [open_pairs(name, wanted, subset=subset, score=score) for name in names]
         if subset != "default" and all(is_release(name) is False for name in names):
             raise InputError(
-                f"`subset` {subset} is for releases and datasets on the Hub; {', '.join(names)} has no "
+                f"`subset` {subset} is for corpora and datasets on the Hub; {', '.join(names)} has no "
                 "subsets, so leave it out",
                 option="subset",
             )

@@ -72,7 +72,7 @@ class Preset:
     made_by: MadeBy  # Who wrote the second sentences
     description: str  # Where its pairs come from, for the card
     layouts: Sequence[Layout]  # Its layouts
-    license: str | None = None  # The licence, as `license` of a release; None if the authors state none
+    license: str | None = None  # The licence, as `license` of a corpus; None if the authors state none
     # Which label means a paraphrase (1) and which means none (0); any other means neither
     labels: Mapping[float, int] = field(default_factory=dict)
     label_meaning: str | None = None  # What the column `label` means, for the card

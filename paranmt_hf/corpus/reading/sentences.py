@@ -1,4 +1,4 @@
-"""Sentences of corpora of any kind: text files, tables, releases and datasets of the Hub."""
+"""Sentences of text files, tables, corpora and datasets on the Hub."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def open_sentences(path: str | Path, column: str | None = None) -> Reader:
 
     Args:
         path: A text file, a file of any format with columns (docs/formats.md), a folder of `Dataset.save_to_disk`, or
-            the folder of a release.
-        column: Of a file with columns, by its name or number, unless it has one column of text; of a release
+            the folder of a corpus.
+        column: Of a file with columns, by its name or number, unless it has one column of text; of a corpus
             `reference` (default) or `translation`.
     """
     path = Path(path).expanduser()
@@ -41,7 +41,7 @@ def open_sentences(path: str | Path, column: str | None = None) -> Reader:
         files = checked_files(path)
         if column not in (None, *SIDES):
             raise InputError(
-                f"{path}: a release has the sides {' and '.join(SIDES)}, not {column!r}", path=path, option="column"
+                f"{path}: a corpus has the sides {' and '.join(SIDES)}, not {column!r}", path=path, option="column"
             )
         return TableFiles(files, {SENTENCE: column or SIDES[0]})
     table = open_table(path, [] if column is None else [column])
@@ -69,7 +69,7 @@ class SentenceSources:
     """Sentences of one or more corpora; can be read repeatedly.
 
     The sources are those of `open_sentences`, or datasets on the Hub, by id, which `@` and a revision may follow. The
-    `columns` of tables, releases and datasets are read one after the other; without them both sides of pairs, and the
+    `columns` of tables, corpora and datasets are read one after the other; without them both sides of pairs, and the
     one column of text of other tables. `translations` are files that translate the sources line by line; of a table
     they are the column `translation` next to `sentence`. `option` is the name of the parameter that `columns` come
     from, for errors.
@@ -84,7 +84,7 @@ class SentenceSources:
         option: str | None = None,
     ) -> None:
         if not sources:
-            raise InputError("there is nothing to train on: name text files, Parquet, releases or a data set")
+            raise InputError("there is nothing to train on: name text files, Parquet, corpora or a data set")
         if translations is not None and len(translations) != len(sources):
             found = f"{counted(len(translations), 'file')} for {len(sources)} of `text`"
             raise InputError(
@@ -102,7 +102,7 @@ class SentenceSources:
                 self._readers.append(_translated(Path(source).expanduser(), Path(translated).expanduser()))
                 self.names.append(source_name(source))
         if columns and not self._columnar:
-            raise InputError("`columns` is for files with columns, releases and datasets", option="columns")
+            raise InputError("`columns` is for files with columns, corpora and datasets", option="columns")
 
     def _add(self, source: str, columns: list[str] | None) -> None:
         path = Path(source).expanduser()
@@ -139,7 +139,7 @@ class SentenceSources:
         if (fetched := fetch_release(name, revision, "default")) is not None:
             return [TableFiles(fetched[0], {SENTENCE: column}) for column in columns or SIDES]
         if columns is None:
-            raise InputError(f"{name} is not a release: say which of its columns hold sentences, `columns` NAME")
+            raise InputError(f"{name} is not a corpus: say which of its columns hold sentences, `columns` NAME")
         return [HubDataset(name, {SENTENCE: column}, revision=revision) for column in columns]
 
     @property

@@ -1,1 +1,1 @@
-"""Filters of rows over a whole release, and the settings that choose them."""
+"""Filters of rows over a whole corpus, and the settings that choose them."""

@@ -22,7 +22,7 @@ from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
 # Reads the rows that a filter sees in order of their ids, each time it is called: the filter's `columns`, `id`, and
-# `rank` if the release has one.
+# `rank` if the corpus has one.
 Rows = Callable[[], Iterator[pa.Table]]
 
 

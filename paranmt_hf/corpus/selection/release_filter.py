@@ -45,7 +45,7 @@ DETECTION = Group("language_detection", "How `language` detects languages.")
 
 @dataclass(frozen=True)
 class ReleaseFilter(Settings):
-    """Which rows of a release are kept.
+    """Which rows of a corpus are kept.
 
     Attributes:
         tenths: Tenths of all rows that are kept, such as 9-10 or 1,3: 1 has the lowest values, 10 the highest.

@@ -1,4 +1,4 @@
-"""Filters over a whole release, out of core, and the file of dropped rows."""
+"""Filters over a whole corpus, out of core, and the file of dropped rows."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ReleaseRows:
             ids = row_numbers(table)
             if len(ids) and ((ids[1:] <= ids[:-1]).any() or (last is not None and ids[0] <= last)):
                 raise InputError(
-                    f"the ids of {self.files[0].parent} do not ascend from row to row, as those of a release do; "
+                    f"the ids of {self.files[0].parent} do not ascend from row to row, as those of a corpus do; "
                     "bring the pairs in with `paranmt import`"
                 )
             yield place, table
@@ -140,7 +140,7 @@ class _SelectionState:
 
 
 class Judging:
-    """Runs the rows of a release through at most 255 filters, in the order in which they decide.
+    """Runs the rows of a corpus through at most 255 filters, in the order in which they decide.
 
     `input` is what determines the rows, as JSON values; the caller has locked the folder of the verdicts.
     """

@@ -1,4 +1,4 @@
-"""`paranmt select`: select rows of a release as a new release. ParaNMT-50M, section 5.4.
+"""`paranmt select`: select rows of a corpus as a new corpus. ParaNMT-50M, section 5.4.
 
 Filters decide in this order: tenths of all rows, ranges of columns, origin, length, identical sides, copies of a pair,
 language, evaluation sets, copies of one side, near-duplicates, one hypothesis of a sentence, and last the sample.
@@ -71,25 +71,25 @@ class Selected(Built):
 
 
 def select(
-    release: str | Path,
+    corpus: str | Path,
     out: str | Path,
     config: ReleaseFilter | None = None,
     *,
     keep_dropped: Annotated[str | Path | None, RunOnly, AlsoWrites] = None,
 ) -> Selected:
-    """Select rows of a release by score, length, language and more; they become a release with the same ids.
+    """Select rows of a corpus by score, length, language and more; they become a corpus with the same ids.
 
     Args:
-        release: A release: its folder, or its id on the Hub, which `@` and a revision may follow.
-        out: Folder of the new release; its name is that of the corpus.
+        corpus: Its folder, or its id on the Hub, which `@` and a revision may follow.
+        out: Folder of the new corpus, which is named after it.
         config: Which rows are kept.
         keep_dropped: Parquet file for the other rows: id, sentences, reason, and the number that decided.
     """
     config, out = config or ReleaseFilter(), result_folder(out)
-    selection = _Selection.of(release, config)
+    selection = _Selection.of(corpus, config)
     source = selection.rows.files[0].parents[1]
     if out == source.resolve():
-        raise InputError(f"{out} is the release that rows are selected from; choose another folder", option="out")
+        raise InputError(f"{out} is the corpus that rows are selected from; choose another folder", option="out")
     refuse_inside(out, [source], "out")
     file = dropped_file(keep_dropped, source, out, selection.checksum)
 
@@ -118,16 +118,16 @@ def select(
 
 @dataclass(frozen=True)
 class _Selection:
-    """Filters, and the release that they are applied to."""
+    """Filters, and the corpus that they are applied to."""
 
-    name: str  # Name of the release
+    name: str  # Name of the corpus
     rows: ReleaseRows  # Its rows
     record: ReleaseRecord  # Its record
     filters: list[Filter]  # The filters, in order
 
     @classmethod
     def of(cls, release: str | Path, config: ReleaseFilter) -> _Selection:
-        """Find a release in a folder or on the Hub, and check its files and columns."""
+        """Find a corpus in a folder or on the Hub, and check its files and columns."""
         folder = Path(release).expanduser()
         name, revision = split_revision(str(release))
         if folder.exists() or not is_id(name):
@@ -136,7 +136,7 @@ class _Selection:
             fetched = fetch_release(name, revision, "default")
             if fetched is None:
                 raise InputError(
-                    f"dataset {name!r} is not a release of this program; bring it in with `paranmt build` first"
+                    f"dataset {name!r} is not a corpus of this program; bring it in with `paranmt build` first"
                 )
             files, _ = fetched
             record = ReleaseRecord.read(files[0].parents[1], f"dataset {name!r}")
@@ -156,7 +156,7 @@ class _Selection:
         for one in self.filters:
             for name in one.columns:
                 if name not in schema.names:
-                    command = commands.get(name, "").replace("RELEASE", self.name)
+                    command = commands.get(name, "").replace("CORPUS", self.name)
                     made = f"`{command}` makes it" if name in commands else f"it has {', '.join(schema.names)}"
                     raise InputError(f"{self.name} has no column {name}, which decides what is dropped; {made}")
             kind = schema.field(one.number).type if one.number in one.columns else pa.int64()
@@ -167,12 +167,12 @@ class _Selection:
 
     @property
     def _files(self) -> dict[str, str]:
-        """Checksums of the files of the release."""
+        """Checksums of the files of the corpus."""
         return dict(self.record.configs["default"].files)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Everything that determines the result: the settings of the source release, and the recipe."""
+        """Everything that determines the result: the settings of the source corpus, and the recipe."""
         settings = dict(self.record.settings)
         # The title is that of the whole.
         settings["release"] = {name: value for name, value in settings["release"].items() if name != "title"}
@@ -205,7 +205,7 @@ class _Selection:
             yield verdicts, counts
 
     def write(self, folder: Path, name: str, rows: Iterator[pa.Table], counts: Sequence[int]) -> ReleaseRecord:
-        """Write the release of the kept rows, `counts` of which were dropped by each filter."""
+        """Write the corpus of the kept rows, `counts` of which were dropped by each filter."""
         old, selection = self.record, self.settings["selection"]
         written = write_release(rows, folder, optional=OPTIONAL & set(old.columns))
         recipe = [{**one, "dropped": count} for one, count in zip(selection["filters"], counts, strict=True)]

@@ -80,10 +80,10 @@ def train_sent2vec(
     bytes as without the interruption.
 
     Args:
-        data: Text files with one sentence on a line, files with columns (docs/formats.md), releases, or datasets on
+        data: Text files with one sentence on a line, files with columns (docs/formats.md), corpora, or datasets on
             the Hub.
         out: Folder of the encoder.
-        columns: Columns of files, releases and datasets; by default both sides of pairs, else the one column of text.
+        columns: Columns of files, corpora and datasets; by default both sides of pairs, else the one column of text.
         config: How it is trained.
     """
     data = [data] if isinstance(data, str | Path) else list(data)

@@ -52,12 +52,12 @@ def test_answers(client, made):
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("rows?min.nothing=1", "'nothing' is not a numeric column of this release"),
+        ("rows?min.nothing=1", "'nothing' is not a numeric column of this corpus"),
         ("rows?page=-1", "page must be a whole number from 0 to 1,000,000, was '-1'"),
         ("rows?page=²", "page must be a whole number"),
         ("rows?page=99999999999999999999", "page must be a whole number"),
         ("rows?sort=reference", "cannot sort by 'reference'"),
-        ("rows?origin=web", "this release has no column 'origin'"),
+        ("rows?origin=web", "this corpus has no column 'origin'"),
         ("neighbours", "neighbours need an index and a sentence"),
     ],
 )

@@ -91,9 +91,7 @@ def test_pages_and_order(opened):
         assert known == sorted(known, reverse=descending)
     assert [row["id"] for row in opened.rows(View(), page=1, rows=4)] == [4, 5]
     assert opened.rows(View(), page=9) == []
-    with pytest.raises(
-        InputError, match="cannot sort by 'reference'; this release has the numeric columns para_score"
-    ):
+    with pytest.raises(InputError, match="cannot sort by 'reference'; this corpus has the numeric columns para_score"):
         opened.rows(View(), sort="reference")
 
 
@@ -144,7 +142,7 @@ def test_old_texts_are_forgotten(release, monkeypatch):
 
 
 def test_no_release(tmp_path):
-    with pytest.raises(InputError, match="is not a folder; expected a release made by `paranmt build`"):
+    with pytest.raises(InputError, match="is not a folder; expected a corpus made by `paranmt build`"):
         Explorer(tmp_path / "nothing")
 
 
@@ -208,7 +206,7 @@ def test_values_are_never_part_of_the_query():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"min__x": "1"}, "'x' is not a numeric column of this release; it has para_score, reference_length"),
+        ({"min__x": "1"}, "'x' is not a numeric column of this corpus; it has para_score, reference_length"),
         ({'min__para_score" OR 1=1': "1"}, "is not a numeric column"),
         ({"min__para_score": "high"}, "min.para_score must be a number, was 'high'"),
         ({"max__para_score": "nan"}, "max.para_score must be a number, was 'nan'"),

@@ -213,7 +213,7 @@ def test_a_release_on_the_hub(whole, tmp_path, monkeypatch):
     assert asked == [("you/whole", "v1", "default")] and selected.selection.release == "you/whole"
     assert rows_of(selected.folder) == rows_of(select(whole, tmp_path / "own", ReleaseFilter(tenths="10")).folder)
     monkeypatch.setattr(module, "fetch_release", lambda *question: None)
-    with pytest.raises(InputError, match="dataset 'you/other' is not a release of this program"):
+    with pytest.raises(InputError, match="dataset 'you/other' is not a corpus of this program"):
         select("you/other", tmp_path / "x", ReleaseFilter(tenths="10"))
 
 
