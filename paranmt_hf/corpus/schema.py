@@ -44,7 +44,7 @@ class Column:
 
 
 def _added(name: str, type: pa.DataType, meaning: str, range: Range = ANY) -> Column:
-    return Column(name, type, meaning, optional=True, command=f"paranmt score RELEASE --add {name}", range=range)
+    return Column(name, type, meaning, optional=True, command=f"paranmt score CORPUS --add {name}", range=range)
 
 
 _ADDED = (

@@ -139,7 +139,7 @@ def test_what_tells_runs_apart(ppdb, tmp_path):
         ({"min_score": 1}, "name the score .* with `ppdb_score`; its features are PPDB2.0Score, AGigaSim"),
         ({"ppdb_score": "PPDB1.0Score", "min_score": 1}, "line 1: expected a feature PPDB1.0Score="),
         ({"max_length": 3}, "no column reference_length, translation_length; leave out the option"),
-        ({"subset": "filtered"}, "`subset` filtered is for releases"),
+        ({"subset": "filtered"}, "`subset` filtered is for corpora"),
     ],
 )
 def test_refused(ppdb, settings, message):

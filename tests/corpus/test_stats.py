@@ -159,7 +159,7 @@ def test_kept_trees_of_an_interrupted_run(text, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"data": []}, "name a corpus to measure"),
+        ({"data": []}, "name what to measure"),
         ({"columns": {"reference": "x"}}, "`columns` is for files with columns"),
         ({"columns": {"source": "x"}}, "`columns` can name reference, translation, para_score, origin, not source"),
         ({"parser": ["link-grammar", "stanza"]}, "for all corpora, or one name or file .* expected 1, got 2"),
