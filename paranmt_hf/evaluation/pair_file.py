@@ -47,7 +47,7 @@ def read_pairs(table: Table) -> list[ScoredPair]:
 
 def _by_names(table: Table) -> list[str]:
     """Names of the columns of score, first and second sentence."""
-    known = {name.lower(): name for name in table.names}
+    known = {name.lower().replace(" ", "_"): name for name in table.names}
     score = next((known[name] for name in SCORES if name in known), None)
     sides = next(([known[name] for name in pair] for pair in SENTENCES if known.keys() >= set(pair)), None)
     if score is None or sides is None:
