@@ -61,6 +61,14 @@ class LanguageTable(Table):
 
     def pair_of(self, language: str) -> tuple[str, str]:
         """Choose the columns of a bitext: the foreign one, and that in `language` (ISO 639-1)."""
+        if plain_code(language) not in map(plain_code, self.names) and not self._regional(language):
+            found = ", ".join(self.names)
+            raise InputError(
+                f"{self.path} has no texts in {language}, the `language` of the corpus; its columns are {found}: name "
+                f"both with `columns`, such as source={self.names[0]},reference={self.names[-1]}",
+                path=self.path,
+                option="columns",
+            )
         reference = self.names[self.position(language)]
         others = [name for name in self.names if name != reference]
         source = str(self.source_language) if self.source_language in others else next(iter(others), reference)
