@@ -40,6 +40,12 @@ def read_pair_file(path: Path, name: str | None = None) -> StsSet:
 
 def read_pairs(table: Table) -> list[ScoredPair]:
     """Read all rows of a table."""
+    if table.languages:
+        raise InputError(
+            f"{table.path} is {table.format}, whose columns are languages; expected a score and two sentences, "
+            "such as TSV with the names score, sentence1 and sentence2",
+            path=table.path,
+        )
     columns = _by_names(table) if table.names else _by_numbers(table)
     rows = text_rows(table, columns, numbers=columns[:1])
     return [ScoredPair(score, left, right, place, place) for place, (score, left, right) in rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -72,7 +72,7 @@ class TextInput(Settings):
         if self.data is None:
             return self._open_sides()
         files = [Path(one).expanduser() for one in self.data]
-        columns = dict(self.columns or {}) or _usual_columns(files[0], language)
+        columns = dict(self.columns or {}) or _usual_columns(files, language)
         if "reference" not in columns:
             raise InputError("`columns` must name reference, such as reference=text", option="columns")
         check_names(columns, ["source", "reference", "origin"])
@@ -108,16 +108,18 @@ def _refuse_bitext(option: str, path: Path) -> None:
         )
 
 
-def _usual_columns(file: Path, language: str) -> dict[str, str]:
-    """The columns of a file where none are named."""
-    columns = {"source": "source", "reference": "reference"}
-    if file.is_file() or is_saved_dataset(file):
-        table = open_table(file, columns)
-        if isinstance(table, LanguageTable):
-            columns["source"], columns["reference"] = table.pair_of(language)
-        elif not columns.keys() <= set(table.names):
-            raise _unnamed_sides(table, language)
-    return columns
+def _usual_columns(files: Sequence[Path], language: str) -> dict[str, str]:
+    """The columns of files where none are named: those of the first, but each must allow no other choice."""
+    usual = {"source": "source", "reference": "reference"}
+    chosen = []
+    for file in files:
+        if file.is_file() or is_saved_dataset(file):
+            table = open_table(file, usual)
+            if isinstance(table, LanguageTable):
+                chosen.append(dict(zip(usual, table.pair_of(language), strict=True)))
+            elif not usual.keys() <= set(table.names):
+                raise _unnamed_sides(table, language)
+    return chosen[0] if chosen else usual
 
 
 def _unnamed_sides(table: Table, language: str) -> InputError:

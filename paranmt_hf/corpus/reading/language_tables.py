@@ -54,7 +54,8 @@ class LanguageTable(Table):
     def _several(self, language: str, names: Sequence[str], option: str) -> InputError:
         several = ", ".join(names)
         return InputError(
-            f"{self.path} has several columns of the language {language!r}: {several}; name one of them",
+            f"{self.path} has several columns of the language {language!r}: {several}; name one of them"
+            + (f" with `{option}`" if option else ""),
             path=self.path,
             option=option,
         )

@@ -76,6 +76,14 @@ def test_the_columns_of_a_bitext_must_be_named(tmp_path, name, content, columns)
     assert (error.value.option, error.value.path) == ("columns", path)
 
 
+def test_no_file_of_several_leaves_a_choice(tmp_path):
+    first = write_text(tmp_path / "a.tmx", TMX)
+    second = write_text(tmp_path / "b.tmx", TMX.replace('"en"><seg>dog', '"en-US"><seg>dog'))
+    with pytest.raises(InputError) as error:
+        TextInput(data=(str(first), str(second))).open()
+    assert (error.value.option, error.value.path) == ("columns", second)
+
+
 def test_text_alone_is_not_data(tmp_path):
     path = write_text(tmp_path / "a.en", "dog\n")
     with pytest.raises(InputError) as error:
