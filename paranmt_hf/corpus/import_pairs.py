@@ -114,6 +114,13 @@ def _open_pairs(files: Sequence[Path], columns: dict[str, str], label: Wanted | 
                     path=table.path,
                 )
     if not columns and not tables[0].names and tables[0].width >= 3:
+        if "3" in tables[0].texts:
+            raise InputError(
+                f"{files[0]} has {tables[0].width} columns without names, and no score in the third; name those "
+                "of the pairs, such as `columns` reference=1,translation=2, or by their names if line 1 has names",
+                option="columns",
+                path=files[0],
+            )
         found["para_score"] = "3"
     if label is not None and LABEL not in found:
         raise InputError(

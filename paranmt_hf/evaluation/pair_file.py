@@ -40,6 +40,12 @@ def read_pair_file(path: Path, name: str | None = None) -> StsSet:
 
 def read_pairs(table: Table) -> list[ScoredPair]:
     """Read all rows of a table."""
+    if table.languages:
+        raise InputError(
+            f"{table.path} is {table.format}, whose columns are languages; expected a score and two sentences, "
+            "such as TSV with the names score, sentence1 and sentence2",
+            path=table.path,
+        )
     columns = _by_names(table) if table.names else _by_numbers(table)
     rows = text_rows(table, columns, numbers=columns[:1])
     return [ScoredPair(score, left, right, place, place) for place, (score, left, right) in rows]
@@ -47,7 +53,7 @@ def read_pairs(table: Table) -> list[ScoredPair]:
 
 def _by_names(table: Table) -> list[str]:
     """Names of the columns of score, first and second sentence."""
-    known = {name.lower(): name for name in table.names}
+    known = {name.lower().replace(" ", "_"): name for name in table.names}
     score = next((known[name] for name in SCORES if name in known), None)
     sides = next(([known[name] for name in pair] for pair in SENTENCES if known.keys() >= set(pair)), None)
     if score is None or sides is None:

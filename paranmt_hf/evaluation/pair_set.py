@@ -14,7 +14,7 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, decode_line
 from paranmt_hf.util.packed import DAMAGED, open_packed
-from paranmt_hf.util.wording import brief, counted
+from paranmt_hf.util.wording import brief, counted, decimal_point
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,9 @@ def parse_number(text: str, where: str, what: str, path: Path | None = None) -> 
         value = math.nan
     if not math.isfinite(value):
         raise InputError(
-            f"{where}: expected {what}, which is a number, found {brief(text)}; check the columns", path=path
+            f"{where}: expected {what}, which is a number, found {brief(text)}; "
+            f"{decimal_point(text, 'check the columns')}",
+            path=path,
         )
     return value
 

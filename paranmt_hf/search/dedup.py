@@ -51,6 +51,7 @@ from paranmt_hf.search.storage import (
 )
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import replacing, result_file, write_bytes
+from paranmt_hf.util.packed import PACKED, plain_name
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import FileRecord, Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -152,7 +153,11 @@ def dedup(
             f"{table.path} is a text file, which has no columns; leave `column` out", option="column", path=table.path
         )
     folder = table.path.is_dir()
-    suffixes = [table.path.suffix.lower()] if table.path.suffix else []
+    suffix = table.path.suffix.lower()
+    if not isinstance(table, PlainText) and suffix in PACKED:
+        # `.csv.gz`, since `.gz` alone would be text to the next command.
+        suffix = Path(plain_name(table.path)).suffix.lower() + suffix
+    suffixes = [suffix] if suffix else []
     out = result_folder(out, DedupRecord, sources=[table.path]) if folder else result_file(out, suffixes)
     config = replace(config, by=tuple(method for method in METHODS if method in ("exact", *config.by)))
     search = _Deduplication(table, table.text_column(column), config, NamedEncoder.of(encoder))

@@ -3,8 +3,8 @@
 Words are lower-cased and cut the way of the Penn Treebank: the clitics `n't 's 'm 're 've 'll 'd` stand alone, every
 punctuation mark is a token of its own, except a full stop or comma between two digits. A typographic apostrophe
 (U+2019), an acute accent (U+00B4) and the letter apostrophe (U+02BC) count as a plain one; soft hyphens, zero-width
-blanks, word joiners and byte order marks count as nothing. The definition is a pipeline of the `tokenizers` library,
-so that it can travel inside a model.
+blanks, word joiners and byte order marks count as nothing; a letter and its accent are one character (NFC). The
+definition is a pipeline of the `tokenizers` library, so that it can travel inside a model.
 
 No rule looks across white space, so a chunk of text between blanks always gives the same tokens. The fast path for
 columns of sentences, `tokens.py`, depends on that. This file needs no package but `tokenizers`, because it is also put
@@ -31,11 +31,12 @@ _PLAIN_CUTS = re.compile(f"({CLITICS}|{PUNCTUATION})")
 
 
 def word_normalizer() -> normalizers.Normalizer:
-    """Build the first half of the pipeline: plain apostrophes, no invisible characters, lower case."""
+    """Build the first half of the pipeline: plain apostrophes, no invisible characters, NFC, lower case."""
     return normalizers.Sequence(
         [
             normalizers.Replace(Regex(f"[{APOSTROPHES}]"), "'"),
             normalizers.Replace(Regex(f"[{INVISIBLE}]"), ""),
+            normalizers.NFC(),
             normalizers.Lowercase(),
         ]
     )

@@ -2,12 +2,14 @@
 
 Lower-casing and the cuts at clitics and punctuation need to know a character, its class, and at most three neighbours,
 so they are comparisons of arrays of bytes. Only chunks between blanks with a character that this file does not handle
-(a capital letter whose small one has another number of bytes, digits of other scripts, rare white space) are left to
-the definition. What class a character beyond ASCII has is asked of the definition, once for each character.
+(a capital letter whose small one has another number of bytes, accents that are characters, digits of other scripts,
+rare white space) are left to the definition. What class a character beyond ASCII has is asked of the definition, once
+for each character.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,6 +152,9 @@ class _Characters:
         character = chr(code)
         small = "".join(words(character))
         self._class[code] = ODD
+        if unicodedata.category(character) in ("Mn", "Mc") or 0x1100 <= code < 0x1200:
+            # It may become one character with the one before.
+            return
         if small != character:
             if code >= TWO_BYTES or len(small) != 1 or not 128 <= ord(small) < TWO_BYTES:
                 return
@@ -158,7 +163,7 @@ class _Characters:
         found = words(f"a{character}a"), words(f"'s{character}"), words(f"1,{character}")
         if found == ([f"a{small}a"], ["'", f"s{small}"], ["1", ",", small]):
             self._class[code] = LETTER
-        elif found == (["a", small, "a"], ["'s", small], ["1", ",", small]):
+        elif small == character and found == (["a", small, "a"], ["'s", small], ["1", ",", small]):
             self._class[code] = MARK
 
 

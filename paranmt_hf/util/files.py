@@ -321,7 +321,7 @@ def result_file(
         raise refusal("is a folder; name a file")
     if not file.parent.is_dir():
         raise refusal(f"cannot be written: there is no folder {file.parent}; make it first")
-    if suffixes and file.suffix.lower() not in suffixes:
+    if suffixes and not (file.suffix and file.name.lower().endswith(tuple(suffixes))):
         raise refusal(f"does not say what it holds: expected a name that ends in {' or '.join(suffixes)}")
     if is_record(file):
         raise refusal("is the record of a result, which must not be replaced; name another file")

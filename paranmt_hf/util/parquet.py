@@ -91,13 +91,15 @@ def as_table(files: Iterable[Path]) -> str:
 def plain_types(table: pa.Table) -> pa.Table:
     """Convert columns whose types few functions of Arrow take, as polars and DuckDB write them.
 
-    Views become text and bytes, decimal numbers become float64, or int64 if they have no decimals.
+    Views become text and bytes, float16 becomes float32, decimal numbers float64, or int64 if they have no decimals.
     """
     table = without_views(table)
     for index, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type):
             number = pa.float64() if field.type.scale else pa.int64()
             table = table.set_column(index, field.name, table.column(index).cast(number))
+        elif pa.types.is_float16(field.type):
+            table = table.set_column(index, field.name, table.column(index).cast(pa.float32()))
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
@@ -9,6 +10,12 @@ from difflib import get_close_matches
 def counted(count: int, one: str, several: str = "") -> str:
     """Format a count with its noun: `1 pair`, `2,000 pairs`; `several` is what follows other counts than 1."""
     return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
+
+def decimal_point(text: str, otherwise: str) -> str:
+    """Advice about text that is no number: that of a decimal comma, as spreadsheets of many countries write it."""
+    has_comma = re.fullmatch(r"\s*[+-]?\d*,\d+\s*", text)
+    return "write decimals with a point, as 0.5" if has_comma else otherwise
 
 
 def in_a_row(names: Iterable[str]) -> str:

@@ -152,6 +152,26 @@ def test_whole_numbers_of_any_size_are_scores(tmp_path):
     assert sum(table.num_rows for table in pairs.batches()) == 1
 
 
+def test_scores_of_two_bytes(tmp_path):
+    scores = pa.array([0.25, 0.75], pa.float16())
+    table = pa.table({"reference": ["a b", "e f"], "translation": ["c d", "g h"], "para_score": scores})
+    pq.write_table(table, tmp_path / "p.parquet")
+    pairs = Pairs([tmp_path / "p.parquet"], PairSelection(min_score=0.5))
+    assert [row for found in pairs.batches() for row in found["reference"].to_pylist()] == ["e f"]
+
+
+def test_a_third_column_of_text_is_no_score(tmp_path):
+    # As the pairs of Tatoeba that Anki's lists have.
+    path = tmp_path / "p.tsv"
+    path.write_text("Go now.\tGo away.\tCC-BY 2.0 (France) by a\nHi there.\tHello there.\tCC-BY 2.0 (France) by b\n")
+    release = ReleaseConfig(license="cc-by-4.0")
+    with pytest.raises(InputError) as refused:
+        import_pairs(path, tmp_path / "out", release=release)
+    assert (refused.value.option, refused.value.path) == ("columns", path)
+    columns = {"reference": "1", "translation": "2"}
+    assert import_pairs(path, tmp_path / "out", columns=columns, release=release).record.statistics.rows == 2
+
+
 def test_all_labels_are_imported(tmp_path):
     path = write_rows(tmp_path / "p.jsonl")
     words = ["import", str(path), *OPTION, "--license", "cc0-1.0", "--out", str(tmp_path / "out"), "--label", "any"]

@@ -1,5 +1,7 @@
 """The texts that people give to the methods of encoders: columns of other libraries, and what is no text."""
 
+import unicodedata
+
 import datasets
 import numpy as np
 import pyarrow as pa
@@ -148,6 +150,13 @@ def test_probabilities_of_columns(encoders, name):
         with pytest.raises(InputError) as error:
             encoders[name].probability(*given)
         assert error.value.option == option
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_accents_of_their_own_give_the_same_vectors(encoders, name):
+    composed = ["Zo\u00eb's caf\u00e9 is na\u00efve.", "A r\u00e9sum\u00e9 of \u00c5ngstr\u00f6m"]
+    apart = [unicodedata.normalize("NFD", text) for text in composed]
+    np.testing.assert_array_equal(encoders[name].encode(apart), encoders[name].encode(composed))
 
 
 def test_lists_are_not_copied():

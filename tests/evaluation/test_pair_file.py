@@ -108,6 +108,21 @@ def test_a_folder_of_save_to_disk(tmp_path):
     check(pairs)
 
 
+def test_names_may_have_blanks_and_capitals(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("Sentence 1,Sentence 2,Score\na b,c d,5\n")
+    pairs = read_pair_file(path)
+    assert (pairs.left, pairs.right, pairs.gold.tolist()) == (["a b"], ["c d"], [5.0])
+
+
+def test_a_decimal_comma_gets_its_own_advice(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("sentence1;sentence2;score\na;c;4,8\n")
+    with pytest.raises(InputError, match="'4,8'; write decimals with a point") as caught:
+        read_pair_file(path)
+    assert caught.value.path == path
+
+
 def test_pairs_without_a_score_are_skipped_and_counted(tmp_path):
     path = tmp_path / "mine.tsv"
     path.write_text("score\tsentence1\tsentence2\n5\ta b\tc d\n\te f\tg h\n")

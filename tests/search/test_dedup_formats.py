@@ -40,6 +40,16 @@ def test_packed_rows_are_the_same_bytes(tmp_path, kind, suffix):
     assert PACK[suffix].decompress(made.folder.read_bytes()) == b"".join(names + [rows[row] for row in KEPT])
 
 
+def test_a_packed_table_keeps_both_endings(tmp_path):
+    """CSV of the name `out.gz` would be text, a row on each line, to the next command."""
+    (tmp_path / "in.csv.gz").write_bytes(gzip.compress(b'n,text\n1,"a\nb"\n'))
+    with pytest.raises(InputError, match=r"\.csv\.gz") as refused:
+        dedup(tmp_path / "in.csv.gz", tmp_path / "out.gz", column="text", config=EXACT)
+    assert (refused.value.option, refused.value.path) == ("out", tmp_path / "out.gz")
+    (tmp_path / "in.en.gz").write_bytes(gzip.compress(b"a\nA\n"))
+    assert dedup(tmp_path / "in.en.gz", tmp_path / "out.gz", config=EXACT).record.dropped == {"exact": 1}
+
+
 def test_packed_by_zstandard(tmp_path):
     names, rows = content(".jsonl")
     (tmp_path / "in.jsonl.zst").write_bytes(pa.Codec("zstd").compress(b"".join(rows), asbytes=True))

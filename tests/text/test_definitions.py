@@ -27,12 +27,15 @@ from paranmt_hf.text.word_rules import cutter, word_tokenizer_for
         ("well-known (U.S.) a_b", ["well", "-", "known", "(", "u", ".", "s", ".", ")", "a", "_", "b"]),
         ("'tis n'tx", ["'", "tis", "n", "'", "tx"]),
         ("Příliš ŽLUŤOUČKÝ", ["příliš", "žluťoučký"]),
+        # Accents that are characters of their own; the soft hyphen is left out first.
+        ("ZOE\u0308's cafe\u00ad\u0301, c\u0327a", ["zo\u00eb", "'s", "caf\u00e9", ",", "\u00e7a"]),
         ("", []),
         ("   ", []),
     ],
 )
 def test_words_by_hand(text: str, expected: list[str]) -> None:
     assert words(text) == expected
+    assert cut_by_bytes([text]) == [expected]
 
 
 def sentences_of(tokenizer: WordTokenizer, column: list[str]) -> list[list[str]]:

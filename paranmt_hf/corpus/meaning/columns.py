@@ -22,7 +22,7 @@ from paranmt_hf.corpus.meaning.items import Claims, Lists, Memory, Statement, co
 from paranmt_hf.text.normal_form import normal_form
 
 MISMATCHES = ("number_mismatch", "negation_mismatch", "name_mismatch", "address_mismatch")
-DEFINITION = 2  # To be raised when a definition changes, so that older columns of a corpus are computed again
+DEFINITION = 3  # To be raised when a definition changes, so that older columns of a corpus are computed again
 
 
 # Negations are claims, as is every `n't`; the other sentence confirms them by a negation of any kind, also a weaker

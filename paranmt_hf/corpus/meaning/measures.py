@@ -39,7 +39,7 @@ _TABLE = (
     ("mass", "ounce", "ounce", 1, "oz ounce ounces"),
     ("mass", "pound", "ounce", 16, "lb lbs"),
     ("length", "kilometre", "millimetre", 10**6, "km kms kmh kph kilometer kilometers kilometre kilometres"),
-    ("length", "metre", "millimetre", 10**3, "meter meters metre metres"),
+    ("length", "metre", "millimetre", 10**3, "m meter meters metre metres"),
     ("length", "centimetre", "millimetre", 10, "cm centimeter centimeters centimetre centimetres"),
     ("length", "millimetre", "millimetre", 1, "mm millimeter millimeters millimetre millimetres"),
     ("length", "mile", "inch", 63360, "mi mile miles mph"),
@@ -52,6 +52,8 @@ _TABLE = (
     ("volume", "millilitre", "millilitre", 1, "ml milliliter milliliters millilitre millilitres"),
     ("volume", "gallon", "pint", 8, "gallon gallons"),
     ("volume", "pint", "pint", 1, "pint pints"),
+    ("volume", "tablespoon", "teaspoon", 3, "tbsp tablespoon tablespoons"),
+    ("volume", "teaspoon", "teaspoon", 1, "tsp teaspoon teaspoons"),
     ("volume", "barrel", "barrel", 1, "barrel barrels"),
     ("time", "second", "second", 1, "sec secs seconds"),
     ("time", "minute", "second", 60, "min mins minute minutes"),
@@ -91,7 +93,7 @@ MEASURES |= dict.fromkeys(
     ("pound", "pounds"), Measure(("unit pound", "unit sterling"), ("mass", "money"), "ounce", Fraction(16))
 )
 # Abbreviations that are others in capitals, or letters of a name.
-LOWER_CASE = frozenset("g t l h mi ft sec min ha oz mm".split())
+LOWER_CASE = frozenset("g t l h m mi ft sec min ha oz mm".split())
 CURRENCIES = "$\u20ac\u00a3\u00a5"
 
 # Characters of fractions, their values, and other keys that say the same: a third is 33 percent.

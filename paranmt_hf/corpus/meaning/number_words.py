@@ -85,7 +85,8 @@ ROMAN = dict(
     zip("II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX XXI".split(), range(2, 22), strict=True)
 )
 WORDS = {*UNITS, *ORDINALS, *TENS, *DECADES, *HUNDREDS, *SCALES, *MONTHS, *WEEKDAYS, *PERCENT, "dozen"}
-WORDS |= {*CONFIRMING, *MEASURES, *OPPOSED, "degree", "degrees"}
+# `m` is a metre next to a number alone, for it is also a part of `I'm` and `p.m.`.
+WORDS |= {*CONFIRMING, *MEASURES, *OPPOSED, "degree", "degrees"} - {"m"}
 # Abbreviations of months are also names and parts of words: only in this spelling.
 SPELT = {month.capitalize() for month in MONTHS if len(month) < 5} | {"March", "August"}
 
@@ -93,6 +94,7 @@ SPELT = {month.capitalize() for month in MONTHS if len(month) < 5} | {"March", "
 NUMBER, SCALE, AND, PER, CENT, HALF_DAY = (1 << bit for bit in range(6))
 HALF, A, PART = (1 << bit for bit in range(19, 22))
 JOINING = {"and": AND, "per": PER, "cent": CENT, "am": HALF_DAY, "pm": HALF_DAY, "oclock": HALF_DAY, "a": A}
+JOINING["m"] = NUMBER
 DIGIT = re.compile(r"[0-9]")
 MARK = re.compile(rf"[0-9%\u00b0{CURRENCIES}{''.join(FRACTIONS)}]")
 WORD = re.compile(r"[^\W\d_]+")

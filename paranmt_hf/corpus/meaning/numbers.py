@@ -10,11 +10,12 @@ Chunks of text between blanks that have to do with numbers form runs, such as `t
 - `10:30`, `10.30`, `10:30 pm`, `22:30`; `10 a.m.`, `10:00`, `10 o'clock`: times count by the clock of twelve hours,
   and the halves of the day only against each other;
 - `1990s`, `90s`, `nineties`;
-- `12a`, `12A`, and `12` without a letter, but not `12b`;
+- `12a`, `12A`, and `12` without a letter, but not `12b`; `BA123`, `BA 123`, but not `BA124`;
 - `one and a half years`, `a year and a half`, `18 months`; `1.5 kg`, `1,500 grams`; `a third`, `33 percent`.
 
-`one`, `first`, `second`, `both`, `twice`, `half`, `hundreds`, Roman numerals and the like confirm a number and do not
-claim one: languages use them too freely. Units, fractions and multiples (`measures.py`) count only against others.
+`one`, `first`, `second`, `both`, `twice`, `half`, `hundreds` and the like confirm a number and do not
+claim one: languages use them too freely. Units, fractions and multiples (`measures.py`) and Roman numerals count only
+against others.
 """
 
 from __future__ import annotations
@@ -58,6 +59,9 @@ PARTS = re.compile(
 )
 ATTACHED = re.compile(r"(k|m|mn|mln|b|bn|tn)(?![^\W_])", re.IGNORECASE)
 LETTER = re.compile(r"[a-zA-Z](?![^\W_])")
+SPEED = re.compile(r"[./][a-z]")  # After an m: m/s, m/h and m.p.h. are no metres
+# What is before the digits of a code.
+LETTERS, LONGEST_CODE = re.compile(r"[a-zA-Z]+$"), 10
 # Longer sequences of digits are compared as text; Python refuses to convert very long ones.
 DIGITS = 30
 LARGEST = 10**DIGITS
@@ -214,9 +218,13 @@ class _Reader:
         self._number(whole, fraction, match, *others)
 
     def on_inside(self, match: re.Match[str]) -> None:
-        """Treat digits after a letter, as in CO2 and km2, as part of a name or a unit."""
+        """Treat digits after a letter, as in CO2 and BA123, as part of a name or a unit: another one is BA124."""
         self.flush()
         self.evidence += re.findall("[0-9]+", match.group())
+        before = self._run[max(0, match.start() - LONGEST_CODE) : match.start()]
+        if letters := LETTERS.search(before):
+            name = letters.group().lower()
+            self.claim_against(f"code {name}{match.group().replace(',', '.')}", dimension=f"code {name}")
 
     def on_whole(self, match: re.Match[str]) -> None:
         self._number(match.group(), "", match)
@@ -258,7 +266,8 @@ class _Reader:
         if (lower == "a" and self._last == "half") or lower in ("degree", "degrees"):
             return
         known = word if lower in LOWER_CASE else lower
-        if not self._measure(known) and not self._add(lower):
+        is_speed = word == "m" and SPEED.match(self._run, match.end())
+        if (is_speed or not self._measure(known)) and not self._add(lower):
             self.flush()
             self._other(word, lower)
         self._last = lower
@@ -331,7 +340,7 @@ class _Reader:
             if lower == "half" and self._last not in ("first", "second"):
                 self.claim_against("part 1/2", dimension="part")
         elif word in ROMAN:
-            self.evidence.append(str(ROMAN[word]))
+            self.claim_against(str(ROMAN[word]), dimension="roman")
 
 
 def _european(text: str) -> tuple[str, str, str]:

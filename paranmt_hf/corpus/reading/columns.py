@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.reading.blocks import unpacked
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
+from paranmt_hf.util.wording import decimal_point
 
 # Marks at the start of other encodings; that of UTF-32 begins with that of UTF-16.
 OTHER_MARKS = {
@@ -171,7 +172,7 @@ def read_numbers(
         text = value.decode(errors="replace") if isinstance(value, bytes) else value
         raise InputError(
             f"{where}{first + wrong[0]}: expected a finite number in column {name!r}, got {text!r}; "
-            "correct or remove the row"
+            f"{decimal_point(str(text), 'correct or remove the row')}"
         )
     return numbers
 
@@ -280,7 +281,10 @@ def read_column(batch: pa.RecordBatch, path: str, name: str, *, number: bool) ->
     if number and (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         return column
     wanted = "numbers" if number else "text"
-    raise InputError(f"{name}: expected {wanted} in column {path!r}, got values of type {kind}")
+    advice = ""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        advice = f"; write a row for each, such as with `frame.explode({path!r})` of pandas"
+    raise InputError(f"{name}: expected {wanted} in column {path!r}, got values of type {kind}{advice}")
 
 
 def rebatch(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:

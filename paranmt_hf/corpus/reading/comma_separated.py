@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.corpus.reading.blocks import first_bytes
 from paranmt_hf.corpus.reading.columns import MAX_LINE_BYTES, read_blocks
 from paranmt_hf.corpus.reading.heading import Heading, read_heading
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table, write_rows
@@ -29,8 +30,8 @@ SAMPLE_ROWS = 1000  # Rows that show the separator and the names
 # Bytes as text, one character each, which is fast and loses nothing; UTF-8 leaves quotes and separators alone.
 BYTES = "latin-1"
 ESCAPED_QUOTE = "\ue000"  # In place of a quote with a backslash before it; no byte becomes this character
-
-
+# A line before the rows.
+_FOR_EXCEL = re.compile(rb'(?:\xef\xbb\xbf)?"?(sep=[,;|\t])"?\r?\n')
 # A doubled quote inside a field.
 _DOUBLED = re.compile(rb'[^,;|\t\n"\\]""')
 
@@ -70,6 +71,12 @@ class CommaSeparated(Table):
     @classmethod
     def of_form(cls, path: Path, form: Form, named: Collection[str] = ()) -> CommaSeparated:
         """Open a file whose form is known."""
+        if said := _FOR_EXCEL.match(first_bytes(path)):
+            raise InputError(
+                f"{path}:1: {said[1].decode()!r} is for Excel alone, which reads it as the separator; remove the "
+                f"line, such as with `tail -n +2 {path.name}`",
+                path=path,
+            )
         rows = [decoded(record.fields) for record in islice(read_separated(path, form), SAMPLE_ROWS)]
         return cls(path, form, read_heading(path, rows, named, cls.format))
 

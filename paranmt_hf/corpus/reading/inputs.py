@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any, Unpack
 
 from paranmt_hf.corpus.reading.columns import file_identity, stream_batches
 from paranmt_hf.corpus.reading.formats import find_format, open_table
-from paranmt_hf.corpus.reading.language_tables import LanguageTable
+from paranmt_hf.corpus.reading.language_tables import LanguageTable, plain_code
+from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import (
     LineFiles,
     Reader,
@@ -21,7 +23,7 @@ from paranmt_hf.corpus.reading.readers import (
     TextOptions,
 )
 from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
-from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
 from paranmt_hf.corpus.reading.wmt_sgml_pairs import WmtSgmlPairs
 from paranmt_hf.errors import InputError
@@ -70,7 +72,7 @@ class TextInput(Settings):
         if self.data is None:
             return self._open_sides()
         files = [Path(one).expanduser() for one in self.data]
-        columns = dict(self.columns or {}) or _usual_columns(files[0], language)
+        columns = dict(self.columns or {}) or _usual_columns(files, language)
         if "reference" not in columns:
             raise InputError("`columns` must name reference, such as reference=text", option="columns")
         check_names(columns, ["source", "reference", "origin"])
@@ -106,14 +108,43 @@ def _refuse_bitext(option: str, path: Path) -> None:
         )
 
 
-def _usual_columns(file: Path, language: str) -> dict[str, str]:
-    """The columns of a file where none are named."""
-    if file.is_file() and find_format(file).languages:
-        table = open_table(file)
-        assert isinstance(table, LanguageTable)
-        source, reference = table.pair_of(language)
-        return {"source": source, "reference": reference}
-    return {"source": "source", "reference": "reference"}
+def _usual_columns(files: Sequence[Path], language: str) -> dict[str, str]:
+    """The columns of files where none are named: those of the first, but each must allow no other choice."""
+    usual = {"source": "source", "reference": "reference"}
+    chosen = []
+    for file in files:
+        if file.is_file() or is_saved_dataset(file):
+            table = open_table(file, usual)
+            if isinstance(table, LanguageTable):
+                chosen.append(dict(zip(usual, table.pair_of(language), strict=True)))
+            elif not usual.keys() <= set(table.names):
+                raise _unnamed_sides(table, language)
+    return chosen[0] if chosen else usual
+
+
+def _unnamed_sides(table: Table, language: str) -> InputError:
+    """The error of a file without the columns `source` and `reference`; it says which to name, and how."""
+    if isinstance(table, PlainText):
+        return InputError(
+            f"{table.path} has one text on each line; give it as `reference`, and the other side of a bitext as "
+            "`source`",
+            option="data",
+            path=table.path,
+        )
+    texts = table.texts
+    # `en`, or `translation.en` as datasets of the Hub have it.
+    references = [name for name in texts if plain_code(name.rpartition(".")[2]) == language]
+    sides = {"source": "NAME", "reference": "NAME"}
+    if len(texts) == 2 and len(references) == 1:
+        sides = {"source": next(name for name in texts if name not in references), "reference": references[0]}
+    named = shlex.quote(",".join(f"{side}={name}" for side, name in sides.items()))
+    found = ", ".join(table.names) or f"numbers from 1 to {table.width}"
+    return InputError(
+        f"{table.path} has no columns source and reference; its columns are {found}. Name those of the bitext: "
+        f"`columns` {named}; of text alone: `columns` reference=NAME",
+        option="columns",
+        path=table.path,
+    )
 
 
 def split_dataset(text: str) -> tuple[str, str | None, str]:

@@ -47,6 +47,8 @@ class JsonObjects(Table):
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
         """Find the columns in the first rows."""
         rows = list(islice(cls(path, []).objects(), SAMPLE_ROWS))
+        if not rows:
+            raise InputError(f"{path}: expected rows, but there are none", path=path)
         if len(rows) == 1 and _holds_rows(rows[0].values) and not rows[0].values.keys() & set(named):
             raise InputError(
                 f"{path} is one JSON object that holds all rows; expected an object on each line, or an array of "
@@ -204,8 +206,8 @@ def _parse(line: bytes, path: Path, place: str) -> JsonRow:
         values = json.loads(text) if text.strip() else {}
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{path}{place}: this line is not JSON ({error}); expected an object on each line: correct the line, or "
-            "write the file again",
+            f"{path}{place}: this line is not JSON ({error}); expected an object on each line, which `jq -c .` "
+            "writes (`jq -c '.data[]'` if one object holds all rows): correct the line, or write the file so",
             path=path,
         ) from None
     if not isinstance(values, dict):

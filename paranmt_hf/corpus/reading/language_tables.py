@@ -39,26 +39,46 @@ class LanguageTable(Table):
 
     def position(self, column: str, option: str = "columns") -> int:
         """Find a language, in any case: `cs`, `cs-CZ` or `cs_CZ`; `cs` finds `cs-CZ` if that is the only one."""
-        wanted = plain_code(column)
         codes = [plain_code(name) for name in self.names]
-        if wanted in codes:
-            return codes.index(wanted)
-        regional = [index for index, code in enumerate(codes) if code.startswith(f"{wanted}-")]
+        if plain_code(column) in codes:
+            return codes.index(plain_code(column))
+        regional = self._regional(column)
         if len(regional) > 1:
-            several = ", ".join(self.names[index] for index in regional)
-            raise InputError(
-                f"{self.path} has several columns of the language {column!r}: {several}; name one of them",
-                path=self.path,
-                option=option,
-            )
-        return regional[0] if regional else super().position(column, option)
+            raise self._several(column, regional, option)
+        return self.names.index(regional[0]) if regional else super().position(column, option)
+
+    def _regional(self, language: str) -> list[str]:
+        """The columns of a language in some country: `en-US` and `en-GB` of `en`."""
+        return [name for name in self.names if plain_code(name).startswith(f"{plain_code(language)}-")]
+
+    def _several(self, language: str, names: Sequence[str], option: str) -> InputError:
+        several = ", ".join(names)
+        return InputError(
+            f"{self.path} has several columns of the language {language!r}: {several}; name one of them"
+            + (f" with `{option}`" if option else ""),
+            path=self.path,
+            option=option,
+        )
 
     def pair_of(self, language: str) -> tuple[str, str]:
         """Choose the columns of a bitext: the foreign one, and that in `language` (ISO 639-1)."""
+        if plain_code(language) not in map(plain_code, self.names) and not self._regional(language):
+            found = ", ".join(self.names)
+            raise InputError(
+                f"{self.path} has no texts in {language}, the `language` of the corpus; its columns are {found}: name "
+                f"both with `columns`, such as source={self.names[0]},reference={self.names[-1]}",
+                path=self.path,
+                option="columns",
+            )
         reference = self.names[self.position(language)]
         others = [name for name in self.names if name != reference]
+        source = str(self.source_language) if self.source_language in others else next(iter(others), reference)
+        for chosen in (reference, source):
+            # The rows of `en-US` would be lost next to `en`.
+            if regional := self._regional(chosen):
+                raise self._several(chosen, [chosen, *regional], "columns")
         if len(others) > 1 and self.source_language in others:
-            return str(self.source_language), reference
+            return source, reference
         if len(others) != 1:
             found = ", ".join(others) or "none"
             raise InputError(

@@ -38,7 +38,7 @@ def pair_columns(table: Table, given: Mapping[str, str], option: str | None = "c
     if table.languages and not given:
         raise InputError(
             f"{table.path} is {table.format} with the columns {', '.join(names)}; a bitext is translated by `paranmt "
-            "build`, which reads it as `data`" + (f". Name the `{option}` if two have one language" if option else ""),
+            f"build --data {table.path}`" + (f". Name the `{option}` if two have one language" if option else ""),
             path=table.path,
             option=option,
         )

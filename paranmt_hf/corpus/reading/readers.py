@@ -196,8 +196,8 @@ def check_lines(path: Path) -> None:
     found = find_format(path)
     if found is not PlainText:
         raise InputError(
-            f"{path} is {found.format}; expected a text file with one sentence on a line (`paranmt build` reads files "
-            "with columns as `data`)",
+            f"{path} is {found.format}; expected a text file with one sentence on a line (files with columns: "
+            "`paranmt build --data FILE`)",
             path=path,
         )
 

@@ -77,6 +77,12 @@ UNREADABLE = (
         (b"<!doctype html", b"<!DOCTYPE html", b"<!DOCTYPE HTML", b"<html", b"<HTML"),
         (".html", ".htm"),
     ),
+    # Numbers and times of subtitles would be sentences.
+    Unreadable(
+        "a file of subtitles",
+        "write their texts into a plain text file, a sentence on a line",
+        (b"WEBVTT", b"0\n00:", b"0\r\n00:", b"1\n00:", b"1\r\n00:"),
+    ),
     Unreadable("XML of no known format", "write its texts as TSV, CSV or JSON lines", (b"<?xml",), (".xml",)),
     Unreadable("a file of YAML", "write its texts as JSON lines", suffixes=(".yaml", ".yml")),
 )

@@ -65,7 +65,9 @@ class WmtXmlTable(LanguageTable):
 
 
 def _side(kind: str, attributes: dict[str, str]) -> Side:
-    return kind, attributes.get("lang", kind), attributes.get(WHO[kind], "")
+    # wmt-format-tools wraps the outputs of systems with `language`.
+    language = attributes.get("lang") or attributes.get("language") or kind
+    return kind, language, attributes.get(WHO[kind], "")
 
 
 def _column(side: Side, sides: list[Side]) -> str:

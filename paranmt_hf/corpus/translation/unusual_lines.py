@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.corpus.reading.readers import Report
+from paranmt_hf.text.normal_form import normal_form
 
 NO_LETTER = "without a letter"  # Why such lines are dropped
 # A line with fewer capitals may be an acronym, such as NATO.
@@ -22,7 +23,8 @@ def with_letters(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[
     """Drop rows with a `source` or `reference` without a letter, and count them in the report."""
     for batch in batches:
         sides = [name for name in ("source", "reference") if name in batch.schema.names]
-        found = [pc.match_substring_regex(batch[name], r"\pL") for name in sides]
+        # `&nbsp;` has no letter.
+        found = [pc.match_substring_regex(normal_form(batch[name]), r"\pL") for name in sides]
         kept = batch.filter(found[0] if len(found) == 1 else pc.and_(*found))
         if lost := batch.num_rows - kept.num_rows:
             report.dropped[NO_LETTER] = report.dropped.get(NO_LETTER, 0) + lost
@@ -32,6 +34,7 @@ def with_letters(batches: Iterable[pa.RecordBatch], report: Report) -> Iterator[
 
 def are_in_capitals(lines: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     """Mark the lines [line] in capitals: at least `LEAST_CAPITALS`, and no other letters."""
+    lines = normal_form(lines)
     capitals = pc.greater_equal(pc.count_substring_regex(lines, r"\p{Lu}"), LEAST_CAPITALS)
     return pc.and_not(capitals, pc.match_substring_regex(lines, r"[\p{Ll}\p{Lo}]"))
 

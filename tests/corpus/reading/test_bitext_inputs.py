@@ -60,6 +60,37 @@ def test_packed_and_by_its_columns(tmp_path):
     assert "sha256" in text.identity["files"][0]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "columns"),
+    [
+        # As the WMT and OPUS datasets of the Hub have it.
+        ("a.jsonl", '{"translation": {"cs": "pes", "en": "dog"}}', "source=translation.cs,reference=translation.en"),
+        ("a.csv", "en,cs,score\ndog,pes,0.5\ncat,ko\u010dka,0.25\n", "source=cs,reference=en"),
+        ("a.tsv", "1.2\tpes a d\u016fm\ta dog, a house\n", "source=NAME,reference=NAME"),
+    ],
+)
+def test_the_columns_of_a_bitext_must_be_named(tmp_path, name, content, columns):
+    path = write_text(tmp_path / name, content)
+    with pytest.raises(InputError, match=f"`columns` {columns};") as error:
+        TextInput(data=(str(path),)).open()
+    assert (error.value.option, error.value.path) == ("columns", path)
+
+
+def test_no_file_of_several_leaves_a_choice(tmp_path):
+    first = write_text(tmp_path / "a.tmx", TMX)
+    second = write_text(tmp_path / "b.tmx", TMX.replace('"en"><seg>dog', '"en-US"><seg>dog'))
+    with pytest.raises(InputError) as error:
+        TextInput(data=(str(first), str(second))).open()
+    assert (error.value.option, error.value.path) == ("columns", second)
+
+
+def test_text_alone_is_not_data(tmp_path):
+    path = write_text(tmp_path / "a.en", "dog\n")
+    with pytest.raises(InputError) as error:
+        TextInput(data=(str(path),)).open()
+    assert (error.value.option, error.value.path) == ("data", path)
+
+
 def test_sentences_of_one_column(tmp_path):
     path = write_text(tmp_path / "a.tmx", TMX)
     assert [row[1] for row in read(open_sentences(path, "en"))[0]] == ["dog", "cat", "house"]

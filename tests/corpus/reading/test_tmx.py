@@ -119,6 +119,12 @@ def test_codes_of_regions(tmp_path):
     assert table.pair_of("en") == ("cs", "en-US")
     next_to = TmxTable(write_text(path, memory(unit(en="lift", en_US="elevator"))))
     assert rows(next_to, "en", "en-US") == [("lift", "elevator")]
+    # Neither may be chosen for the user, on any side: the rows of the other would be lost.
+    both = TmxTable(write_text(path, memory(unit(cs="pes", en="dog"), unit(cs="dům", en_US="house"))))
+    for language in ("en", "cs"):
+        with pytest.raises(InputError, match="en, en-US") as error:
+            both.pair_of(language)
+        assert (error.value.option, error.value.path) == ("columns", path)
     several = TmxTable(write_text(path, memory(unit(en_GB="lift", en_US="elevator"))))
     with pytest.raises(InputError) as error:
         rows(several, "en")

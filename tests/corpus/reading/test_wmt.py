@@ -144,6 +144,11 @@ def test_xml(tmp_path):
     assert rows(table, "en", "en/Online-B") == [("One", "1"), ("Two & three", "2 and 3")]
 
 
+def test_language_of_a_system_as_wmt_format_tools_writes_it(tmp_path):
+    text = DATASET.format(more="").replace('<hyp lang="en" system', '<hyp language="en" system')
+    assert WmtXmlTable(write_text(tmp_path / "x.xml", text)).names == ("cs", "en", "en/Online-B")
+
+
 def test_references_by_two_translators(tmp_path):
     second = '<ref lang="en" translator="B"><p><seg id="1">A one</seg></p></ref>'
     table = WmtXmlTable(write_text(tmp_path / "x.xml", DATASET.format(more=second)))

@@ -16,6 +16,8 @@ def test_rows_without_a_letter_are_dropped_and_counted():
     assert report.as_dict() == {"read": 5, "kept": 2, "dropped": {"without a letter": 3}}
     alone = pa.record_batch({"id": [0, 1], "reference": ["…", "x"]})
     assert next(with_letters([alone], Report()))["id"].to_pylist() == [1]
+    entities = pa.record_batch({"id": [0, 1, 2], "reference": ["&nbsp;", "&mdash; &#8230;", "Tom &amp; I"]})
+    assert next(with_letters([entities], Report()))["id"].to_pylist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,7 @@ def test_rows_without_a_letter_are_dropped_and_counted():
         ("DVA MUŽI BĚŽÍ.", "Dva muži běží."),
         ("STOP - 100 KM!", "Stop - 100 km!"),
         ("ДОБРЫЙ ДЕНЬ", "Добрый день"),
+        ("DVA MUŽI &amp; PES", "Dva muži &amp; pes"),
         ("NATO", "NATO"),
         ("A B C", "A B C"),
         ("NATO a EU", "NATO a EU"),
