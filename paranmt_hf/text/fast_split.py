@@ -152,8 +152,7 @@ class _Characters:
         character = chr(code)
         small = "".join(words(character))
         self._class[code] = ODD
-        if unicodedata.category(character) in ("Mn", "Mc") or 0x1100 <= code < 0x1200:
-            # It may become one character with the one before.
+        if _changes_before(code):
             return
         if small != character:
             if code >= TWO_BYTES or len(small) != 1 or not 128 <= ord(small) < TWO_BYTES:
@@ -165,6 +164,20 @@ class _Characters:
             self._class[code] = LETTER
         elif small == character and found == (["a", small, "a"], ["'s", small], ["1", ",", small]):
             self._class[code] = MARK
+
+
+def _changes_before(code: int) -> bool:
+    """Whether NFC may join a character with the one before, or put it before other marks."""
+    character = chr(code)
+    # The class of viramas is 9; no mark that stays has another, so they keep their place.
+    if unicodedata.combining(character) not in (0, 9) or 0x1100 <= code < 0x1200:  # Jamo join to syllables.
+        return True
+    if unicodedata.category(character) not in ("Mn", "Mc"):
+        return False
+    # A mark that joins letters joins those of its own script.
+    block = code - code % 128
+    pairs = [chr(letter) + character for letter in range(block, block + 128)]
+    return any(len(unicodedata.normalize("NFC", pair)) < 2 for pair in pairs)
 
 
 _characters = _Characters()

@@ -122,6 +122,19 @@ def test_cuts_of_european_text_equal_the_definition(column: list[str]) -> None:
     assert cut_by_bytes(column) == [words(text) for text in column]
 
 
+# Letters, vowel signs, viramas and tone marks of Devanagari, Bengali, Tamil and Thai, jamo with syllables of Hangul,
+# points of Hebrew, accents of Latin letters: what NFC joins, what it moves, and what it leaves.
+MARKS = "\u0915\u0928\u093e\u094d\u093c\u0958\u0995\u09c7\u09be\u09d7\u0b95\u0bc6\u0bbe\u0e01\u0e38\u0e48\u0e31"
+MARKS += "\u1100\u1161\u11a8\uac00\uac01\u05d0\u05bc\u05b7ae\u0301\u0323\u0308\u3042\u304b\u3099\u0041"
+
+
+@pytest.mark.slow
+@settings(max_examples=400)
+@given(st.lists(st.text(st.sampled_from(MARKS), max_size=6), max_size=6))
+def test_cuts_of_marks_equal_the_definition(column: list[str]) -> None:
+    assert cut_by_bytes(column) == [words(text) for text in column]
+
+
 @pytest.mark.slow
 def test_every_character_equals_the_definition() -> None:
     """In the middle of a word, at a comma between digits, and at a clitic."""
