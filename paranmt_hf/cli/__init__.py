@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(words)
     except KeyboardInterrupt:
-        print("interrupted; the same command continues where this one stopped", file=sys.stderr)
+        print(f"interrupted; {_after_interruption(words)}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader, such as `head`, has ended; the rest of the output is discarded.
@@ -60,6 +60,17 @@ def find_command(words: Sequence[str]) -> tuple[Command | None, list[str]]:
         if (name := " ".join(words[:count])) in COMMANDS:
             return COMMANDS[name], list(words[count:])
     return None, list(words)
+
+
+def _after_interruption(words: Sequence[str]) -> str:
+    """What the same command does after Ctrl-C: what has no place for its work begins again."""
+    command, others = find_command(words)
+    out = next((option for option in command.options if option.name == "out"), None) if command else None
+    # These continue in what they send, run or change; options in a file may have `out`.
+    named = any(word.partition("=")[0] in ("--out", "--config") for word in others)
+    if command is None or command.name in ("publish", "run", "score") or named:
+        return "the same command continues where this one stopped"
+    return f"the same command begins again{'; with --out it continues' if out else ''}"
 
 
 def _run(words: list[str]) -> int:

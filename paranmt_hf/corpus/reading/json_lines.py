@@ -47,7 +47,8 @@ class JsonObjects(Table):
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
         """Find the columns in the first rows."""
         rows = list(islice(cls(path, []).objects(), SAMPLE_ROWS))
-        if len(rows) == 1 and _holds_rows(rows[0].values) and not rows[0].values.keys() & set(named):
+        is_row = rows and any(isinstance(rows[0].values.get(name), str | float | int) for name in named)
+        if len(rows) == 1 and _holds_rows(rows[0].values) and not is_row:
             raise InputError(
                 f"{path} is one JSON object that holds all rows; expected an object on each line, or an array of "
                 "objects: write it so, such as with `jq -c '.data[]' FILE.json > FILE.jsonl`, or in pandas with "
