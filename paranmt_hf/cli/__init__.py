@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from io import TextIOWrapper
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,9 @@ def run_command(command: Command, words: Sequence[str]) -> None:
 
     try:
         given = file_values(command, words)
+        if "--out=" in words or ("--out", "") in pairwise(words):
+            # Such as `--out "$NAME"` without the variable; as a path it would be the current folder.
+            raise InputError("out is empty; name what is written", option="out")
         values = parse(command, words, given)
         _check_config(command, words, {name: value for name, value in given.items() if values[name] == value})
     except InputError as error:

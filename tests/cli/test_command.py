@@ -363,6 +363,12 @@ def test_printed_results(capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
+def test_an_empty_name_of_the_result_is_refused(capsys):
+    words = ["bake", "rye", "salt", "yeast", "--limit", "1", "--out"]
+    assert cli.main([*words, ""]) == 1
+    assert "--out is empty" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "continues"),
     [
