@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from io import TextIOWrapper
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(words)
     except KeyboardInterrupt:
-        print("interrupted; the same command continues where this one stopped", file=sys.stderr)
+        print(f"interrupted; {_after_interruption(words)}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader, such as `head`, has ended; the rest of the output is discarded.
@@ -60,6 +61,17 @@ def find_command(words: Sequence[str]) -> tuple[Command | None, list[str]]:
         if (name := " ".join(words[:count])) in COMMANDS:
             return COMMANDS[name], list(words[count:])
     return None, list(words)
+
+
+def _after_interruption(words: Sequence[str]) -> str:
+    """What the same command does after Ctrl-C: what has no place for its work begins again."""
+    command, others = find_command(words)
+    out = next((option for option in command.options if option.name == "out"), None) if command else None
+    # These continue in what they send, run or change; options in a file may have `out`.
+    named = any(word.partition("=")[0] in ("--out", "--config") for word in others)
+    if command is None or command.name in ("publish", "run", "score") or named:
+        return "the same command continues where this one stopped"
+    return f"the same command begins again{'; with --out it continues' if out else ''}"
 
 
 def _run(words: list[str]) -> int:
@@ -111,6 +123,9 @@ def run_command(command: Command, words: Sequence[str]) -> None:
 
     try:
         given = file_values(command, words)
+        if "--out=" in words or ("--out", "") in pairwise(words):
+            # Such as `--out "$NAME"` without the variable; as a path it would be the current folder.
+            raise InputError("out is empty; name what is written", option="out")
         values = parse(command, words, given)
         _check_config(command, words, {name: value for name, value in given.items() if values[name] == value})
     except InputError as error:

@@ -69,7 +69,9 @@ def acts_of(
     for option, path in [*written, *other_places(command, values)]:
         end = resolved(path)
         inside = any(end.is_relative_to(folder) for folder in folders)
-        acts.append(Act(f"writes {shown_path(path)}", option, None if inside else "outside", path))
+        # What is outside is shown where it is, which a link does not say.
+        shown = shown_path(path) if inside else end
+        acts.append(Act(f"writes {shown}", option, None if inside else "outside", path))
     if values.get("language_model") is not None:
         acts.append(_asks(values["language_model"]))
     service = values.get("report_to")

@@ -49,7 +49,7 @@ def import_pairs(
         out: Folder of the corpus, which is named after it.
         columns: Columns of the files by their names or numbers from 1, such as
             reference=sentence1,translation=sentence2,label=is_duplicate,para_score=4,origin=5. A para_score is kept
-            unless a `scorer` is given; a column label is read in any case.
+            unless a `scorer` is given; a column label is always read.
         preset: Known dataset, which has columns, labels and licence: see docs/datasets.md.
         label: Of pairs with labels: keep paraphrases (1, the default), other pairs (0), or any.
         format: Format of the files: pairs, or phrases, which are files of PPDB and lists of words and paraphrases.

@@ -33,13 +33,14 @@ def list_of_texts(given: Any, option: str) -> list[str]:  # noqa: ANN401 - colum
 def _as_list(given: Any, option: str) -> list[Any]:  # noqa: ANN401
     kind = type(given)
     advice = None
-    is_single = isinstance(given, str | bytes) or getattr(given, "ndim", 1) == 0
-    if is_single or not isinstance(given, Iterable):
+    if isinstance(given, bytes | bytearray | memoryview):
+        advice = "decode it: NAME.decode()"
+    elif hasattr(kind, "columns") or hasattr(kind, "column_names"):
+        advice = "give one column of it"
+    elif isinstance(given, str) or getattr(given, "ndim", 1) == 0 or not isinstance(given, Iterable):
         advice = "put a single text into a list"
     elif isinstance(given, Mapping):
         advice = "give its values, list(NAME.values())"
-    elif hasattr(kind, "columns") or hasattr(kind, "column_names"):
-        advice = "give one column of it"
     if advice is not None:
         raise InputError(f"{option} must be a list of texts, was of type {kind.__name__}; {advice}", option=option)
     # Scalars of pyarrow and numpy become values of Python.

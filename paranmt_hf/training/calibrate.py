@@ -163,7 +163,7 @@ def read_rated_pairs(source: str | Path, positive: float, columns: Mapping[str, 
     released = (path / RELEASE_RECORD).is_file() or is_saved_dataset(path)
     if released or columns or LABEL in names:
         return _labelled(name, path, check_given(columns))
-    if usual_labels(names) and not {column.lower() for column in names} & set(SCORES):
+    if usual_labels(names) and not {column.lower() for column in names} & {*SCORES} - {LABEL}:
         raise unknown_columns(path, names, ["score", LABEL])
     pairs = read_scored_pairs(source)
     return RatedPairs(name, pairs.checksum, pairs.left, pairs.right, pairs.gold >= positive)
@@ -172,7 +172,7 @@ def read_rated_pairs(source: str | Path, positive: float, columns: Mapping[str, 
 def _labelled(name: str, path: Path, columns: Mapping[str, str]) -> RatedPairs:
     """Read pairs with labels; those without one, or without text on a side, are counted."""
     report = Report()
-    opened = open_pairs(str(path), WantedColumns(columns), subset="default", score=None)
+    opened = open_pairs(str(path), WantedColumns(columns, option="columns"), subset="default", score=None)
     table = pa.concat_tables(opened.tables(report))
     if LABEL not in table.column_names:
         raise InputError(

@@ -81,6 +81,18 @@ def test_columns_are_named(tmp_path):
     assert plain.identity != named.identity
 
 
+@pytest.mark.parametrize("name", ["Label", "labels", "Is_Duplicate", "isDuplicate"])
+def test_a_column_that_is_spelt_otherwise_is_advised(tmp_path, name, caplog):
+    """It would be silently taken for a column of anything else, and its pairs for paraphrases."""
+    path = write(tmp_path / "p.parquet", name, sides=("sentence1", "sentence2"))
+    columns = {"reference": "sentence1", "translation": "sentence2"}
+    Pairs([path], PairSelection(), columns=columns, option="columns")
+    assert f"label={name}" in caplog.text
+    with pytest.raises(InputError) as refused:
+        Pairs([path], PairSelection(), option="columns")
+    assert f"label={name}" in str(refused.value) and refused.value.option == "columns"
+
+
 @pytest.mark.parametrize(
     "columns",
     [{}, {"reference": "question1"}, {"label": "none"}, {"other": "label"}, {"reference": "a", "translation": "a"}],

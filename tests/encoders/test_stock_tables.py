@@ -73,6 +73,15 @@ def rewritten(source, target, change):
     return target
 
 
+@pytest.mark.parametrize("name", ["word", "trigram", "word,trigram"])
+def test_rows_of_bfloat16(saved, tmp_path, name):
+    """As `model.bfloat16()` is saved; numpy has no such numbers."""
+    load(saved / name).bfloat16().save_pretrained(str(tmp_path / "model"))
+    found = StaticEncoder.from_pretrained(tmp_path / "model").encode(SENTENCES)
+    assert found.dtype == np.float32 and found.any()
+    np.testing.assert_array_equal(found, load(tmp_path / "model").encode(SENTENCES))
+
+
 @pytest.mark.parametrize("kind", ["int64", "int32", "int8", "bool"])
 @pytest.mark.parametrize("name", ["word", "trigram", "lstm", "word,trigram", "plstm"])
 def test_whole_numbers_are_no_weights(saved, tmp_path, name, kind):

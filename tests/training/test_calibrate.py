@@ -183,6 +183,17 @@ def test_the_columns_of_pairs_without_scores_are_named(tmp_path, caplog):
     assert sum("line 1" in record.getMessage() for record in caplog.records) == 1
 
 
+@pytest.mark.parametrize("name", ["label", "Label"])
+def test_the_columns_of_pairs_with_labels_are_named(tmp_path, name):
+    """And not imported first, which would leave out the pairs that are no paraphrases."""
+    path = tmp_path / "pairs.csv"
+    path.write_text(f"sentence1,sentence2,{name}\na dog runs,the dog runs,1\n")
+    with pytest.raises(InputError) as refused:
+        read_rated_pairs(path, 4.0)
+    assert (refused.value.option, refused.value.path) == ("columns", path)
+    assert f"label={name}" in str(refused.value)
+
+
 def test_release_with_labels(tmp_path, release):
     with pytest.raises(InputError):
         read_rated_pairs(release, 4.0)

@@ -300,7 +300,9 @@ async def _refuse(request: Request, error: Exception) -> Response:
         values = {"error": {"message": text, "type": kind, "param": field, "code": codes.get(status)}}
     # After these the rest of the body may still come, which nobody reads.
     headers = {401: {"WWW-Authenticate": "Bearer"}, 408: {"Connection": "close"}, 413: {"Connection": "close"}}
-    return _json(values, status, headers.get(status))
+    # The router says which methods there are.
+    allowed = error.headers if isinstance(error, HTTPException) and status == 405 else None
+    return _json(values, status, headers.get(status) or allowed)
 
 
 def _json(values: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -126,7 +126,7 @@ class KeptAnswers:
 
 
 ALLOWANCE = 20  # Characters that an answer may be longer than the ratio allows: short sentences vary
-DEFINITION = "3"
+DEFINITION = "4"
 NOUNS: dict[ModelTask, str] = {"translate": "translation", "paraphrase": "paraphrase"}
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "「": "」"}
 REFUSAL = re.compile(
@@ -148,7 +148,8 @@ PREAMBLE = re.compile(
 BEGINNING = re.compile(
     r"^\W*(?P<assent>(sure( thing)?|certainly|absolutely|of course|okay|ok)(?=[!.:]\s+\S))"
     r"|^\W*(?P<number>\d{1,2}[.)]\s)"
-    r"|^(?P<bullet>[-–—*•#]+\s)",
+    r"|^(?P<bullet>[-–—*•#]+\s)"
+    r"|^(?P<tag><\|?[a-z][\w:-]*\|?>)",  # Reasoning, with marks that nobody listed
     re.I,
 )
 REMARK = re.compile(

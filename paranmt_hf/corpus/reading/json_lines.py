@@ -49,7 +49,8 @@ class JsonObjects(Table):
         rows = list(islice(cls(path, []).objects(), SAMPLE_ROWS))
         if not rows:
             raise InputError(f"{path}: expected rows, but there are none", path=path)
-        if len(rows) == 1 and _holds_rows(rows[0].values) and not rows[0].values.keys() & set(named):
+        is_row = any(isinstance(rows[0].values.get(name), str | float | int) for name in named)
+        if len(rows) == 1 and _holds_rows(rows[0].values) and not is_row:
             raise InputError(
                 f"{path} is one JSON object that holds all rows; expected an object on each line, or an array of "
                 "objects: write it so, such as with `jq -c '.data[]' FILE.json > FILE.jsonl`, or in pandas with "

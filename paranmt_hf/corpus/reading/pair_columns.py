@@ -24,7 +24,8 @@ USUAL_SIDES = (
     ("anchor", "positive"),
     ("source", "target"),
 )
-USUAL_LABELS = (LABEL, "Quality", "is_duplicate", "is_paraphrase", "gold_label")
+# In lower case, without `_`; the first that a file has is advised.
+USUAL_LABELS = (LABEL, "labels", "quality", "isduplicate", "duplicate", "isparaphrase", "goldlabel", "noisylabel")
 
 
 def pair_columns(table: Table, given: Mapping[str, str], option: str | None = "columns") -> dict[str, str]:
@@ -140,8 +141,9 @@ def unknown_columns(
 
 
 def usual_labels(names: Sequence[str]) -> list[str]:
-    """Find the columns whose names are usually those of labels."""
-    return [name for name in USUAL_LABELS if name in names]
+    """Find the columns whose names are usually those of labels, in any spelling: `Label`, `isDuplicate`."""
+    spelt = {name.lower().replace("_", "").replace(" ", ""): name for name in names}
+    return [spelt[usual] for usual in USUAL_LABELS if usual in spelt]
 
 
 def warn_of_labels(file: Path, names: Sequence[str], option: str | None = "columns") -> None:

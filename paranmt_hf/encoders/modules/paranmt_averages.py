@@ -124,7 +124,8 @@ class AverageEmbedding(InputModule):
         save_file(self._tensors(), Path(output_path) / WEIGHTS_FILE)
 
     def _tensors(self) -> dict[str, np.ndarray]:
-        return store(self.weight.cpu().numpy(), self.precision)
+        # numpy has no bfloat16.
+        return store(self.weight.float().cpu().numpy(), self.precision)
 
     @classmethod
     def load(cls, model_name_or_path: str, **kwargs: Any) -> AverageEmbedding:

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
+from safetensors import SafetensorError, deserialize
 from safetensors.numpy import load_file
 
 CONFIG_FILE, VOCABULARY_FILE, WEIGHTS_FILE = "average_config.json", "vocabulary.json", "model.safetensors"
 PRECISIONS = ("float32", "float16", "int8", "int4")
 LARGEST = {"int8": 127, "int4": 7}  # The integer that the largest magnitude of a row becomes
+# Types of numbers in a file next to bfloat16.
+TYPES = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F64": "<f8", "I8": "i1", "U8": "u1", "I64": "<i8"}
 # Tensors of the rows, of the scale of each row of integers, and of the buckets that have a row.
 WEIGHT, SCALE, HASHES = "embedding.weight", "embedding.scale", "ngrams.hashes"
 # Arguments of a module's `load` that say where on the Hub a file is.
@@ -82,7 +84,7 @@ def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> t
         ValueError: The file is missing or damaged, its tensors do not fit together or do not fit the units.
     """
     try:
-        stored = load_file(path)
+        stored = _tensors(path)
     except FileNotFoundError:
         raise ValueError(f"{path} is missing") from None
     except (SafetensorError, OSError, KeyError, TypeError) as error:
@@ -100,6 +102,21 @@ def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> t
             if tensor.dtype.kind == "f" and not np.isfinite(tensor.sum(dtype=np.float64)):
                 raise ValueError(NOT_FINITE.format(path=path, name=name))
     return restore(stored), entries
+
+
+def _tensors(path: Path) -> dict[str, np.ndarray]:
+    """Read all tensors of a file; those of bfloat16, which numpy does not know, become float32."""
+    try:
+        return load_file(path)
+    except TypeError:
+        tensors = {}
+        for name, found in deserialize(path.read_bytes()):
+            values = np.frombuffer(found["data"], TYPES[found["dtype"]])
+            if found["dtype"] == "BF16":
+                # It is the upper half of a float32.
+                values = (values.astype(np.uint32) << 16).view(np.float32)
+            tensors[name] = values.reshape(found["shape"])
+        return tensors
 
 
 def unequal(units: int, further: int, rows: int) -> str:

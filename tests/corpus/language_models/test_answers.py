@@ -76,6 +76,8 @@ def test_what_is_taken(judge, text, kept):
         ),
         ("**A man rides a bike.**", "answer with more than the translation"),
         ("```\nA man rides a bike.\n```", "answer with more than the translation"),
+        ("<analysis>It says bike.</analysis>A man rides a bike.", "answer with more than the translation"),
+        ("<|plan|>bike A man rides a bike.", "answer with more than the translation"),
         (SOURCE, "answer that repeats the source"),
         ("Der Mann fährt mit dem Fahrrad auf der nassen Straße.", "answer in another language than en"),
         ("Muž jel na kole po ulici, která byla mokrá.", "answer in another language than en"),
@@ -115,6 +117,7 @@ def test_how_an_answer_ends(judge, finish, reason):
         ("2. Otevřete okno.", "2) Open the window.", "2. Open a window."),
         ("- Jdi!", "- Go!", "- Go away!"),
         ("Ne.", "No.", "No, not at all."),
+        ("<b>Ne</b>, nikdy.", "<b>No</b>, never.", "<b>No</b>, never ever."),
     ],
 )
 def test_what_the_sentence_itself_has_is_no_fault(judge, source, reference, text):
