@@ -39,6 +39,8 @@ def _as_list(given: Any, option: str) -> list[Any]:  # noqa: ANN401
         advice = "give one column of it"
     elif isinstance(given, str) or getattr(given, "ndim", 1) == 0 or not isinstance(given, Iterable):
         advice = "put a single text into a list"
+    elif isinstance(given, set | frozenset):
+        advice = "a set has no order; give a list"
     elif isinstance(given, Mapping):
         advice = "give its values, list(NAME.values())"
     if advice is not None:

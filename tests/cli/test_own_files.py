@@ -156,7 +156,12 @@ def test_the_quickstart_needs_a_folder(out):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX")
 def test_ctrl_c_in_a_query_is_ctrl_c():
+    # A shell's background commands, and so their children, ignore SIGINT.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt), database() as connection:
-        for _ in range(1000):
-            connection.execute("SELECT sum(hash(range)) FROM range(3000000)").fetchall()
+    try:
+        with pytest.raises(KeyboardInterrupt), database() as connection:
+            for _ in range(1000):
+                connection.execute("SELECT sum(hash(range)) FROM range(3000000)").fetchall()
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from datasets import Dataset
+from datasets import ClassLabel, Dataset, Features, Value
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.import_pairs import import_pairs
@@ -64,6 +64,33 @@ def test_every_format_gives_the_same_pairs(tmp_path, name):
     assert len(list(Pairs([path], PairSelection(first_pairs=2), columns=COLUMNS).batches())[0]) == 2
     errors = Pairs([path], PairSelection(), columns=COLUMNS, errors_apart=True).errors()
     assert [row for table in errors for row in table["reference"].to_pylist()] == ["c x runs", "e x runs", "j x runs"]
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize(
+    ("names", "right"),
+    [
+        (["not_equivalent", "equivalent"], True),
+        (["0", "1"], True),
+        # As in RTE and QNLI of GLUE, where 0 is the positive label.
+        (["entailment", "not_entailment"], False),
+        (["entailment", "neutral", "contradiction"], False),
+    ],
+)
+def test_names_of_labels_say_which_are_paraphrases(tmp_path, names, right, saved):
+    features = Features(
+        {"reference": Value("string"), "translation": Value("string"), "label": ClassLabel(names=names)}
+    )
+    rows = {"reference": ["a b", "c d"], "translation": ["b a", "d c"], "label": [1, 0]}
+    dataset, path = Dataset.from_dict(rows, features=features), tmp_path / ("saved" if saved else "p.parquet")
+    dataset.save_to_disk(path) if saved else dataset.to_parquet(path)
+    if right:
+        assert [table["reference"].to_pylist() for table in Pairs([path], PairSelection()).batches()] == [["a b"]]
+        return
+    for read in (lambda: list(Pairs([path], PairSelection()).batches()), lambda: import_pairs(path, tmp_path / "out")):
+        with pytest.raises(InputError) as error:
+            read()
+        assert (error.value.option, error.value.path) == ("columns", path)
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.jsonl", "p.parquet"])

@@ -87,6 +87,7 @@ def test_what_is_no_text_is_refused_with_its_index(encoders, name, given, place)
 
 TABLES = {
     "dict": lambda: {"a": "A man plays.", "b": "It rains."},
+    "set": lambda: {"A man plays.", "It rains."},
     "pandas": lambda: of_pandas(lambda pandas: pandas.DataFrame({"text": TEXTS})),
     "polars": lambda: pytest.importorskip("polars").DataFrame({"text": TEXTS}),
     "pyarrow": lambda: pa.table({"text": TEXTS}),

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 from paranmt_hf.corpus.reading.columns import file_identity, stream_batches
 from paranmt_hf.corpus.reading.formats import find_format, open_table
+from paranmt_hf.corpus.reading.labels import LABEL, check_label_names
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, plain_code
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import (
@@ -207,6 +208,9 @@ class HubDataset(TableReader):
         if self._local:
             self._local_files()
         stream = self._load(load_dataset, split=self.split, streaming=True, **options)
+        if LABEL in self.paths and stream.features:
+            names = getattr(stream.features.get(self.paths[LABEL]), "names", None)
+            check_label_names(names, self.paths[LABEL], self.label)
         rows = 0
         with contextlib.closing(stream_batches(stream, self.label, BLOCK_ROWS)) as batches:
             for batch in batches:

@@ -51,9 +51,11 @@ class JsonObjects(Table):
             raise InputError(f"{path}: expected rows, but there are none", path=path)
         is_row = any(isinstance(rows[0].values.get(name), str | float | int) for name in named)
         if len(rows) == 1 and _holds_rows(rows[0].values) and not is_row:
+            lists = [name for name, value in rows[0].values.items() if isinstance(value, list)]
+            key = lists[0] if len(lists) == 1 else "NAME"
             raise InputError(
                 f"{path} is one JSON object that holds all rows; expected an object on each line, or an array of "
-                "objects: write it so, such as with `jq -c '.data[]' FILE.json > FILE.jsonl`, or in pandas with "
+                f"objects: write it so, such as with `jq -c '.{key}[]' FILE.json > FILE.jsonl`, or in pandas with "
                 '`frame.to_json("FILE.jsonl", orient="records", lines=True)`',
                 path=path,
             )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +20,7 @@ LABEL = "label"
 # Which pairs are read: paraphrases, other pairs, or all.
 Wanted = Literal["1", "0", "any"]
 UNLABELLED = "without a label"
+_DENIES = re.compile(r"not|non|no\b|no_|un|dis|different|negative|false", re.IGNORECASE)
 # pandas writes a column of 0, 1 and missing values as floats, and True and False as words.
 _WORDS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
 
@@ -54,6 +58,26 @@ def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | Non
             path=path,
         )
     return labels
+
+
+def check_label_names(names: Sequence[str] | None, column: str, path: str | Path) -> None:
+    """Reject labels whose names [label] say that 1 is no paraphrase, as those of RTE do; None if they have none."""
+    if names is None or (len(names) == 2 and (_DENIES.match(names[0]) or not _DENIES.match(names[1]))):
+        return
+    listed = ", ".join(f"{label} is {name!r}" for label, name in enumerate(names))
+    raise InputError(
+        f"{path}: of the labels in its column {column} {listed}; expected 0 for other pairs and 1 for paraphrases. "
+        "Write such a column, and name it",
+        option="columns",
+        path=Path(path),
+    )
+
+
+def label_names(schema: pa.Schema, column: str) -> list[str] | None:
+    """Names [label] that `datasets` wrote for the labels of a column into a file; None if there are none."""
+    features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    names = features.get(column, {}).get("names")
+    return names if isinstance(names, list) else None
 
 
 def _binary(column: pa.Array) -> pa.Array:

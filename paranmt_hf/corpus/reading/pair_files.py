@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.formats import find_format, open_table
 from paranmt_hf.corpus.reading.inputs import HubDataset
-from paranmt_hf.corpus.reading.labels import LABEL, paraphrase_labels
+from paranmt_hf.corpus.reading.labels import LABEL, check_label_names, label_names, paraphrase_labels
 from paranmt_hf.corpus.reading.pair_columns import pair_columns, unknown_columns, usual_labels, warn_of_labels
 from paranmt_hf.corpus.reading.parquet_table import ParquetTable
 from paranmt_hf.corpus.reading.phrases import (
@@ -272,7 +272,9 @@ def _columns_of(schema: pa.Schema, given: Mapping[str, str], wanted: WantedColum
     check_unique(schema, names if wanted.everything else columns.values(), file)
     renamed = [schema.field(theirs).with_name(name) for name, theirs in columns.items() if name != LABEL]
     check_types(pa.schema(renamed), list(columns), file)
-    if LABEL not in columns:
+    if LABEL in columns:
+        check_label_names(label_names(schema, columns[LABEL]), columns[LABEL], file)
+    else:
         warn_of_labels(file, usual_labels(names), wanted.option)
     return columns
 

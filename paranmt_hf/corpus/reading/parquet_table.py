@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.columns import leaf_types, read_column
+from paranmt_hf.corpus.reading.labels import label_names
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
 from paranmt_hf.util.parquet import open_parquet, read_schema, without_views
 
@@ -29,6 +30,9 @@ class ParquetTable(Table):
     def open(cls, path: Path, named: Collection[str] = ()) -> Table:
         types = leaf_types(read_schema(path))
         return cls(path, [name for name, _ in types], [name for name, kind in types if is_text(kind)])
+
+    def label_names(self, column: str) -> Sequence[str] | None:
+        return label_names(read_schema(self.path), self.names[self.position(column)])
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
         names = [self.names[self.position(column)] for column in columns]

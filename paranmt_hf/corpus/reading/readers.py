@@ -26,7 +26,7 @@ from paranmt_hf.corpus.reading.columns import (
     rebatch,
 )
 from paranmt_hf.corpus.reading.formats import find_format, open_table
-from paranmt_hf.corpus.reading.labels import LABEL, Wanted, paraphrase_labels, unwanted_labels
+from paranmt_hf.corpus.reading.labels import LABEL, Wanted, check_label_names, paraphrase_labels, unwanted_labels
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.tables import Piece, Table
 from paranmt_hf.errors import InputError
@@ -237,6 +237,8 @@ class TableFiles(Reader):
         for table in self.tables:
             for column in self.paths.values():
                 table.position(column)
+            if LABEL in self.paths:
+                check_label_names(table.label_names(self.paths[LABEL]), self.paths[LABEL], table.path)
         self.label = ", ".join(str(table.path) for table in self.tables)
 
     def source(self) -> dict[str, object]:

@@ -50,6 +50,9 @@ class SavedDataset(Table):
             raise InputError(f"{self.path / STATE} does not list the files of a dataset", path=self.path) from None
         return {"format": self.format, "name": self.path.name, "files": [file_identity(file) for file in files]}
 
+    def label_names(self, column: str) -> Sequence[str] | None:
+        return getattr(load(self.path).features.get(self.names[self.position(column)]), "names", None)
+
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
         names = [self.names[self.position(column)] for column in columns]
         rows = 0

@@ -72,6 +72,10 @@ class Table(ABC):
         """Everything that determines the rows, as JSON values."""
         return {"format": self.format, **file_identity(self.path)}
 
+    def label_names(self, column: str) -> Sequence[str] | None:
+        """Names [label] of the labels in a column; None where labels have none."""
+        return None
+
     @property
     def width(self) -> int:
         """Number of columns."""
