@@ -10,7 +10,7 @@ Chunks of text between blanks that have to do with numbers form runs, such as `t
 - `10:30`, `10.30`, `10:30 pm`, `22:30`; `10 a.m.`, `10:00`, `10 o'clock`: times count by the clock of twelve hours,
   and the halves of the day only against each other;
 - `1990s`, `90s`, `nineties`;
-- `12a`, `12A`, and `12` without a letter, but not `12b`; `BA123`, `BA 123`, but not `BA124`;
+- `12a`, `12A`, and `12` without a letter, but not `12b`; `KL123`, `KL 123`, but not `KL124`;
 - `one and a half years`, `a year and a half`, `18 months`; `1.5 kg`, `1,500 grams`; `a third`, `33 percent`.
 
 `one`, `first`, `second`, `both`, `twice`, `half`, `hundreds` and the like confirm a number and do not
@@ -218,7 +218,7 @@ class _Reader:
         self._number(whole, fraction, match, *others)
 
     def on_inside(self, match: re.Match[str]) -> None:
-        """Treat digits after a letter, as in CO2 and BA123, as part of a name or a unit: another one is BA124."""
+        """Treat digits after a letter, as in CO2 and KL123, as part of a name or a unit: another one is KL124."""
         self.flush()
         self.evidence += re.findall("[0-9]+", match.group())
         before = self._run[max(0, match.start() - LONGEST_CODE) : match.start()]

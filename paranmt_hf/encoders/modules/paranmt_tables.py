@@ -105,9 +105,13 @@ def read_rows(path: Path, units: Sequence[str], further: str | None = None) -> t
 
 
 def _tensors(path: Path) -> dict[str, np.ndarray]:
-    """Read all tensors of a file; those of bfloat16, which numpy does not know, become float32."""
+    """Read all tensors of a file; those of bfloat16 become float32."""
     try:
-        return load_file(path)
+        # Once ml_dtypes is imported, numpy knows bfloat16.
+        found = load_file(path)
+        return {
+            name: rows.astype(np.float32) if rows.dtype.name == "bfloat16" else rows for name, rows in found.items()
+        }
     except TypeError:
         tensors = {}
         for name, found in deserialize(path.read_bytes()):
