@@ -146,7 +146,7 @@ def test_a_token_comes_from_a_file(tmp_path):
             serve_encoder("small", token_file=tmp_path / name)
 
 
-@pytest.mark.parametrize("out", ["/", "//", "/tmp/.."])
+@pytest.mark.parametrize("out", ["/", "//", "/.."])
 def test_the_quickstart_needs_a_folder(out):
     with pytest.raises(InputError) as refused:
         next(quickstart(out))

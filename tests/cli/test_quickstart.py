@@ -194,6 +194,8 @@ def test_examples_of_guides_run(folder, demo):
         namespace: dict[str, object] = {}
         for block in python_blocks(name):
             exec(compile(block, name, "exec"), namespace)
+    for written in ("models/small/modules.json", "models/small-int8/modules.json", "small-pairs.parquet"):
+        assert Path(written).is_file()
 
 
 @pytest.mark.slow

@@ -228,7 +228,7 @@ def test_scores_and_settings_of_the_call(trained):
     texts = [LINES[0], LINES[2], "", LINES[0]]
     many = paraphraser(texts, n=4, beams=6)
     assert many[0] == many[3] and many[2] == []
-    # Half of a surrogate pair is read as U+FFFD, and null is no text.
+    # Half of a surrogate pair is read as U+FFFD, and null is refused.
     halves = paraphraser.paraphrase(
         [f"{texts[0]}\ud83d", f"{texts[0]}\ufffd", None, texts[0]], replace(paraphraser.config, n=4, beams=6)
     )

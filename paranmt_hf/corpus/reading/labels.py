@@ -60,24 +60,28 @@ def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | Non
     return labels
 
 
-def check_label_names(names: Sequence[str] | None, column: str, path: str | Path) -> None:
-    """Reject labels whose names [label] say that 1 is no paraphrase, as those of RTE do; None if they have none."""
+def check_label_names(names: Sequence[str] | None, column: str, source: str | Path) -> None:
+    """Reject labels whose names [label] call 0 the paraphrases, as those of RTE do; None if the labels have no names.
+
+    `source` is the file, or what to call a dataset on the Hub.
+    """
     if names is None or (len(names) == 2 and (_DENIES.match(names[0]) or not _DENIES.match(names[1]))):
         return
     listed = ", ".join(f"{label} is {name!r}" for label, name in enumerate(names))
     raise InputError(
-        f"{path}: of the labels in its column {column} {listed}; expected 0 for other pairs and 1 for paraphrases. "
+        f"{source}: of the labels in its column {column} {listed}; expected 0 for other pairs and 1 for paraphrases. "
         "Write such a column, and name it",
         option="columns",
-        path=Path(path),
+        path=source if isinstance(source, Path) else None,
     )
 
 
 def label_names(schema: pa.Schema, column: str) -> list[str] | None:
     """Names [label] that `datasets` wrote for the labels of a column into a file; None if there are none."""
-    features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
-    names = features.get(column, {}).get("names")
-    return names if isinstance(names, list) else None
+    written = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+    feature = written.get("info", {}).get("features", {}).get(column)
+    # The feature of a column of lists may be a list.
+    return feature.get("names") if isinstance(feature, dict) else None
 
 
 def _binary(column: pa.Array) -> pa.Array:

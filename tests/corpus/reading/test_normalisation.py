@@ -149,7 +149,7 @@ def content_of(rows, chosen):
 @given(st.lists(st.tuples(column_values("\n\t\0"), column_values("\n\t\0")), min_size=1, max_size=12), settings())
 def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
     folder = tmp_path_factory.mktemp("lines")
-    # Line 1 is no signature of a format, whatever follows.
+    # Line 1 is plain text, not the signature of a format.
     contents = [content_of([b"7", *side], chosen) for side in zip(*pairs, strict=True)]
     sides = [lines_of(content) for content in contents]
     assume(len(sides[0]) == len(sides[1]) > 0)
@@ -171,7 +171,7 @@ def test_line_files_equal_plain_python(tmp_path_factory, pairs, chosen):
 )
 def test_tab_files_equal_plain_python(tmp_path_factory, fields, order, chosen):
     path = tmp_path_factory.mktemp("tabs") / f"text.tsv{chosen['suffix']}"
-    # Line 1 is no line of names, whatever follows.
+    # Line 1 is a row, whatever follows.
     content = content_of([b"\t".join(row) for row in [(b"7", b"7", b"7"), *fields]], chosen)
     path.write_bytes(COMPRESS[chosen["suffix"]](content))
     columns = dict(zip(["a", "b", "c"], map(str, order), strict=True))
