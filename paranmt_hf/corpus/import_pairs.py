@@ -23,6 +23,7 @@ from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
 from paranmt_hf.corpus.schema import SIDES, AddedColumn, MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import listed
 from paranmt_hf.util.run import result_folder
 from paranmt_hf.util.settings import Advanced, Group
 
@@ -64,7 +65,7 @@ def import_pairs(
     """
     files: list[Path] = []
     if isinstance(data, str | Path | Sequence):
-        files = [Path(one).expanduser() for one in ([data] if isinstance(data, str | Path) else data)]
+        files = [Path(name).expanduser() for name in listed(data)]
     sources = files if scorer is None else [*files, Path(scorer)]
     out, release = result_folder(out, sources=sources), release or ReleaseConfig()
     known = None if preset is None else read_preset(preset)

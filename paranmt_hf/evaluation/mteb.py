@@ -17,7 +17,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.hub.client import explain
 from paranmt_hf.hub.repository import Model, locate, own_files
-from paranmt_hf.util.files import checksum, replacing, writing
+from paranmt_hf.util.files import checksum, listed, replacing, writing
 from paranmt_hf.util.optional import require, versions
 from paranmt_hf.util.progress import duration
 from paranmt_hf.util.run import result_folder
@@ -57,7 +57,7 @@ def evaluate_mteb(
         languages: Parts of tasks in several languages, by codes of three letters.
     """
     require("mteb", "mteb")
-    names = [models] if isinstance(models, str | Path) else list(models)
+    names = listed(models)
     if not names:
         raise InputError("name a model to evaluate", option="models")
     chosen = find_tasks([tasks] if isinstance(tasks, str) else list(tasks), languages)

@@ -17,7 +17,7 @@ from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import PICKLES, is_inside
 from paranmt_hf.hub.upload import Content, Parcel, Published, RepositoryKind, Target, stage, upload
-from paranmt_hf.util.files import is_record
+from paranmt_hf.util.files import is_record, listed
 from paranmt_hf.util.records import as_bytes, from_json, read_json
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import read_yaml
@@ -206,7 +206,7 @@ def publish(
             path=folder,
         )
     target = Target(name, kind.repository, private, revision, tag)
-    given = [results] if isinstance(results, str | Path) else list(results)
+    given = listed(results)
     if given and not kind.takes_results:
         raise InputError(f"the card of {kind.title} shows no `results`; leave them out", option="results")
     refuse_unsafe(folder, kind.code())

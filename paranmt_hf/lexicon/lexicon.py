@@ -24,7 +24,7 @@ from paranmt_hf.lexicon.pmi import FOLDER, TABLE, count_word_pairs, merged, runs
 from paranmt_hf.lexicon.word_sets import WORDS, WordSets, write_word_sets
 from paranmt_hf.text.definitions import words as tokens_of
 from paranmt_hf.text.word_rules import ENGLISH, cutter
-from paranmt_hf.util.files import checksum, shown_path
+from paranmt_hf.util.files import checksum, listed, shown_path
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -113,7 +113,7 @@ class Lexicon(Result[LexiconRecord]):
             out: Folder of the lexicon.
             config: Which sentence pairs and words count, and how much memory it may take.
         """
-        sources = [data] if isinstance(data, str | Path) else list(data)
+        sources = listed(data)
         config, out = config or LexiconConfig(), result_folder(out, LexiconRecord, sources=sources)
         # Scores have single precision, and the one that is nearest to 0.35 is below it.
         min_score = float(np.float32(config.min_score))

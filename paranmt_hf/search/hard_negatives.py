@@ -22,7 +22,7 @@ from paranmt_hf.search.ranked_negatives import NOBODY, FoundNegatives, HardNegat
 from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
 from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.training.inputs import sentences_of
-from paranmt_hf.util.files import checksum, replacing, source_name, sweep, write_bytes
+from paranmt_hf.util.files import checksum, listed, replacing, source_name, sweep, write_bytes
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
@@ -103,7 +103,7 @@ def hard_negatives(
         selection: Which pairs.
         exclude: Folder of STS sets; pairs with one of their sentences are left out.
     """
-    sources = [data] if isinstance(data, str | Path) else list(data)
+    sources = listed(data)
     out = result_folder(out, NegativesRecord, sources=sources)
     config, named = config or HardNegativesConfig(), NamedEncoder.of(encoder)
     unwanted = sentences_of(exclude) if exclude is not None else set()

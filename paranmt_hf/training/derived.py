@@ -14,7 +14,6 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.training.card import write_derived_card
-from paranmt_hf.training.inputs import listed
 from paranmt_hf.training.publish import other_kind
 from paranmt_hf.training.record import (
     TRAINING_FILE,
@@ -25,6 +24,7 @@ from paranmt_hf.training.record import (
     basis_of,
     training_values,
 )
+from paranmt_hf.util.files import listed
 from paranmt_hf.util.records import as_json
 from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.settings import Count, Seed, Settings

@@ -22,18 +22,11 @@ from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import shell_word, trained_values, write_card
 from paranmt_hf.training.config import WORDS, DistillConfig
 from paranmt_hf.training.distill_steps import BASE, DistillSteps
-from paranmt_hf.training.inputs import (
-    Names,
-    PairsAndText,
-    holds_training,
-    listed,
-    sentences_of,
-    split_text,
-)
+from paranmt_hf.training.inputs import PairsAndText, holds_training, sentences_of, split_text
 from paranmt_hf.training.likeness import NEIGHBOURS
 from paranmt_hf.training.record import Distilled, DistillRecord, TrainingRecord
 from paranmt_hf.training.train import TEACHER
-from paranmt_hf.util.files import source_name, writing
+from paranmt_hf.util.files import Names, listed, source_name, writing
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run
 from paranmt_hf.util.settings import option_words

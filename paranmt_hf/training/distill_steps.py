@@ -28,14 +28,11 @@ from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.config import TRIGRAMS, WORDS, DistillConfig, TrainConfig
-from paranmt_hf.training.inputs import (
-    Names,
-    keys_in,
-    resolve_encoder,
-)
+from paranmt_hf.training.inputs import keys_in, resolve_encoder
 from paranmt_hf.training.likeness import likeness
 from paranmt_hf.training.train import TEACHER, read_recipe, train
 from paranmt_hf.training.vectors import SAMPLE, distill_vectors
+from paranmt_hf.util.files import Names
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.progress import followed_by
 from paranmt_hf.util.settings import values_for

@@ -26,7 +26,7 @@ from paranmt_hf.text.tokens import first_of_equals, keys_of
 from paranmt_hf.text.word_vectors import check_vectors, read_vectors
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingSettings
-from paranmt_hf.util.files import checksum, existing
+from paranmt_hf.util.files import Names, checksum, existing, listed
 from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.wording import counted
@@ -35,17 +35,11 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 
 logger = logging.getLogger(__name__)
-Names = str | Path | Sequence[str | Path]
 TEACHERS = ("teacher", "second_teacher")  # Settings that name a teacher
 # The sides of a row of text with translations, and the columns of what a teacher reads in place of them.
 TAUGHT = {side: f"taught {side}" for side in SIDES}
 # The sources of a record, and how they were chosen, for text alone.
 NO_PAIRS: dict[str, Any] = {"sources": [], "ranges": {}, "unwanted_sentences": 0}
-
-
-def listed(names: Names | None) -> list[str | Path]:
-    """Wrap a single name in a list."""
-    return [names] if isinstance(names, str | Path) else list(names or ())
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import keys_of
-from paranmt_hf.training.inputs import listed
+from paranmt_hf.util.files import listed
 from paranmt_hf.util.settings import Count, Seed, Settings
 
 EXCLUDED = -2  # Below any cosine

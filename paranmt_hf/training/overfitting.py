@@ -19,7 +19,7 @@ from paranmt_hf.evaluation.similarities import directions
 from paranmt_hf.evaluation.sts_data import StsSet, read_scored_pairs
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.tokens import keys_of
-from paranmt_hf.training.inputs import listed
+from paranmt_hf.util.files import listed
 from paranmt_hf.util.settings import PythonOnly, Range, Seed, Settings
 
 MAX_PAIRS, ENCODED_PAIRS = 3_000_000, 100_000  # Pairs in memory, and pairs that are encoded at once

@@ -26,15 +26,7 @@ from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.card import trained_values, write_card
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import (
-    Names,
-    PairsAndText,
-    TrainingRun,
-    holds_checkpoint,
-    holds_training,
-    listed,
-    resolve_inputs,
-)
+from paranmt_hf.training.inputs import PairsAndText, TrainingRun, holds_checkpoint, holds_training, resolve_inputs
 from paranmt_hf.training.pair_store import PairStore
 from paranmt_hf.training.record import (
     TRAINING_FILE,
@@ -47,6 +39,7 @@ from paranmt_hf.training.record import (
     plot_history,
     training_values,
 )
+from paranmt_hf.util.files import Names, listed
 from paranmt_hf.util.records import as_json, from_json, made_with
 from paranmt_hf.util.run import is_free, result_folder, run
 from paranmt_hf.util.settings import Expands, Group, values_for

@@ -27,6 +27,7 @@ TORCH_WRITING = ("PytorchStreamWriter", "inline_container", "iostream error")
 AGAIN = "make room and run the same command again"
 DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # A full disk, an exhausted quota, a limit on the size of files
 _OPEN: set[str] = set()  # Names of the files that this process is writing
+Names = str | Path | Sequence[str | Path]  # One or more files, folders or ids on the Hub
 NO_ACCESS = "check the path and its permissions, or choose another path"
 
 
@@ -376,3 +377,8 @@ def source_name(source: str | Path) -> str:
     if not path.exists():
         return str(source)
     return path.name if path.name not in ("", "..") else path.resolve().name
+
+
+def listed(names: Names | None) -> list[str | Path]:
+    """Wrap a single name in a list."""
+    return [names] if isinstance(names, str | Path) else list(names or ())

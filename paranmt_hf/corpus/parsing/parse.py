@@ -33,7 +33,7 @@ from paranmt_hf.corpus.reading.columns import normalise
 from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import checksum, source_name
+from paranmt_hf.util.files import checksum, listed, source_name
 from paranmt_hf.util.machine import visible_cores
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import made_with
@@ -125,7 +125,7 @@ def parse_pairs(
         seed: Seed of the sample of `max_pairs`.
         engine: The engine for the work.
     """
-    sources = [data] if isinstance(data, str | Path) else list(data)
+    sources = listed(data)
     out = result_folder(out, ParseRecord, sources=sources)
     pairs = Pairs(
         sources, selection or PairSelection(), columns=columns, option="columns", seed=seed, all_columns=True

@@ -19,7 +19,7 @@ from paranmt_hf.training.sent2vec.config import (
     Sent2VecSettings,
     write_sent2vec_card,
 )
-from paranmt_hf.util.files import shown_path
+from paranmt_hf.util.files import listed, shown_path
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.wording import counted
@@ -86,7 +86,7 @@ def train_sent2vec(
         columns: Columns of files, corpora and datasets; by default both sides of pairs, else the one column of text.
         config: How it is trained.
     """
-    data = [data] if isinstance(data, str | Path) else list(data)
+    data = listed(data)
     config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord, sources=data)
     sources = SentenceSources(data, columns, option="columns")
     settings = Sent2VecSettings(config, sources.identity)

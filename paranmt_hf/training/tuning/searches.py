@@ -22,7 +22,7 @@ from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
 from paranmt_hf.evaluation.sts_data import StsSet
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import PairsAndText, TrainingRun, listed, log_left_out, resolve_inputs
+from paranmt_hf.training.inputs import PairsAndText, TrainingRun, log_left_out, resolve_inputs
 from paranmt_hf.training.overfitting import MarginPairs
 from paranmt_hf.training.supervised.config import SuperviseConfig
 from paranmt_hf.training.supervised.data import measure_of
@@ -30,7 +30,7 @@ from paranmt_hf.training.supervised.supervise import Supervised, supervise
 from paranmt_hf.training.train import Trained, fit_encoder, train
 from paranmt_hf.training.tuning.grid import SUPERVISE, TRAIN, Grid, TuneConfig, apply
 from paranmt_hf.training.tuning.trials import NoScoreError, Search, TuneTrial, short_name
-from paranmt_hf.util.files import replacing
+from paranmt_hf.util.files import listed, replacing
 from paranmt_hf.util.records import Identity, as_json
 from paranmt_hf.util.settings import is_given, values_for
 from paranmt_hf.util.wording import counted

@@ -19,7 +19,6 @@ from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import listed
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.training.supervised.config import SuperviseConfig, SupervisedRecord, TaskName
 from paranmt_hf.training.supervised.supervise import Supervised
@@ -27,7 +26,7 @@ from paranmt_hf.training.train import Trained
 from paranmt_hf.training.tuning.grid import SUPERVISE, TRAIN, Order, TuneConfig, read_grid, written
 from paranmt_hf.training.tuning.searches import OPTIONS, PairSearch, TaskSearch
 from paranmt_hf.training.tuning.trials import Trials, TuneTrial, holds_trials
-from paranmt_hf.util.files import shown_path, write_bytes
+from paranmt_hf.util.files import listed, shown_path, write_bytes
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
 from paranmt_hf.util.settings import AlsoWrites, PythonOnly, is_given
