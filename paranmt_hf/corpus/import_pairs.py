@@ -62,9 +62,8 @@ def import_pairs(
         add: More columns.
         engine: Where scoring runs.
     """
-    files: list[Path] = []
-    if isinstance(data, str | Path | Sequence):
-        files = [Path(one).expanduser() for one in ([data] if isinstance(data, str | Path) else data)]
+    given = [data] if isinstance(data, str | Path) else [] if isinstance(data, Reader) else data
+    files = [Path(one).expanduser() for one in given]
     sources = files if scorer is None else [*files, Path(scorer)]
     out, release = result_folder(out, sources=sources), release or ReleaseConfig()
     known = None if preset is None else read_preset(preset)
@@ -72,7 +71,7 @@ def import_pairs(
         release, made_by = with_terms(release, known), made_by or known.made_by
     if made_by not in (None, *get_args(MadeBy)):
         raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}", option="made_by")
-    if isinstance(data, str | Path | Sequence):
+    if not isinstance(data, Reader):
         if known is not None:
             if columns or format != "pairs":
                 raise InputError("give either `preset`, which has columns and format, or `columns` and `format`")

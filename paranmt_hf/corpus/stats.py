@@ -196,7 +196,7 @@ def describe_corpora(
     config, parsing = config or StatsConfig(), parsing or ParsingConfig()
     sources = [data] if isinstance(data, str | Path) else list(data)
     files = _files_to_write(write_samples, write, sources)
-    opened, background = _open(data, config, dict(columns or {}), idf_text)
+    opened, background = _open(sources, config, dict(columns or {}), idf_text)
     language = _language(config, opened)
     parsers = _parsers(opened, parser, language)
     sampler = _Sampler(config, parsing, language, write_samples)
@@ -239,10 +239,9 @@ def _files_to_write(
 
 
 def _open(
-    data: str | Path | Sequence[str | Path], config: StatsConfig, columns: dict[str, str], idf_text: str | Path | None
+    sources: Sequence[str | Path], config: StatsConfig, columns: dict[str, str], idf_text: str | Path | None
 ) -> tuple[list[Corpus], Corpus | None]:
-    given = [data] if isinstance(data, str | Path) else list(data)
-    opened = [open_corpus(path, side=config.side, columns=columns, by_origin=config.by_origin) for path in given]
+    opened = [open_corpus(path, side=config.side, columns=columns, by_origin=config.by_origin) for path in sources]
     if not opened:
         raise InputError("name what to measure: a corpus, a file with columns or a text file")
     if config.by_origin and not any("origin" in corpus.columns for corpus in opened):

@@ -302,9 +302,10 @@ def language_of(release: Path) -> dict[str, str]:
 
 def missing_columns(file: Path, missing: Sequence[str]) -> InputError:
     """Make the error of a file without columns that an option needs."""
-    advice = "; score it first (`paranmt import`), or leave out the option, if you gave one"
-    advice = "" if set(missing) & set(ADDED) else advice
-    return InputError(f"{describe_missing(file, missing)}{advice}", path=file)
+    text = describe_missing(file, missing)
+    if not set(missing) & set(ADDED):
+        text += "; score it first (`paranmt import`), or leave out the option, if you gave one"
+    return InputError(text, path=file)
 
 
 def check_phrases(path: Path) -> None:
