@@ -63,7 +63,7 @@ def find_command(words: Sequence[str]) -> tuple[Command | None, list[str]]:
 
 
 def _after_interruption(words: Sequence[str]) -> str:
-    """What the same command does after Ctrl-C: what has no place for its work begins again."""
+    """Say what the same command does after Ctrl-C: it continues if its work has a place, and begins again if not."""
     command, others = find_command(words)
     # These continue in what they send, run or change; options in a file may have `out`.
     named = _given(others, "--out") or _given(others, "--config")

@@ -46,7 +46,7 @@ def import_pairs(
 
     Args:
         data: TSV, CSV, JSON lines, JSON or Parquet files (docs/formats.md), or files of PPDB.
-        out: Folder of the corpus, which is named after it.
+        out: Folder of the corpus; its name becomes the name of the corpus.
         columns: Columns of the files by their names or numbers from 1, such as
             reference=sentence1,translation=sentence2,label=is_duplicate,para_score=4,origin=5. A para_score is kept
             unless a `scorer` is given; a column label is always read.

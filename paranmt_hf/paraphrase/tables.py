@@ -157,7 +157,7 @@ class LabelledFile:
             ) from None
 
     def _check(self, piece: Piece, wrong: pa.Array, found: str) -> None:
-        """Reject a piece if rows are `wrong`, booleans [row]; the error names the first and what it has."""
+        """Reject a piece with `wrong` rows, booleans [row]; the error names the first, and what was `found` there."""
         rows = np.flatnonzero(np.asarray(wrong))
         if rows.size:
             raise InputError(f"{piece.where}{piece.first + rows[0]} has {found}", option="columns", path=self.path)

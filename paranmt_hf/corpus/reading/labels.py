@@ -20,6 +20,7 @@ LABEL = "label"
 # Which pairs are read: paraphrases, other pairs, or all.
 Wanted = Literal["1", "0", "any"]
 UNLABELLED = "without a label"
+# The start of a name that says that two sentences are not paraphrases, such as `not_equivalent`.
 _DENIES = re.compile(r"not|non|no\b|no_|un|dis|different|negative|false", re.IGNORECASE)
 # pandas writes a column of 0, 1 and missing values as floats, and True and False as words.
 _WORDS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
@@ -61,7 +62,10 @@ def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | Non
 
 
 def check_label_names(names: Sequence[str] | None, column: str, path: str | Path) -> None:
-    """Reject labels whose names [label] say that 1 is no paraphrase, as those of RTE do; None if they have none."""
+    """Reject labels unless their names [label] say that 1 means a paraphrase: those of RTE say the opposite.
+
+    Labels without names, None, are taken as they are.
+    """
     if names is None or (len(names) == 2 and (_DENIES.match(names[0]) or not _DENIES.match(names[1]))):
         return
     listed = ", ".join(f"{label} is {name!r}" for label, name in enumerate(names))

@@ -24,7 +24,7 @@ USUAL_SIDES = (
     ("anchor", "positive"),
     ("source", "target"),
 )
-# In lower case, without `_`; the first that a file has is advised.
+# In lower case, without `_` and spaces; advice names the first that a file has.
 USUAL_LABELS = (LABEL, "labels", "quality", "isduplicate", "duplicate", "isparaphrase", "goldlabel", "noisylabel")
 
 

@@ -219,7 +219,7 @@ def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> Phras
     if wanted.errors:
         raise InputError(
             f"{path} has phrases and no columns {', '.join(ERRORS)}; leave out `error_negatives`, or train on a "
-            "release that has them",
+            "corpus that has them",
             option="error_negatives",
             path=path,
         )
