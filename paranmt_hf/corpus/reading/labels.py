@@ -80,7 +80,9 @@ def check_label_names(names: Sequence[str] | None, column: str, path: str | Path
 def label_names(schema: pa.Schema, column: str) -> list[str] | None:
     """Names [label] that `datasets` wrote for the labels of a column into a file; None if there are none."""
     features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
-    names = features.get(column, {}).get("names")
+    feature = features.get(column)
+    # A column of lists has a list.
+    names = feature.get("names") if isinstance(feature, dict) else None
     return names if isinstance(names, list) else None
 
 
