@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from io import TextIOWrapper
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +63,14 @@ def find_command(words: Sequence[str]) -> tuple[Command | None, list[str]]:
 
 
 def _after_interruption(words: Sequence[str]) -> str:
-    """What the same command does after Ctrl-C: what has no place for its work begins again."""
+    """Say what the same command does after Ctrl-C: it continues if its work has a place, and begins again if not."""
     command, others = find_command(words)
-    out = next((option for option in command.options if option.name == "out"), None) if command else None
     # These continue in what they send, run or change; options in a file may have `out`.
-    named = any(word.partition("=")[0] in ("--out", "--config") for word in others)
+    named = _given(others, "--out") or _given(others, "--config")
     if command is None or command.name in ("publish", "run", "score") or named:
         return "the same command continues where this one stopped"
-    return f"the same command begins again{'; with --out it continues' if out else ''}"
+    has_out = any(option.name == "out" for option in command.options)
+    return f"the same command begins again{'; with --out it continues' if has_out else ''}"
 
 
 def _run(words: list[str]) -> int:
@@ -123,7 +122,7 @@ def run_command(command: Command, words: Sequence[str]) -> None:
 
     try:
         given = file_values(command, words)
-        if "--out=" in words or ("--out", "") in pairwise(words):
+        if _given(words, "--out") == "":
             # Such as `--out "$NAME"` without the variable; as a path it would be the current folder.
             raise InputError("out is empty; name what is written", option="out")
         values = parse(command, words, given)

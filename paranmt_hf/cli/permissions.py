@@ -37,7 +37,7 @@ class Act:
 def written_options(command: Command) -> list[str]:
     """Names of the options, and arguments, that name what a command writes; that of its result first.
 
-    Where `out` may be left out, it does not name the result.
+    An `out` that may be left out comes after `json`, because it does not name the result.
     """
     known = {option.name: option for option in command.options}
     names: list[str] = [name for name in ("out", "json") if name in known or (name == "json" and command.writes_json)]

@@ -18,8 +18,7 @@ FAMILIES = {
     "search": "index a corpus, and find its sentences nearest to queries",
 }
 
-# Under each heading three lines for a command: its name and its function in the package; its summary; an
-# example.
+# Under each heading three lines for a command: its name and function, its summary, and an example.
 _TABLE = {
     "corpus": """
 build = corpus.build:build

@@ -51,7 +51,7 @@ def build(
 
     Args:
         text: The bitext, or text with the column `reference` alone.
-        out: Folder of the corpus, which is named after it.
+        out: Folder of the corpus; its name becomes the name of the corpus.
         translator: Translation model: folder, Hub id, `captions-cs-en` (the small one of the package, for captions),
             or YAML file with its settings (docs/corpus.md).
         hypotheses: Number of translations of a sentence, each a row with its rank.

@@ -1,4 +1,4 @@
-"""Checksums of the columns of a release: a column that is added later does not change those of the others."""
+"""Checksums of the columns of a corpus: a column that is added later does not change those of the others."""
 
 from __future__ import annotations
 

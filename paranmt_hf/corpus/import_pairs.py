@@ -47,7 +47,7 @@ def import_pairs(
 
     Args:
         data: TSV, CSV, JSON lines, JSON or Parquet files (docs/formats.md), or files of PPDB.
-        out: Folder of the corpus, which is named after it.
+        out: Folder of the corpus; its name becomes the name of the corpus.
         columns: Columns of the files by their names or numbers from 1, such as
             reference=sentence1,translation=sentence2,label=is_duplicate,para_score=4,origin=5. A para_score is kept
             unless a `scorer` is given; a column label is always read.
@@ -63,9 +63,7 @@ def import_pairs(
         add: More columns.
         engine: Where scoring runs.
     """
-    files: list[Path] = []
-    if isinstance(data, str | Path | Sequence):
-        files = [Path(name).expanduser() for name in listed(data)]
+    files = [] if isinstance(data, Reader) else [Path(name).expanduser() for name in listed(data)]
     sources = files if scorer is None else [*files, Path(scorer)]
     out, release = result_folder(out, sources=sources), release or ReleaseConfig()
     known = None if preset is None else read_preset(preset)
@@ -73,7 +71,7 @@ def import_pairs(
         release, made_by = with_terms(release, known), made_by or known.made_by
     if made_by not in (None, *get_args(MadeBy)):
         raise InputError(f"made_by must be one of {', '.join(get_args(MadeBy))}, was {made_by!r}", option="made_by")
-    if isinstance(data, str | Path | Sequence):
+    if not isinstance(data, Reader):
         if known is not None:
             if columns or format != "pairs":
                 raise InputError("give either `preset`, which has columns and format, or `columns` and `format`")

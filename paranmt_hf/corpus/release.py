@@ -1,4 +1,4 @@
-"""Releases as files: writing, reading, checking, and fetching them from the Hub."""
+"""Corpora as files: writing, reading, checking, and fetching them from the Hub."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ FOLDERS = {"default": "data", "filtered": "filtered", "sample": "sample"}
 
 @dataclass
 class Release:
-    """A written release: its configs, and the statistics of `default`."""
+    """A written corpus: its configs, and the statistics of `default`."""
 
     configs: dict[str, ConfigFiles]
     statistics: Statistics
@@ -234,7 +234,7 @@ def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
     for name, digest in files.items():
         if not re.fullmatch(pattern, name):
             raise InputError(
-                f"{folder / RELEASE_RECORD} names the file {name!r}, which is none of a corpus; build it again"
+                f"{folder / RELEASE_RECORD} names the file {name!r}, which is not a file of a corpus; build it again"
             )
         if not (folder / name).is_file() or checksum(folder / name) != digest:
             raise InputError(

@@ -1,4 +1,4 @@
-"""The card of a release: the values of its template, from its record and the schema."""
+"""The card of a corpus: the values of its template, from its record and the schema."""
 
 from __future__ import annotations
 

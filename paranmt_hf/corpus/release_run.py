@@ -1,6 +1,6 @@
-"""From rows to a release: the steps that building, importing and rescoring share.
+"""From rows to a corpus: the steps that building, importing and rescoring share.
 
-Work in progress lies in `<out>.work` next to the corpus until the corpus is complete. The same call after an
+Work in progress lies in `<out>.work` next to the corpus until it is complete. The same call after an
 interruption continues there.
 """
 

@@ -123,7 +123,7 @@ def _merged(parts: dict[str, Any], identity: dict[str, Any]) -> dict[str, Any]:
 
 
 def _keep_others(folder: Path, new: Path) -> None:
-    """Copy files that are not a part of the corpus, such as notes or the options that made it, into the new one."""
+    """Copy files that are not a part of the corpus, such as notes, into the new one."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         if path.is_dir() or RELEASE_FILES.fullmatch(name.as_posix()) or (new / name).exists():

@@ -12,7 +12,7 @@ from typing import Any
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Row
 from paranmt_hf.util.files import replacing
-from paranmt_hf.util.records import as_json, from_json, read_json
+from paranmt_hf.util.records import as_bytes, as_json, from_json, read_json
 from paranmt_hf.util.run import result_folder
 
 
@@ -56,7 +56,7 @@ class FinishedTasks:
         found = FinishedTask(self._identity_of(task, checksum), row, dimension)
         if path is not None:
             with replacing(path) as aside:
-                aside.write_bytes(f"{json.dumps(as_json(found), indent=1)}\n".encode())
+                aside.write_bytes(as_bytes(as_json(found)))
         return found
 
     def _identity_of(self, task: str, checksum: str) -> dict[str, Any]:

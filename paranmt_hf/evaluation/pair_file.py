@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from paranmt_hf.corpus.reading.formats import open_table
@@ -51,9 +52,14 @@ def read_pairs(table: Table) -> list[ScoredPair]:
     return [ScoredPair(score, left, right, place, place) for place, (score, left, right) in rows]
 
 
+def by_spelling(names: Sequence[str]) -> dict[str, str]:
+    """Names of columns by their spelling in `SCORES` and `SENTENCES`: in lower case, with `_` for blanks."""
+    return {name.lower().replace(" ", "_"): name for name in names}
+
+
 def _by_names(table: Table) -> list[str]:
     """Names of the columns of score, first and second sentence."""
-    known = {name.lower().replace(" ", "_"): name for name in table.names}
+    known = by_spelling(table.names)
     score = next((known[name] for name in SCORES if name in known), None)
     sides = next(([known[name] for name in pair] for pair in SENTENCES if known.keys() >= set(pair)), None)
     if score is None or sides is None:

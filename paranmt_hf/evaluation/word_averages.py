@@ -190,8 +190,9 @@ def word_vectors(name: str | Path, wanted: set[str] | None = None, *, limit: int
 def count_words(corpus: str | Path) -> WordCounts:
     """Count the words of a corpus, or read a list of counts (see `read_counts`).
 
-    `corpus` is a corpus, Parquet files with the columns `reference` and `translation`, or a dataset on the Hub, of
-    which both sides count; else a text file with a sentence on each line, or a Parquet file with one column of text.
+    Both sides count of pairs: those of `paranmt build`, of Parquet files with the columns `reference` and
+    `translation`, or of a dataset on the Hub. Other text is a file with a sentence on each line, or a Parquet file
+    with one column of text.
     """
     path = Path(corpus).expanduser()
     if path.is_file() and path.suffix != ".parquet" and is_count_list(path):

@@ -95,7 +95,8 @@ class LabelledFile:
             text, label = piece.columns
             index = np.arange(read, read + len(text))
             read += len(text)
-            rows = pa.table({"index": index, "source": self._sentences(piece), "label": self._labels(piece)})
+            source = normalise(self._decoded(piece, text, self.text))
+            rows = pa.table({"index": index, "source": source, "label": self._labels(piece)})
             rows = rows.filter(pc.or_(text.is_valid(), label.is_valid()))
             if not rows.num_rows:
                 continue
@@ -114,21 +115,18 @@ class LabelledFile:
             logger.warning(f"warning: {self.path}: {counted(read - kept, 'row')} without text and label were left out")
             self._is_counted = True
 
-    def _sentences(self, piece: Piece) -> pa.Array:
-        """Read the sentences (string) of a piece; null where there is none."""
-        raw = piece.columns[0]
+    def _decoded(self, piece: Piece, raw: pa.Array, name: str) -> pa.Array:
+        """Decode the bytes of a column of a piece; what is not UTF-8 is rejected."""
         text = decode(raw)
         wrong = pc.and_(raw.is_valid(), text.is_null())
-        self._check(piece, wrong, f"a {self.text!r} that is not UTF-8; convert the file to UTF-8")
-        return normalise(text)
+        self._check(piece, wrong, f"a {name!r} that is not UTF-8; convert the file to UTF-8")
+        return text
 
     def _labels(self, piece: Piece) -> pa.Array:
         """Read the labels of a piece as text or int64."""
         text, raw = piece.columns
         if pa.types.is_binary(raw.type):
-            label = decode(raw)
-            wrong = pc.and_(raw.is_valid(), label.is_null())
-            self._check(piece, wrong, f"a {self.label!r} that is not UTF-8; convert the file to UTF-8")
+            label = self._decoded(piece, raw, self.label)
             if self._to_tsv:
                 wrong = pc.fill_null(pc.match_substring_regex(label, r"[\t\r\n]"), False)
                 broken = "with a tab or a line break, which TSV cannot hold; write .jsonl, .csv or .parquet"
@@ -159,7 +157,7 @@ class LabelledFile:
             ) from None
 
     def _check(self, piece: Piece, wrong: pa.Array, found: str) -> None:
-        """Reject a piece if rows are `wrong`, booleans [row]; the error names the first and what it has."""
+        """Reject a piece with `wrong` rows, booleans [row]; the error names the first, and what was `found` there."""
         rows = np.flatnonzero(np.asarray(wrong))
         if rows.size:
             raise InputError(f"{piece.where}{piece.first + rows[0]} has {found}", option="columns", path=self.path)

@@ -169,7 +169,7 @@ class _Characters:
 def _changes_before(code: int) -> bool:
     """Whether NFC may join a character with the one before, or put it before other marks."""
     character = chr(code)
-    # The class of viramas is 9; no mark that stays has another, so they keep their place.
+    # Marks of one class keep their order, and viramas, whose class is 9, are the only marks with a class that stay.
     if unicodedata.combining(character) not in (0, 9) or 0x1100 <= code < 0x1200:  # Jamo join to syllables.
         return True
     if unicodedata.category(character) not in ("Mn", "Mc"):

@@ -29,7 +29,7 @@ from paranmt_hf.encoders.calibration import Calibration, CalibrationData, Calibr
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.model_folder import copy_model
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.pair_file import SCORES
+from paranmt_hf.evaluation.pair_file import SCORES, by_spelling
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.sts_data import read_scored_pairs
 from paranmt_hf.hub.repository import ASSETS, files_checksum, locate
@@ -163,7 +163,7 @@ def read_rated_pairs(source: str | Path, positive: float, columns: Mapping[str, 
     released = (path / RELEASE_RECORD).is_file() or is_saved_dataset(path)
     if released or columns or LABEL in names:
         return _labelled(name, path, check_given(columns))
-    if usual_labels(names) and not {column.lower() for column in names} & {*SCORES} - {LABEL}:
+    if usual_labels(names) and not by_spelling(names).keys() & {*SCORES} - {LABEL}:
         raise unknown_columns(path, names, ["score", LABEL])
     pairs = read_scored_pairs(source)
     return RatedPairs(name, pairs.checksum, pairs.left, pairs.right, pairs.gold >= positive)

@@ -55,8 +55,8 @@ class Record:
         versions: Versions of the libraries that made it.
         machine: Kind of the processor, such as `x86_64`.
         paranmt_hf: Version of this package.
-        options: Name and options of each command that made it on the command line, as in a `--config` file; they name
-            paths, so they are not published.
+        options: Options of the commands that made it, by the name of the command, as in a `--config` file; empty if it
+            was made in Python. They name paths, so they are not published.
     """
 
     FILE: ClassVar[str]

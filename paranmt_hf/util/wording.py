@@ -13,7 +13,10 @@ def counted(count: int, one: str, several: str = "") -> str:
 
 
 def decimal_point(text: str, otherwise: str) -> str:
-    """Advice about text that cannot be read as a number; a decimal comma, as spreadsheets write it, has its own."""
+    """Advice about text that should be a number: to write a decimal comma as a point, `otherwise` for other text.
+
+    Spreadsheets write a comma in many countries.
+    """
     has_comma = re.fullmatch(r"\s*[+-]?\d*,\d+\s*", text)
     return "write decimals with a point, as 0.5" if has_comma else otherwise
 

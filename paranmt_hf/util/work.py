@@ -180,7 +180,7 @@ def continue_with(work: Path, identity: object, *, keep: Collection[str], holds:
     if found != wanted:
         if holds(work):
             raise _other_settings(work, found, wanted)
-        # So that no settings continue with what a kill in the middle of the next line leaves.
+        # A kill inside `clear` leaves a part of the work, with which no settings may continue.
         write_bytes(path, json.dumps(CLEARED).encode())
         clear(work, {RESULT, SETTINGS, *keep})
     write_bytes(path, json.dumps(wanted).encode())

@@ -93,6 +93,16 @@ def test_names_of_labels_say_which_are_paraphrases(tmp_path, names, right, saved
         assert (error.value.option, error.value.path) == ("columns", path)
 
 
+def test_lists_of_labels_in_a_file_of_datasets_are_refused(tmp_path):
+    table = pa.table({"reference": ["a b"], "translation": ["b a"], "label": [[1]]})
+    features = {"info": {"features": {"label": [{"dtype": "int64", "_type": "Value"}]}}}
+    path = tmp_path / "p.parquet"
+    pq.write_table(table.replace_schema_metadata({"huggingface": json.dumps(features)}), path)
+    with pytest.raises(InputError) as error:
+        list(Pairs([path], PairSelection()).batches())
+    assert (error.value.option, error.value.path) == ("columns", path)
+
+
 @pytest.mark.parametrize("name", ["p.csv", "p.jsonl", "p.parquet"])
 def test_columns_of_other_names_are_refused_without_columns(tmp_path, name):
     path = write_rows(tmp_path / name)

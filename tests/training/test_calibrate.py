@@ -183,6 +183,12 @@ def test_the_columns_of_pairs_without_scores_are_named(tmp_path, caplog):
     assert sum("line 1" in record.getMessage() for record in caplog.records) == 1
 
 
+def test_scores_in_another_spelling_count_next_to_labels(tmp_path):
+    path = tmp_path / "rated.tsv"
+    path.write_text("Similarity Score\tsentence1\tsentence2\tQuality\n5\tA dog runs.\tThe dog runs.\t1\n2\tA\tB\t0\n")
+    assert read_rated_pairs(path, 4.0).positive.tolist() == [True, False]
+
+
 @pytest.mark.parametrize("name", ["label", "Label"])
 def test_the_columns_of_pairs_with_labels_are_named(tmp_path, name):
     """And not imported first, which would leave out the pairs that are no paraphrases."""

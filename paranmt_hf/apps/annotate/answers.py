@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import re
 import unicodedata
@@ -24,7 +23,7 @@ from filelock import FileLock
 from paranmt_hf.apps.annotate.sample import AnnotationSample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import read_text, write_bytes, writing
-from paranmt_hf.util.records import as_json, from_json, read_json
+from paranmt_hf.util.records import as_bytes, as_json, from_json, read_json
 from paranmt_hf.util.settings import Range, Settings, read_value
 from paranmt_hf.util.wording import brief
 
@@ -155,7 +154,7 @@ class AnswerStore:
                 stored.append(own[item])
             ordered = {name: {str(item): own[item] for item in sorted(own)} for name, own in sorted(found.items())}
             content = as_json(_AnswersFile(self._sample, ordered))
-            write_bytes(self.path, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())
+            write_bytes(self.path, as_bytes(content))
             # So that the new name survives a power cut; Windows opens no folders.
             if os.name == "posix":
                 folder = os.open(self.path.parent, os.O_RDONLY)

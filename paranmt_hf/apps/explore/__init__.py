@@ -1,1 +1,1 @@
-"""Exploring a release: filters, search, histograms."""
+"""Exploring a corpus: filters, search, histograms."""

@@ -179,7 +179,7 @@ def _whole(query: Mapping[str, str], name: str, largest: int) -> int:
 
 @dataclass(frozen=True)
 class WrittenReport:
-    """A report of a release: its file, and the number of its rows."""
+    """A report of a corpus: its file, and the number of its rows."""
 
     file: Path
     rows: int

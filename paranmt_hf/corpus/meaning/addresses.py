@@ -1,7 +1,8 @@
 """Addresses in sentences: of web pages and of e-mail.
 
 Equal are addresses that lead to one place: case, `http://` and `https://`, `www.`, a slash at the end, and brackets
-and punctuation around them do not count. Digits in an address are no number, and its words no name.
+and punctuation around them do not count. Digits in an address do not count as a number, nor its words
+as a name.
 """
 
 from __future__ import annotations

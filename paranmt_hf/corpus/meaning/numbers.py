@@ -59,8 +59,8 @@ PARTS = re.compile(
 )
 ATTACHED = re.compile(r"(k|m|mn|mln|b|bn|tn)(?![^\W_])", re.IGNORECASE)
 LETTER = re.compile(r"[a-zA-Z](?![^\W_])")
-SPEED = re.compile(r"[./][a-z]")  # After an m: m/s, m/h and m.p.h. are no metres
-# What is before the digits of a code.
+SPEED = re.compile(r"[./][a-z]")  # After an m of a speed: m/s, m/h, m.p.h.
+# The letters before the digits of a code, such as KL123.
 LETTERS, LONGEST_CODE = re.compile(r"[a-zA-Z]+$"), 10
 # Longer sequences of digits are compared as text; Python refuses to convert very long ones.
 DIGITS = 30

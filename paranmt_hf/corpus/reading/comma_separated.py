@@ -30,7 +30,7 @@ SAMPLE_ROWS = 1000  # Rows that show the separator and the names
 # Bytes as text, one character each, which is fast and loses nothing; UTF-8 leaves quotes and separators alone.
 BYTES = "latin-1"
 ESCAPED_QUOTE = "\ue000"  # In place of a quote with a backslash before it; no byte becomes this character
-# A line before the rows.
+# The first line of files that were saved for Excel.
 _FOR_EXCEL = re.compile(rb'(?:\xef\xbb\xbf)?"?(sep=[,;|\t])"?\r?\n')
 # A doubled quote inside a field.
 _DOUBLED = re.compile(rb'[^,;|\t\n"\\]""')

@@ -139,7 +139,7 @@ def _count_words(field: str) -> float:
 
 @cache
 def _log_once(message: str) -> None:
-    """Log a message unless it was before: some commands open a file several times."""
+    """Log a message once, because some commands open a file several times."""
     logger.info(message)
 
 
@@ -160,7 +160,7 @@ def read_heading(path: Path, rows: Sequence[Sequence[str]], named: Collection[st
     if len(first) > 1 and found:
         _log_once(f"{path}: line 1 has the names of the columns, {', '.join(first)}")
     elif len(first) > 1 and not any(map(is_number, first)):
-        # A number leaves no doubt.
+        # With a number in it, line 1 is certainly a row.
         _log_once(f"{path}: line 1 is a row, columns have numbers from 1; if line 1 has names, use these")
     numbered = _numbers_below(below if found else rows, len(first))
     columns = first if found else [str(number) for number in range(1, len(first) + 1)]

@@ -110,7 +110,7 @@ def _refuse_bitext(option: str, path: Path) -> None:
 
 
 def _usual_columns(files: Sequence[Path], language: str) -> dict[str, str]:
-    """The columns of files where none are named: those of the first, but each must allow no other choice."""
+    """Find the columns of files where the user names none: those of the first; none may leave a choice."""
     usual = {"source": "source", "reference": "reference"}
     chosen = []
     for file in files:

@@ -20,6 +20,7 @@ LABEL = "label"
 # Which pairs are read: paraphrases, other pairs, or all.
 Wanted = Literal["1", "0", "any"]
 UNLABELLED = "without a label"
+# The start of a name that says that two sentences are not paraphrases, such as `not_equivalent`.
 _DENIES = re.compile(r"not|non|no\b|no_|un|dis|different|negative|false", re.IGNORECASE)
 # pandas writes a column of 0, 1 and missing values as floats, and True and False as words.
 _WORDS = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
@@ -61,9 +62,9 @@ def paraphrase_labels(column: pa.Array, where: str, first: int, path: Path | Non
 
 
 def check_label_names(names: Sequence[str] | None, column: str, source: str | Path) -> None:
-    """Reject labels whose names [label] call 0 the paraphrases, as those of RTE do; None if the labels have no names.
+    """Reject labels unless their names [label] say that 1 means a paraphrase: those of RTE say the opposite.
 
-    `source` is the file, or what to call a dataset on the Hub.
+    Labels without names, None, are taken as they are. `source` is the file, or what to call a dataset on the Hub.
     """
     if names is None or (len(names) == 2 and (_DENIES.match(names[0]) or not _DENIES.match(names[1]))):
         return

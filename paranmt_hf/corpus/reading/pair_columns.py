@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from paranmt_hf.corpus.reading.labels import LABEL
@@ -24,7 +24,7 @@ USUAL_SIDES = (
     ("anchor", "positive"),
     ("source", "target"),
 )
-# In lower case, without `_`; the first that a file has is advised.
+# In lower case, without `_` and spaces; advice names the first that a file has.
 USUAL_LABELS = (LABEL, "labels", "quality", "isduplicate", "duplicate", "isparaphrase", "goldlabel", "noisylabel")
 
 
@@ -60,7 +60,7 @@ def pair_columns(table: Table, given: Mapping[str, str], option: str | None = "c
     for theirs in found.values():
         table.position(theirs)
     if LABEL not in found:
-        warn_of_labels(table.path, usual_labels(names) if names else _unnamed_labels(table, found), option)
+        warn_of_labels(table.path, usual_labels(names) if names else _unnamed_labels(table, found.values()), option)
     return found
 
 
@@ -89,7 +89,7 @@ def _check_one_language(table: Table, found: Mapping[str, str]) -> None:
 
 def _check_third(table: Table, option: str | None) -> None:
     """Reject a third column without a name that seems to hold labels."""
-    if "3" in _unnamed_labels(table, {"reference": "1", "translation": "2"}):
+    if "3" in _unnamed_labels(table, ["1", "2"]):
         imported = f"in a corpus that `paranmt import {shlex.quote(str(table.path))}` makes, --columns"
         raise InputError(
             f"{table.path} has 0 and 1 alone in its third column; say whether these are labels, "
@@ -100,9 +100,9 @@ def _check_third(table: Table, option: str | None) -> None:
         )
 
 
-def _unnamed_labels(table: Table, found: Mapping[str, str]) -> list[str]:
-    """Find the columns without a name that are not read and seem to hold labels: 0 and 1 alone in the first rows."""
-    others = [str(number) for number in range(1, table.width + 1) if str(number) not in found.values()]
+def _unnamed_labels(table: Table, read: Collection[str]) -> list[str]:
+    """Find the columns without a name that are not `read` and seem to hold labels: 0 and 1 alone in the first rows."""
+    others = [str(number) for number in range(1, table.width + 1) if str(number) not in read]
     piece = next(iter(table.pieces(others)), None) if others else None
     if piece is None:
         return []

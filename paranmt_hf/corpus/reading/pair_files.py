@@ -219,7 +219,7 @@ def _open_phrases(path: Path, wanted: WantedColumns, score: str | None) -> Phras
     if wanted.errors:
         raise InputError(
             f"{path} has phrases and no columns {', '.join(ERRORS)}; leave out `error_negatives`, or train on a "
-            "release that has them",
+            "corpus that has them",
             option="error_negatives",
             path=path,
         )
@@ -302,9 +302,10 @@ def language_of(release: Path) -> dict[str, str]:
 
 def missing_columns(file: Path, missing: Sequence[str]) -> InputError:
     """Make the error of a file without columns that an option needs."""
-    advice = "; score it first (`paranmt import`), or leave out the option, if you gave one"
-    advice = "" if set(missing) & set(ADDED) else advice
-    return InputError(f"{describe_missing(file, missing)}{advice}", path=file)
+    text = describe_missing(file, missing)
+    if not set(missing) & set(ADDED):
+        text += "; score it first (`paranmt import`), or leave out the option, if you gave one"
+    return InputError(text, path=file)
 
 
 def check_phrases(path: Path) -> None:

@@ -268,7 +268,7 @@ class Pairs:
             try:
                 yield from source.tables(report)
             finally:
-                # Also where enough pairs were found.
+                # Also when the caller has enough pairs and stops.
                 for reason, count in report.dropped.items():
                     self.dropped[reason] = self.dropped.get(reason, 0) + count
 

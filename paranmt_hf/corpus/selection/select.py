@@ -81,7 +81,7 @@ def select(
 
     Args:
         corpus: Its folder, or its id on the Hub, which `@` and a revision may follow.
-        out: Folder of the new corpus, which is named after it.
+        out: Folder of the new corpus; its name becomes the name of the corpus.
         config: Which rows are kept.
         keep_dropped: Parquet file for the other rows: id, sentences, reason, and the number that decided.
     """

@@ -124,7 +124,7 @@ class AverageEmbedding(InputModule):
         save_file(self._tensors(), Path(output_path) / WEIGHTS_FILE)
 
     def _tensors(self) -> dict[str, np.ndarray]:
-        # numpy has no bfloat16.
+        # numpy alone has no bfloat16.
         return store(self.weight.float().cpu().numpy(), self.precision)
 
     @classmethod
