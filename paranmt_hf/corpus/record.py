@@ -132,7 +132,7 @@ class ReleaseRecord(Record):
         check_regular(path)
         if not path.is_file():
             what = f"holds no {RELEASE_RECORD}" if folder.is_dir() else "is not a folder"
-            raise InputError(f"{name} is not a finished release: it {what}; expected what `paranmt build` wrote")
+            raise InputError(f"{name} is not a finished corpus: it {what}; expected what `paranmt build` wrote")
         try:
             values = read_json(path, "the record of a corpus")
             version = values.get("schema_version") if isinstance(values, dict) else None

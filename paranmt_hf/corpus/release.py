@@ -117,7 +117,7 @@ def _parquet_writer(file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collection[str] = ()) -> Release:
-    """Write the Parquet files of a release: configs `default`, `filtered` and `sample`.
+    """Write the Parquet files of a corpus: configs `default`, `filtered` and `sample`.
 
     The tables have the columns of the schema and the `optional` ones that are kept, in the order of their ids. The
     caller renames the folder when all is there.

@@ -27,7 +27,7 @@ def release_card(
     repository: str | None = None,
     notes: str = "",
 ) -> str:
-    """Render the card of a release: YAML header and Markdown text.
+    """Render the card of a corpus: YAML header and Markdown text.
 
     `picture` says whether the histograms are next to the card. Without a `repository`, an id on the Hub, it is the
     card of a local folder; `notes` are a section by the publisher, in Markdown.

@@ -135,7 +135,7 @@ def make_release(
     command: str,
     holds: Holds | None = None,
 ) -> Built:
-    """Send rows through stages and release them, or find the finished release.
+    """Send rows through stages and release them, or find the finished corpus.
 
     The name of the folder is that of the corpus. `batches` reads the input, counting in the report that it is given,
     and `identity` determines the input. `holds` says whether a work folder holds expensive work; if left out, whether

@@ -96,7 +96,7 @@ class Draft:
 class Kind:
     """A kind of folder that can be published."""
 
-    title: str  # Its name in sentences: `a release`
+    title: str  # Its name in sentences: `a corpus`
     repository: RepositoryKind
     loader: str  # Name of the function that loads it
     # Whether a file of a repository can belong to this kind; such files that are not published are removed

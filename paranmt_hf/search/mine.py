@@ -127,7 +127,7 @@ def mine_pairs(
         second: Another corpus, for pairs between the two.
         column: Column of a file, by its name or number, or side of a corpus.
         second_column: The same of the second corpus.
-        encoder: Encoder, also the scorer of a release: folder, Hub id (ID@REVISION for a revision), or file of word
+        encoder: Encoder, also the scorer of a corpus: folder, Hub id (ID@REVISION for a revision), or file of word
             vectors; the small encoder of this package if left out.
         config: Which pairs are mined.
         made_by: Who wrote the sentences; the card says so.

@@ -84,9 +84,9 @@ def test_damage_is_named(record, tmp_path, change, place):
 
 
 def test_what_is_no_record(tmp_path):
-    with pytest.raises(InputError, match="it is not a finished release: it holds no build.json"):
+    with pytest.raises(InputError, match="it is not a finished corpus: it holds no build.json"):
         ReleaseRecord.read(tmp_path, "it")
-    with pytest.raises(InputError, match="is not a finished release: it is not a folder"):
+    with pytest.raises(InputError, match="is not a finished corpus: it is not a folder"):
         ReleaseRecord.read(tmp_path / "nothing", "it")
     (tmp_path / RELEASE_RECORD).write_text("{")
     with pytest.raises(

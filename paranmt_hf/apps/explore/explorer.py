@@ -1,4 +1,4 @@
-"""Queries of the page about a release: rows, histograms, examples. Uses DuckDB over the Parquet files.
+"""Queries of the page about a corpus: rows, histograms, examples. Uses DuckDB over the Parquet files.
 
 Numeric columns are read from the files each time, which takes hundredths of a second for a million rows. The text is
 kept in lower case if it fits into memory, which makes a search five times as fast, and the ids of the rows that

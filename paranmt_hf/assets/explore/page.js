@@ -2,7 +2,7 @@
 
 const source = openSource();
 const by = (id) => document.getElementById(id);
-// What is shown: the release's summary, its histograms, the filter as name and value, and the page of rows.
+// What is shown: the corpus's summary, its histograms, the filter as name and value, and the page of rows.
 const state = { summary: null, all: null, page: 0, seed: 0, tab: "pairs", asked: 0, charts: new Map() };
 
 function parameters() {
@@ -22,7 +22,7 @@ async function refresh() {
   const question = ++state.asked;
   const started = performance.now();
   say("...");
-  if (state.tab === "statistics") return say("of the whole release, whatever the filters");
+  if (state.tab === "statistics") return say("of the whole corpus, whatever the filters");
   if (state.tab === "neighbours" && !by("near").value) return say("");
   try {
     const chosen = parameters();
@@ -93,7 +93,7 @@ function drawHistograms(histograms, filtered) {
   for (const [name, chart] of state.charts) chart.draw(state.all.counts[name], filtered ? histograms.counts[name] : null);
 }
 
-// The command that makes a release of the same rows; not for a text, which it does not look for.
+// The command that makes a corpus of the same rows; not for a text, which it does not look for.
 function showCommand(chosen) {
   const possible = chosen.length > 0 && chosen.every(([name]) => /^(min|max)\.|^origin$/.test(name)) && state.summary.command;
   by("command").hidden = !possible;

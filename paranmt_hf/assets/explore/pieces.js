@@ -55,7 +55,7 @@ function appendMarked(parent, text, start, end, marks) {
   if (at < end) parent.append(text.slice(at, end));
 }
 
-// A pair with its numbers, and the foreign sentence if the release has it; onNear is called with its reference, or null where neighbours cannot be asked for.
+// A pair with its numbers, and the foreign sentence if the corpus has it; onNear is called with its reference, or null where neighbours cannot be asked for.
 function pair(row, columns, searched, onNear) {
   const facts = make("p", { class: "facts" });
   for (const name of columns) {

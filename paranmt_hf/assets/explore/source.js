@@ -10,7 +10,7 @@ class ServerSource {
     return values;
   }
 
-  // Rows are of the whole release.
+  // Rows are of the whole corpus.
   get scope() { return ""; }
 }
 
@@ -19,7 +19,7 @@ class ReportSource {
     this.report = report;
   }
 
-  // Rows are those that the report carries; its histograms behind them are of the whole release.
+  // Rows are those that the report carries; its histograms behind them are of the whole corpus.
   get scope() { return " that this report carries"; }
 
   async ask(what, parameters) {
