@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.heading import is_number
 from paranmt_hf.corpus.reading.tables import Table, text_rows
@@ -23,6 +25,9 @@ SENTENCES = (
     ("text1", "text2"),
     ("reference", "translation"),
 )
+# Columns that say which part of a set a row is in; SICK.txt has TRAIN, TRIAL and TEST.
+PARTS = ("semeval_set", "split")
+MAX_PARTS = 5
 # Without names: score first, last or between, and the STS benchmark's own files (genre, file, year, id, score, ...).
 ORDERS = (("1", "2", "3"), ("3", "1", "2"), ("2", "1", "3"), ("5", "6", "7"))
 
@@ -36,7 +41,7 @@ def read_pair_file(path: Path, name: str | None = None) -> StsSet:
     """
     table = open_table(path, COLUMNS)
     pairs = read_pairs(table)
-    return collect(name or Path(plain_name(path)).stem, pairs, path)
+    return collect(name or Path(plain_name(path)).stem, pairs, path, subsets=_parts(table))
 
 
 def read_pairs(table: Table) -> list[ScoredPair]:
@@ -50,6 +55,19 @@ def read_pairs(table: Table) -> list[ScoredPair]:
     columns = _by_names(table) if table.names else _by_numbers(table)
     rows = text_rows(table, columns, numbers=columns[:1])
     return [ScoredPair(score, left, right, place, place) for place, (score, left, right) in rows]
+
+
+def _parts(table: Table) -> dict[str, np.ndarray]:
+    """Find the parts of a set by their names, masks of the pairs with a score [pair]; empty for a single part."""
+    known = by_spelling(table.names)
+    column = next((known[name] for name in PARTS if name in known), None)
+    if column is None:
+        return {}
+    score = _by_names(table)[0]
+    rows = text_rows(table, [score, column], numbers=[score])
+    parts = np.array([part for _, (number, part) in rows if number.strip()])
+    names = np.unique(parts).tolist()
+    return {name: parts == name for name in names if name} if 1 < len(names) <= MAX_PARTS else {}
 
 
 def by_spelling(names: Sequence[str]) -> dict[str, str]:

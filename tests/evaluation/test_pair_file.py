@@ -202,3 +202,15 @@ def test_two_columns_of_numbers_need_names(tmp_path, before):
     found = read_scored_pairs(path)
     assert found.gold.tolist() == [row % 5 + 0.5 for row in range(9)]
     assert (found.left[1], found.right[1]) == ("A man 1 plays.", "It rains 1.")
+
+
+@pytest.mark.parametrize("column", ["SemEval_set", "split"])
+def test_parts_of_a_file_are_scored_apart(tmp_path, column):
+    path = tmp_path / "SICK.txt"
+    rows = [("TRAIN", "4.5"), ("TEST", "1"), ("TEST", ""), ("TRAIN", "2"), ("TEST", "3"), ("TEST", "5")]
+    lines = [f"{number}\ta b {number}\tb a\t{score}\t{part}" for number, (part, score) in enumerate(rows)]
+    path.write_text("\n".join([f"pair_ID\tsentence_A\tsentence_B\trelatedness_score\t{column}", *lines, ""]))
+    found = read_pair_file(path)
+    assert found.gold.tolist() == [4.5, 1, 2, 3, 5]
+    gold = {name: found.gold[mask].tolist() for name, mask in found.subsets.items()}
+    assert gold == {"TEST": [1, 3, 5], "TRAIN": [4.5, 2]}
