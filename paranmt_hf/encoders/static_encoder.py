@@ -82,6 +82,8 @@ class StaticEncoder(WithCalibration):
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
         threads: int = 1,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
     ) -> np.ndarray:
         """Encode sentences.
 
@@ -93,6 +95,8 @@ class StaticEncoder(WithCalibration):
             normalize_embeddings: Whether to give vectors a length of 1.
             truncate_dim: Number of dimensions to keep; as the model says if left out.
             threads: Number of threads, for more than some thousand sentences.
+            batch_size: Has no effect, because sentences need no batches; for programs that give it to other encoders.
+            show_progress_bar: Has no effect, likewise.
 
         Returns:
             Vectors [sentence, dimension], float32; [dimension] of a single sentence.

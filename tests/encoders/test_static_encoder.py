@@ -73,6 +73,12 @@ def test_vectors_are_those_of_load(saved: Path, name: str, way: None) -> None:
     assert static.known_tokens(SENTENCES).tolist() == full.known_tokens(SENTENCES).tolist()
 
 
+def test_options_of_other_encoders_change_nothing(saved: Path) -> None:
+    average = StaticEncoder.from_pretrained(saved / "word")
+    found = average.encode(SENTENCES, batch_size=1, show_progress_bar=True)
+    np.testing.assert_array_equal(found, average.encode(SENTENCES))
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_encoders_are_refused(saved: Path, name: str) -> None:
     with pytest.raises(InputError, match="is not an averaging encoder"):

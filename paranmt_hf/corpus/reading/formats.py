@@ -21,6 +21,7 @@ from paranmt_hf.corpus.reading.unreadable import refuse_unreadable
 from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
 from paranmt_hf.corpus.reading.wmt_xml import WmtXmlTable
 from paranmt_hf.corpus.reading.xliff import XliffTable
+from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 from paranmt_hf.util.packed import plain_name
 
@@ -45,11 +46,16 @@ def find_format(path: Path) -> type[Table]:
     """Find the format of a file by its name and its first bytes; what no command reads is rejected."""
     existing([path])
     name, head = plain_name(path).lower(), first_bytes(path)
-    for kind in FORMATS[:-1]:
-        if kind.matches(name, head):
-            return kind
-    refuse_unreadable(path, name, head)
-    return FORMATS[-1]
+    kind = next((kind for kind in FORMATS[:-1] if kind.matches(name, head)), PlainText)
+    if kind is PlainText:
+        refuse_unreadable(path, name, head)
+    if kind in (TabSeparated, CommaSeparated, PlainText) and head.count(b"\r") > 1 and b"\n" not in head:
+        raise InputError(
+            f"{path} ends its lines with carriage returns alone, as Excel does in CSV for Macintosh; expected line "
+            rf"feeds: convert it, such as with `tr '\r' '\n' < {path.name}`",
+            path=path,
+        )
+    return kind
 
 
 def open_table(path: str | Path, named: Collection[str] = ()) -> Table:

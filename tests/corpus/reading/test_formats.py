@@ -189,6 +189,10 @@ UNREADABLE = {
     "talk.srt": lambda path: path.write_text("1\n00:00:01,000 --> 00:00:02,000\nHello.\n"),
     "talk.txt": lambda path: path.write_text("WEBVTT\n\n00:01.000 --> 00:02.000\nHello.\n"),
     "excel.csv": lambda path: path.write_text("sep=;\nleft;right\na;b\n"),
+    # "CSV (Macintosh)" of Excel.
+    "macintosh.csv": lambda path: path.write_bytes(b"left,right\ra,b\rc,d\r"),
+    "macintosh.tsv": lambda path: path.write_bytes(b"left\tright\ra\tb\rc\td\r"),
+    "macintosh.txt": lambda path: path.write_bytes(b"one\rtwo\rthree"),
     "empty.json": lambda path: path.write_text("[]"),
     "page.txt": lambda path: path.write_text("<!DOCTYPE html>\n<html><body>Not found</body></html>\n"),
     "pointer.jsonl": lambda path: path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
