@@ -32,8 +32,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from commands import heading, mrpc_pairs, sts_pairs
 
-from paranmt_hf.corpus.meaning.columns import MismatchReader
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
+from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, EvaluationText
 from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.corpus.selection.paraphrased_items import (

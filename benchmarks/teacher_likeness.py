@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import paranmt_hf
-from paranmt_hf.training.likeness import likeness
+from paranmt_hf.distillation.likeness import likeness
 
 
 def main() -> None:

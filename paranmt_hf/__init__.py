@@ -9,22 +9,25 @@ from paranmt_hf.version import __version__
 
 if TYPE_CHECKING:
     from paranmt_hf.corpus.build import build as build
-    from paranmt_hf.corpus.builder import ParaNMTBuilder as ParaNMTBuilder
     from paranmt_hf.corpus.import_pairs import import_pairs as import_pairs
     from paranmt_hf.corpus.jobs.engine import EngineConfig as EngineConfig
     from paranmt_hf.corpus.language_models.config import LanguageModelConfig as LanguageModelConfig
     from paranmt_hf.corpus.parsing.parse import parse_pairs as parse_pairs
     from paranmt_hf.corpus.reading.inputs import TextInput as TextInput
     from paranmt_hf.corpus.reading.pairs import PairSelection as PairSelection
-    from paranmt_hf.corpus.release_run import ReleaseConfig as ReleaseConfig
+    from paranmt_hf.corpus.release.builder import ParaNMTBuilder as ParaNMTBuilder
+    from paranmt_hf.corpus.release.release_run import ReleaseConfig as ReleaseConfig
+    from paranmt_hf.corpus.release.stream import stream as stream
     from paranmt_hf.corpus.selection.release_filter import ReleaseFilter as ReleaseFilter
     from paranmt_hf.corpus.selection.select import select as select
-    from paranmt_hf.corpus.stats import StatsConfig as StatsConfig
-    from paranmt_hf.corpus.stats import describe_corpora as describe_corpora
-    from paranmt_hf.corpus.stream import stream as stream
+    from paranmt_hf.corpus.statistics.describe import StatsConfig as StatsConfig
+    from paranmt_hf.corpus.statistics.describe import describe_corpora as describe_corpora
     from paranmt_hf.corpus.translation.translator import TranslatorConfig as TranslatorConfig
+    from paranmt_hf.distillation.distill import distill as distill
+    from paranmt_hf.distillation.listwise import ListwiseLoss as ListwiseLoss
+    from paranmt_hf.distillation.reduction import VectorsConfig as VectorsConfig
+    from paranmt_hf.distillation.vectors import distill_vectors as distill_vectors
     from paranmt_hf.encoders.config import EncoderConfig as EncoderConfig
-    from paranmt_hf.encoders.distillation import VectorsConfig as VectorsConfig
     from paranmt_hf.encoders.export.export import export_encoder as export_encoder
     from paranmt_hf.encoders.loading import load as load
     from paranmt_hf.encoders.static_encoder import StaticEncoder as StaticEncoder
@@ -47,25 +50,22 @@ if TYPE_CHECKING:
     from paranmt_hf.search.mine import MineConfig as MineConfig
     from paranmt_hf.search.mine import mine_pairs as mine_pairs
     from paranmt_hf.search.ranked_negatives import HardNegativesConfig as HardNegativesConfig
+    from paranmt_hf.sent2vec.config import Sent2VecConfig as Sent2VecConfig
+    from paranmt_hf.sent2vec.train import train_sent2vec as train_sent2vec
+    from paranmt_hf.supervised.config import SuperviseConfig as SuperviseConfig
+    from paranmt_hf.supervised.model import SupervisedModel as SupervisedModel
+    from paranmt_hf.supervised.supervise import supervise as supervise
     from paranmt_hf.text.normal_form import normal_form as normal_form
     from paranmt_hf.training.config import DistillConfig as DistillConfig
     from paranmt_hf.training.config import TrainConfig as TrainConfig
-    from paranmt_hf.training.distill import distill as distill
-    from paranmt_hf.training.listwise import ListwiseLoss as ListwiseLoss
     from paranmt_hf.training.mega_batch_miner import MarginLoss as MarginLoss
     from paranmt_hf.training.mega_batch_miner import MegaBatchMiner as MegaBatchMiner
-    from paranmt_hf.training.sent2vec.config import Sent2VecConfig as Sent2VecConfig
-    from paranmt_hf.training.sent2vec.train_sent2vec import train_sent2vec as train_sent2vec
-    from paranmt_hf.training.supervised.config import SuperviseConfig as SuperviseConfig
-    from paranmt_hf.training.supervised.model import SupervisedModel as SupervisedModel
-    from paranmt_hf.training.supervised.supervise import supervise as supervise
     from paranmt_hf.training.train import train as train
-    from paranmt_hf.training.vectors import distill_vectors as distill_vectors
 
 # The module of each public name, which is imported when the name is first used: importing the package stays cheap.
 _MODULES = {
     "SAMPLE": "paranmt_hf.hub.repository",
-    "VectorsConfig": "paranmt_hf.encoders.distillation",
+    "VectorsConfig": "paranmt_hf.distillation.reduction",
     "DistillConfig": "paranmt_hf.training.config",
     "DedupConfig": "paranmt_hf.search.dedup",
     "EncoderConfig": "paranmt_hf.encoders.config",
@@ -74,33 +74,33 @@ _MODULES = {
     "InputError": "paranmt_hf.errors",
     "LanguageModelConfig": "paranmt_hf.corpus.language_models.config",
     "Lexicon": "paranmt_hf.lexicon.lexicon",
-    "ListwiseLoss": "paranmt_hf.training.listwise",
+    "ListwiseLoss": "paranmt_hf.distillation.listwise",
     "MarginLoss": "paranmt_hf.training.mega_batch_miner",
     "MegaBatchMiner": "paranmt_hf.training.mega_batch_miner",
     "MineConfig": "paranmt_hf.search.mine",
     "PairSelection": "paranmt_hf.corpus.reading.pairs",
-    "ParaNMTBuilder": "paranmt_hf.corpus.builder",
+    "ParaNMTBuilder": "paranmt_hf.corpus.release.builder",
     "ParaphraseConfig": "paranmt_hf.paraphrase.config",
     "Paraphraser": "paranmt_hf.paraphrase.paraphraser",
     "ParaphraserConfig": "paranmt_hf.paraphrase.config",
     "ParaphraserTraining": "paranmt_hf.paraphrase.config",
-    "ReleaseConfig": "paranmt_hf.corpus.release_run",
+    "ReleaseConfig": "paranmt_hf.corpus.release.release_run",
     "ReleaseFilter": "paranmt_hf.corpus.selection.release_filter",
-    "Sent2VecConfig": "paranmt_hf.training.sent2vec.config",
+    "Sent2VecConfig": "paranmt_hf.sent2vec.config",
     "SentenceIndex": "paranmt_hf.search.index",
     "StaticEncoder": "paranmt_hf.encoders.static_encoder",
-    "StatsConfig": "paranmt_hf.corpus.stats",
+    "StatsConfig": "paranmt_hf.corpus.statistics.describe",
     "StsEvaluator": "paranmt_hf.evaluation.evaluator",
-    "SuperviseConfig": "paranmt_hf.training.supervised.config",
-    "SupervisedModel": "paranmt_hf.training.supervised.model",
+    "SuperviseConfig": "paranmt_hf.supervised.config",
+    "SupervisedModel": "paranmt_hf.supervised.model",
     "TextInput": "paranmt_hf.corpus.reading.inputs",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
     "build": "paranmt_hf.corpus.build",
     "dedup": "paranmt_hf.search.dedup",
-    "describe_corpora": "paranmt_hf.corpus.stats",
-    "distill": "paranmt_hf.training.distill",
-    "distill_vectors": "paranmt_hf.training.vectors",
+    "describe_corpora": "paranmt_hf.corpus.statistics.describe",
+    "distill": "paranmt_hf.distillation.distill",
+    "distill_vectors": "paranmt_hf.distillation.vectors",
     "evaluate": "paranmt_hf.evaluation.evaluate",
     "evaluate_transfer": "paranmt_hf.evaluation.transfer",
     "export_encoder": "paranmt_hf.encoders.export.export",
@@ -112,11 +112,11 @@ _MODULES = {
     "publish": "paranmt_hf.hub.publish",
     "select": "paranmt_hf.corpus.selection.select",
     "normal_form": "paranmt_hf.text.normal_form",
-    "stream": "paranmt_hf.corpus.stream",
-    "supervise": "paranmt_hf.training.supervised.supervise",
+    "stream": "paranmt_hf.corpus.release.stream",
+    "supervise": "paranmt_hf.supervised.supervise",
     "train": "paranmt_hf.training.train",
     "train_paraphraser": "paranmt_hf.paraphrase.train",
-    "train_sent2vec": "paranmt_hf.training.sent2vec.train_sent2vec",
+    "train_sent2vec": "paranmt_hf.sent2vec.train",
 }
 
 __all__ = ["__version__", *_MODULES]  # noqa: PLE0604

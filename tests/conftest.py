@@ -122,9 +122,9 @@ def whole(tmp_path_factory):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from paranmt_hf.corpus import release as release_module
-    from paranmt_hf.corpus.release import release_files
-    from paranmt_hf.corpus.release_run import ReleaseConfig
+    from paranmt_hf.corpus.release import release as release_module
+    from paranmt_hf.corpus.release.release import release_files
+    from paranmt_hf.corpus.release.release_run import ReleaseConfig
     from tests.toys import scored_release
 
     random, rows = np.random.default_rng(3), 400

@@ -10,14 +10,14 @@ import paranmt_hf
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "paranmt_hf"
-FOLDERS = [
-    *("errors", "version", "util", "text", "hub", "encoders", "corpus", "evaluation", "training", "paraphrase"),
-    *("search", "lexicon", "experiments", "apps", "cli"),
-]
+FOLDERS = (
+    "errors version util text hub encoders corpus evaluation training distillation sent2vec supervised tuning "
+    "calibration paraphrase search lexicon experiments apps cli"
+).split()
 
 
 def imports(tree: ast.AST) -> set[str]:
-    """Modules of the package that a module imports, also inside functions, as `paranmt_hf.corpus.release`."""
+    """Modules of the package that a module imports, also inside functions, as `paranmt_hf.corpus.release.release`."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.reading.readers import LineFiles
+from paranmt_hf.corpus.release import release_run
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError, WriteError

@@ -16,8 +16,8 @@ from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.reading.readers import TableFiles
-from paranmt_hf.corpus.release import read_tables, release_files
-from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.release.release import read_tables, release_files
+from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from paranmt_hf.cli.pipeline import run_pipeline
-from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, CAPTIONS, check_name

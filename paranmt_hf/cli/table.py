@@ -57,7 +57,7 @@ select = corpus.selection.select:select
 dedup = search.dedup:dedup
   drop repeated texts of a file, by words or by meaning
   sentences.txt --by exact near meaning --keep-dropped dropped.parquet --out distinct.txt
-stats = corpus.stats:describe_corpora
+stats = corpus.statistics.describe:describe_corpora
   measure how diverse the sentences of corpora are, side by side
   paranmt50m news.en --idf-text wiki.txt.gz --parser link-grammar --json stats.json
 parse = corpus.parsing.parse:parse_pairs
@@ -68,16 +68,16 @@ parse = corpus.parsing.parse:parse_pairs
 train = training.train:train
   train a sentence encoder on paraphrase pairs
   --data paranmt50m --model word-trigram --out models/word-trigram
-distill = training.distill:distill
+distill = distillation.distill:distill
   distill an encoder from a large one and your own text
   sentence-transformers/all-MiniLM-L6-v2 --text my.txt --out my-encoder
-train-sent2vec = training.sent2vec.train_sent2vec:train_sent2vec
+train-sent2vec = sent2vec.train:train_sent2vec
   train a sentence encoder on single sentences
   text.txt --preset wikipedia --ngrams 2 --out models/sent2vec
-supervise = training.supervised.supervise:supervise
+supervise = supervised.supervise:supervise
   train an encoder for similarity, entailment or sentiment
   senteval --task SICK-R --init-from models/word --out models/sick
-tune = training.tuning.tune:tune
+tune = tuning.tune:tune
   search for the settings of an encoder
   ppdb-2.0-xl-phrasal.gz --grid word --development phrases.tsv --out tuned
 encoder average = training.derived:average_encoders
@@ -86,13 +86,13 @@ encoder average = training.derived:average_encoders
 encoder rotate = training.derived:rotate_encoder
   order dimensions, so that cutting some off costs less
   models/word-trigram --out models/word-trigram-even
-encoder convert = training.convert:convert_model
+encoder convert = sent2vec.convert:convert_model
   convert a .bin model of the original Sent2Vec program
   model.bin --out models/sent2vec --license cc-by-4.0
 encoder export = encoders.export.export:export_encoder
   export for model2vec, ONNX, transformers.js and others
   models/word --format static --out exports/word
-encoder vectors = training.vectors:distill_vectors
+encoder vectors = distillation.vectors:distill_vectors
   distill word vectors from large encoders
   sentence-transformers/all-MiniLM-L6-v2 --data paranmt50m --out vectors.txt.gz
 negatives = search.hard_negatives:hard_negatives
@@ -112,7 +112,7 @@ evaluate transfer = evaluation.evaluate:transfer
 evaluate mteb = evaluation.mteb:evaluate_mteb
   evaluate encoders on tasks of the library mteb
   models/word --tasks STS12 SICK-R --data FOLDER_OF_TASKS --out results/word
-calibrate = training.calibrate:calibrate
+calibrate = calibration.calibrate:calibrate
   make a cosine a probability that two sentences are paraphrases
   models/word --ratings rated.tsv --positive 4 --out models/word-calibrated
 evaluate contrast = evaluation.contrast:evaluate_contrast

@@ -17,8 +17,8 @@ from paranmt_hf.corpus.language_models.requests import Cost, cost_of
 from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.reading.inputs import TextInput
 from paranmt_hf.corpus.reading.readers import Reader, Report
-from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release, translator_of
-from paranmt_hf.corpus.schema import AddedColumn
+from paranmt_hf.corpus.release.release_run import Built, ReleaseConfig, make_release, translator_of
+from paranmt_hf.corpus.release.schema import AddedColumn
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.corpus.translation.unusual_lines import with_letters
 from paranmt_hf.encoders.named_encoder import NamedEncoder

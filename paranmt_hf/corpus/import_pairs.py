@@ -19,8 +19,8 @@ from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.preset_files import open_preset
 from paranmt_hf.corpus.reading.presets import Preset, read_preset
 from paranmt_hf.corpus.reading.readers import Reader, TableFiles, TextOptions
-from paranmt_hf.corpus.release_run import Built, ReleaseConfig, make_release
-from paranmt_hf.corpus.schema import SIDES, AddedColumn, MadeBy
+from paranmt_hf.corpus.release.release_run import Built, ReleaseConfig, make_release
+from paranmt_hf.corpus.release.schema import SIDES, AddedColumn, MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import listed

@@ -10,16 +10,23 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.authorship import AuthorshipConfig
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import PROBABILITY, ColumnStage, ScoreStage, added_columns
 from paranmt_hf.corpus.reading.readers import Report
-from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
-from paranmt_hf.corpus.release import read_record, read_tables, release_files
-from paranmt_hf.corpus.release_card import RELEASE_FILES
-from paranmt_hf.corpus.release_run import RESCORED, Built, ReleaseConfig, check_stages, holds_shards, write_rows
-from paranmt_hf.corpus.schema import ADDED, AddedColumn
+from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
+from paranmt_hf.corpus.release.release import read_record, read_tables, release_files
+from paranmt_hf.corpus.release.release_card import RELEASE_FILES
+from paranmt_hf.corpus.release.release_run import (
+    RESCORED,
+    Built,
+    ReleaseConfig,
+    check_stages,
+    holds_shards,
+    write_rows,
+)
+from paranmt_hf.corpus.release.schema import ADDED, AddedColumn
+from paranmt_hf.corpus.scoring.authorship import AuthorshipConfig
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, CARRIED

@@ -14,7 +14,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import open_sentences
-from paranmt_hf.corpus.record import RELEASE_RECORD
+from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.encoders.modules.paranmt_tables import NgramTable
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.encoders.static_average import StaticAverage

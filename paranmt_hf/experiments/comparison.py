@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.release import read_record, release_files
-from paranmt_hf.corpus.sampling import Sample, numbered_pairs
+from paranmt_hf.corpus.release.release import read_record, release_files
 from paranmt_hf.corpus.selection.filters import LengthLimit
 from paranmt_hf.corpus.selection.run_filters import ReleaseRows
+from paranmt_hf.corpus.statistics.sampling import Sample, numbered_pairs
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError

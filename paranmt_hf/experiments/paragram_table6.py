@@ -12,10 +12,10 @@ from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
+from paranmt_hf.supervised.config import Optimizer, SuperviseConfig, TaskName
+from paranmt_hf.supervised.data import read_task
+from paranmt_hf.supervised.supervise import Supervised, supervise
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.supervised.config import Optimizer, SuperviseConfig, TaskName
-from paranmt_hf.training.supervised.data import read_task
-from paranmt_hf.training.supervised.supervise import Supervised, supervise
 from paranmt_hf.training.train import Trained, train
 from paranmt_hf.util.run import result_folder
 from paranmt_hf.util.settings import Count, PythonOnly, values_for

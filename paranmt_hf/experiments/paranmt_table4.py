@@ -9,7 +9,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.sampling import MAX_ORIGINS
+from paranmt_hf.corpus.statistics.sampling import MAX_ORIGINS
 from paranmt_hf.errors import InputError
 from paranmt_hf.experiments.comparison import (
     MAX_SAMPLED,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.schema import COLUMNS
+from paranmt_hf.corpus.release.schema import COLUMNS
 from paranmt_hf.corpus.selection.filters import numbers, parts_by_rank
 from paranmt_hf.errors import InputError
 from paranmt_hf.experiments.comparison import (

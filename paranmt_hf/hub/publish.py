@@ -24,11 +24,11 @@ from paranmt_hf.util.yaml_files import read_yaml
 
 # By the record that makes a folder what it is: its kind, as module and name, which are imported when they are needed.
 KINDS = {
-    "build.json": "paranmt_hf.corpus.publish:RELEASE",
+    "build.json": "paranmt_hf.corpus.release.publish:RELEASE",
     "paraphraser.json": "paranmt_hf.paraphrase.publish:PARAPHRASER",
-    "supervised.json": "paranmt_hf.training.supervised.publish:SUPERVISED",
-    "conversion.json": "paranmt_hf.training.publish:CONVERTED",
-    "sent2vec.json": "paranmt_hf.training.publish:SENT2VEC",
+    "supervised.json": "paranmt_hf.supervised.publish:SUPERVISED",
+    "conversion.json": "paranmt_hf.sent2vec.publish:CONVERTED",
+    "sent2vec.json": "paranmt_hf.sent2vec.publish:SENT2VEC",
     "training.json": "paranmt_hf.training.publish:ENCODER",
     "made.json": "paranmt_hf.training.publish:MADE",
 }
@@ -109,6 +109,8 @@ class Kind:
     # Loads the model of a folder and saves it into another, so that one in memory can be compared with it; None where
     # nothing in memory changes
     copy: Callable[[Path, Path], None] | None = None
+    # Writes the card of a folder again, with the name of the model; None if there is nothing to write it from
+    rewrite_card: Callable[[Path, str], None] | None = None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     without_lines,
 )
 from paranmt_hf.paraphrase.tables import LABELLED_SUFFIXES, LabelledColumns, LabelledFile, TableWriter, with_text
-from paranmt_hf.training.supervised.config import SupervisedRecord
+from paranmt_hf.supervised.config import SupervisedRecord
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
@@ -264,7 +264,7 @@ def find_classifier(classifier: str | Path | Function) -> Classifier:
 
 
 def _supervised(files: Model) -> tuple[Function, list[str]]:
-    from paranmt_hf.training.supervised.model import SupervisedModel
+    from paranmt_hf.supervised.model import SupervisedModel
 
     model = SupervisedModel.from_pretrained(files.folder)
     config = model.head.config

@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.draws import text_numbers
-from paranmt_hf.corpus.meaning.columns import MismatchReader
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.corpus.reading.tables import text_rows
+from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
+from paranmt_hf.corpus.statistics.draws import text_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.evaluation.pair_set import parse_sentence, tab_separated

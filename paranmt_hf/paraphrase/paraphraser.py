@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.parsing.parsers import Parser, TreeFile, TreeIndex, linearised_trees, open_parser
-from paranmt_hf.corpus.scores import cosines
+from paranmt_hf.corpus.scoring.scores import cosines
 from paranmt_hf.corpus.translation.transformers import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
 from paranmt_hf.encoders.named_encoder import NamedEncoder

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.draws import text_numbers
 from paranmt_hf.corpus.parsing.template_counts import ParseRecord, parsed_files
 from paranmt_hf.corpus.parsing.trees import are_trees, templates_of
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs
+from paranmt_hf.corpus.statistics.draws import text_numbers
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining

@@ -16,14 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.draws import text_hashes
-from paranmt_hf.corpus.meaning.columns import DEFINITION
-from paranmt_hf.corpus.meaning.differences import Differences
 from paranmt_hf.corpus.reading.columns import decode, normalise
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.pairs import plain
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.tables import Table
+from paranmt_hf.corpus.scoring.differences import Differences
+from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION
 from paranmt_hf.corpus.selection.duplicates import (
     COSINE,
     JACCARD,
@@ -34,6 +33,7 @@ from paranmt_hf.corpus.selection.duplicates import (
 )
 from paranmt_hf.corpus.selection.minhash import BATCH, FIRST, CandidateFiles
 from paranmt_hf.corpus.selection.run_filters import dropped_file, dropped_lines
+from paranmt_hf.corpus.statistics.draws import text_hashes
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.dropped_texts import DROPPED, dropped_rows, write_dropped

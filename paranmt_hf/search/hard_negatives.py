@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
-from paranmt_hf.corpus.release import write_files
-from paranmt_hf.corpus.release_card import size_category
+from paranmt_hf.corpus.release.release import write_files
+from paranmt_hf.corpus.release.release_card import size_category
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.cards import render

@@ -18,9 +18,9 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.stages import ScoreStage
 from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.reading.sentences import open_sentences
-from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
-from paranmt_hf.corpus.release_run import Built, ReleaseConfig, holds_shards, make_release
-from paranmt_hf.corpus.schema import MadeBy
+from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
+from paranmt_hf.corpus.release.release_run import Built, ReleaseConfig, holds_shards, make_release
+from paranmt_hf.corpus.release.schema import MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors, holds_vectors, store_vectors

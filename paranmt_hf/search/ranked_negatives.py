@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from paranmt_hf.corpus.draws import mix, salt
+from paranmt_hf.corpus.statistics.draws import mix, salt
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors
 from paranmt_hf.search.storage import Precision, spans

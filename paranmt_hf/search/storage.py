@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.draws import text_hashes
+from paranmt_hf.corpus.statistics.draws import text_hashes
 from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.util.files import ChecksummedFile, replacing, write_bytes, writing
 from paranmt_hf.util.progress import Progress

@@ -17,7 +17,7 @@ from paranmt_hf.encoders.model_folder import PREFIX, code_files
 from paranmt_hf.encoders.pushing import LOADER, MadeRecord
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results, all_results
-from paranmt_hf.hub.publish import About, Draft, Kind, files_of, kind_of
+from paranmt_hf.hub.publish import KINDS, About, Draft, Kind, files_of, kind_of
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.training.card import (
@@ -29,26 +29,26 @@ from paranmt_hf.training.card import (
     trained_values,
     write_card,
 )
-from paranmt_hf.training.convert import ConversionRecord, converted_values
 from paranmt_hf.training.record import (
     CALIBRATION_PICTURE,
     DISTILLATION_FILE,
-    TRAINING_FILE,
     TRAINING_PICTURE,
     TrainingRecord,
 )
-from paranmt_hf.training.sent2vec.config import Sent2VecRecord, sent2vec_values
-from paranmt_hf.training.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE, SupervisedRecord
-from paranmt_hf.util.records import read_json
+from paranmt_hf.util.records import Record, read_json
 
 RESULTS_FILE = ".eval_results/sts.yaml"
-# What a model for a task has next to its encoder.
-TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOLDER}/{WEIGHTS_FILE}")
 PICTURES = (TRAINING_PICTURE, CALIBRATION_PICTURE)
-RECORDS = (TRAINING_FILE, DISTILLATION_FILE, Sent2VecRecord.FILE, ConversionRecord.FILE, MadeRecord.FILE)
 # Files of an encoder: these names, in its folder and in those of its modules.
 _OF_MODULES = {*FURTHER_FILES}.union(*FILES.values())
-_OF_MODELS = {"modules.json", "config_sentence_transformers.json", *PICTURES, CALIBRATION_FILE, *RECORDS}
+_OF_MODELS = {
+    "modules.json",
+    "config_sentence_transformers.json",
+    *PICTURES,
+    CALIBRATION_FILE,
+    DISTILLATION_FILE,
+    *KINDS,
+}
 _FILES = re.compile(rf"(\d+_\w+/)?({'|'.join(map(re.escape, sorted(_OF_MODULES | _OF_MODELS)))})")
 _CODE_FILES = re.compile(r"paranmt_\w+\.py")
 # Sentences whose vectors show whether a folder and its published files are one model.
@@ -61,12 +61,12 @@ class _Origin:
 
     read: Callable[[Path], Any]
     values: Callable[..., dict[str, Any]]
-    wanted: tuple[str, ...] = ("summary", "data", "license_text")
+    wanted: tuple[str, ...]
 
 
 def belongs_to_an_encoder(path: str) -> bool:
     """Whether a file of a repository belongs to a published encoder."""
-    return path in (RESULTS_FILE, *TASK_FILES) or bool(_FILES.fullmatch(path) or _CODE_FILES.fullmatch(path))
+    return path == RESULTS_FILE or bool(_FILES.fullmatch(path) or _CODE_FILES.fullmatch(path))
 
 
 def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> Draft:
@@ -120,10 +120,9 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
 
 def rewrite_card(folder: Path, name: str) -> None:
     """Write the card of an encoder again, unless the encoder is of another origin or its record says too little."""
-    file = next((file for file in ORIGINS if (folder / file).is_file()), None)
-    if file is not None and "settings" in read_json(folder / file, "the record of an encoder"):
-        origin = ORIGINS[file]
-        write_card(folder, origin.values(name, folder, origin.read(folder)))
+    kind = kind_of(folder)
+    if kind is not None and kind.rewrite_card is not None:
+        kind.rewrite_card(folder, name)
 
 
 def encoder_files(folder: Path) -> dict[str, Content]:
@@ -182,7 +181,26 @@ def _copy(folder: Path, other: Path) -> None:
     save(load(folder, device="cpu"), other)
 
 
-def _encoder(title: str, origin: _Origin) -> Kind:
+def encoder_kind(
+    title: str,
+    record: type[Record],
+    values: Callable[..., dict[str, Any]],
+    wanted: tuple[str, ...] = ("summary", "data", "license_text"),
+) -> Kind:
+    """Describe a way to make encoders, for publishing.
+
+    Args:
+        title: Name of such an encoder in sentences: `an encoder`.
+        record: Its record.
+        values: Function that collects the values of its card, as `trained_values` does.
+        wanted: Fields of `About` without which the card lacks something.
+    """
+    origin = _Origin(record.read, values, wanted)
+
+    def write_again(folder: Path, name: str) -> None:
+        if "settings" in read_json(folder / record.FILE, "the record of an encoder"):
+            write_card(folder, values(name, folder, record.read(folder)))
+
     return Kind(
         title,
         "model",
@@ -192,16 +210,9 @@ def _encoder(title: str, origin: _Origin) -> Kind:
         takes_results=True,
         code=code_files,
         copy=_copy,
+        rewrite_card=write_again,
     )
 
 
-ORIGINS = {
-    TRAINING_FILE: _Origin(TrainingRecord.read, trained_values),
-    Sent2VecRecord.FILE: _Origin(Sent2VecRecord.read, sent2vec_values),
-    ConversionRecord.FILE: _Origin(ConversionRecord.read, converted_values, ("data",)),
-    MadeRecord.FILE: _Origin(MadeRecord.read, made_values, ("data", "license_text")),
-}
-ENCODER = _encoder("an encoder", ORIGINS[TRAINING_FILE])
-SENT2VEC = _encoder("an encoder trained on sentences", ORIGINS[Sent2VecRecord.FILE])
-CONVERTED = _encoder("a converted encoder", ORIGINS[ConversionRecord.FILE])
-MADE = _encoder("an encoder made in Python", ORIGINS[MadeRecord.FILE])
+ENCODER = encoder_kind("an encoder", TrainingRecord, trained_values)
+MADE = encoder_kind("an encoder made in Python", MadeRecord, made_values, ("data", "license_text"))

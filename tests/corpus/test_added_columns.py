@@ -12,13 +12,13 @@ from datasets import load_dataset
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus import score
-from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig
 from paranmt_hf.corpus.jobs.stages import ColumnStage
-from paranmt_hf.corpus.publish import check_release
-from paranmt_hf.corpus.release import read_tables, release_files
-from paranmt_hf.corpus.schema import ADDED, describe_missing
+from paranmt_hf.corpus.release.publish import check_release
+from paranmt_hf.corpus.release.release import read_tables, release_files
+from paranmt_hf.corpus.release.schema import ADDED, describe_missing
+from paranmt_hf.corpus.release.stream import stream
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.stream import stream
+from paranmt_hf.corpus.scoring.authorship import Authorship, AuthorshipConfig
 from paranmt_hf.errors import InputError
 from tests.toys import LOCAL, bytes_of
 

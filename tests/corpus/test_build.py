@@ -17,8 +17,8 @@ import yaml
 
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
-from paranmt_hf.corpus.release import release_files
-from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.release.release import release_files
+from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS

@@ -6,7 +6,7 @@ import pytest
 
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
-from paranmt_hf.corpus.release_run import MANY_ROWS, ReleaseConfig, _unlike_sentences
+from paranmt_hf.corpus.release.release_run import MANY_ROWS, ReleaseConfig, _unlike_sentences
 from paranmt_hf.errors import InputError
 
 COLUMNS = {

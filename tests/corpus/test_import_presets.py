@@ -10,7 +10,7 @@ from paranmt_hf.cli import main
 from paranmt_hf.corpus.build import pivot_of
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.readers import LineFiles
-from paranmt_hf.corpus.record import ReleaseRecord
+from paranmt_hf.corpus.release.record import ReleaseRecord
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError
 from tests.toys import FakeTranslatorConfig, make, rows_of

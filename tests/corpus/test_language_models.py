@@ -12,13 +12,13 @@ from dataclasses import replace
 import pytest
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus import release_run
 from paranmt_hf.corpus.build import build
 from paranmt_hf.corpus.language_models import requests
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
 from paranmt_hf.corpus.reading.readers import LineFiles
-from paranmt_hf.corpus.record import ReleaseRecord
-from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.release import release_run
+from paranmt_hf.corpus.release.record import ReleaseRecord
+from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 from tests.corpus.language_models.chat_server import KEY, Reply, failure, serving
 from tests.toys import LOCAL, RELEASE, bytes_of, rows_of

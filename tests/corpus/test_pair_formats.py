@@ -12,7 +12,7 @@ from datasets import ClassLabel, Dataset, Features, Value
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 from tests.cli.commands import SMALL
 

@@ -11,9 +11,9 @@ import pytest
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.reading.labels import paraphrase_labels
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.distillation.distill import distill
 from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon.lexicon import Lexicon
-from paranmt_hf.training.distill import distill
 from tests.cli.commands import SMALL
 
 LEFT = [f"{word} x" for word in "abcdefgh"]

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus import draws
-from paranmt_hf.corpus.draws import draw_bound, lottery
 from paranmt_hf.corpus.reading import pair_files as reading
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.release import write_release
+from paranmt_hf.corpus.release.release import write_release
+from paranmt_hf.corpus.statistics import draws
+from paranmt_hf.corpus.statistics.draws import draw_bound, lottery
 from paranmt_hf.errors import InputError
-from tests.corpus.test_release import make_rows
+from tests.corpus.release.test_release import make_rows
 
 ROWS = {
     "reference": ["r0", "r1", "r2", None, "r4", "r5"],

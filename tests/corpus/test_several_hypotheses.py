@@ -15,14 +15,14 @@ import yaml
 
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, draw_sample
 from paranmt_hf.corpus.build import build
-from paranmt_hf.corpus.publish import check_release
 from paranmt_hf.corpus.reading.readers import LineFiles
-from paranmt_hf.corpus.release import read_tables, release_files
-from paranmt_hf.corpus.sampling import draw, open_corpus
-from paranmt_hf.corpus.schema import row_numbers
+from paranmt_hf.corpus.release.publish import check_release
+from paranmt_hf.corpus.release.release import read_tables, release_files
+from paranmt_hf.corpus.release.schema import row_numbers
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
+from paranmt_hf.corpus.statistics.sampling import draw, open_corpus
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
 from paranmt_hf.errors import InputError
@@ -126,7 +126,7 @@ def test_the_sample_draws_rows_and_not_sentences(corpus):
 
 
 def test_the_builder_of_datasets_draws_the_same_rows(corpus, tmp_path):
-    from paranmt_hf.corpus.builder import ParaNMTBuilder
+    from paranmt_hf.corpus.release.builder import ParaNMTBuilder
 
     builder = ParaNMTBuilder(config_name="sample", data_dir=str(corpus.folder), cache_dir=str(tmp_path))
     tables = [table for _, table in builder._generate_tables(**builder._split_generators(None)[0].gen_kwargs)]

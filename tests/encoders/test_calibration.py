@@ -63,7 +63,7 @@ def test_threshold_is_wilsons_bound(calibration):
 @pytest.mark.slow
 def test_bound_holds_on_new_pairs():
     """Of thresholds from small samples, nearly all reach the precision on the whole population."""
-    from paranmt_hf.training.calibrate import _counts
+    from paranmt_hf.calibration.calibrate import _counts
 
     generator = np.random.default_rng(1)
     cosines = generator.random(200_000)

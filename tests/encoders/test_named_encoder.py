@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.corpus.import_pairs import import_pairs
-from paranmt_hf.corpus.scores import cosines, paraphrase_scores, score_pairs
+from paranmt_hf.corpus.scoring.scores import cosines, paraphrase_scores, score_pairs
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.named_encoder import NamedEncoder, word_table
 from paranmt_hf.encoders.saving import save

@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
-from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.experiments import comparison, paranmt_table4, paranmt_table5
 from paranmt_hf.experiments.comparison import ComparedModels, SampleConfig, SampledPart, Source
 from paranmt_hf.experiments.paragram_figure1 import halves, paragram_figure1, read_pairs
 from paranmt_hf.experiments.paragram_table6 import paragram_table6
 from paranmt_hf.experiments.paranmt_table6 import paranmt_table6
-from paranmt_hf.training.supervised.config import SupervisedRecord
+from paranmt_hf.supervised.config import SupervisedRecord
 from tests.cli.commands import recorded_options
 from tests.evaluation.toys import WORDS, write_all
 from tests.toys import scored_release

@@ -18,8 +18,8 @@ from paranmt_hf.hub.publish import kind_of, publish
 from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.hub.upload import Published
-from paranmt_hf.training.supervised.config import HEAD_FOLDER
-from paranmt_hf.training.supervised.model import KIND, HeadConfig, new_head
+from paranmt_hf.supervised.config import HEAD_FOLDER
+from paranmt_hf.supervised.model import KIND, HeadConfig, new_head
 from tests.hub.releases import header
 
 NAME, SIMILARITY = "org/word", ASSETS / "sample" / "similarity.tsv"

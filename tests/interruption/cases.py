@@ -251,7 +251,7 @@ def _task(root: Path) -> None:
 
 
 def _model(root: Path) -> None:
-    from tests.encoders.sent2vec_files import WORDS, BinFile
+    from tests.sent2vec.sent2vec_files import WORDS, BinFile
 
     (root / "model.bin").write_bytes(BinFile(WORDS).write())
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.meaning.differences import Differences
+from paranmt_hf.corpus.scoring.differences import Differences
 from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError, OtherSettingsError

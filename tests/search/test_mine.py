@@ -8,8 +8,8 @@ import pytest
 
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.reading.sentences import open_sentences
-from paranmt_hf.corpus.record import ReleaseRecord
-from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.release.record import ReleaseRecord
+from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import neighbours
 from paranmt_hf.search.mine import MineConfig, Mining, mine_pairs

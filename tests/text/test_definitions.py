@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.scores import score_pairs
+from paranmt_hf.corpus.scoring.scores import score_pairs
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES, check_language
 from paranmt_hf.text.definitions import character_ngrams, words

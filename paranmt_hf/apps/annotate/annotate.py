@@ -35,8 +35,8 @@ from paranmt_hf.apps.annotate.table import (
     plot_table,
     progress_of,
 )
-from paranmt_hf.corpus.draws import lottery
-from paranmt_hf.corpus.release import fetch_release, read_record, release_files
+from paranmt_hf.corpus.release.release import fetch_release, read_record, release_files
+from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import parse_json, replacing, resolved, result_file, shown_path

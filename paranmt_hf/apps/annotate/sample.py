@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.draws import lottery
-from paranmt_hf.corpus.release import check_text, key_columns_of, read_tables
-from paranmt_hf.corpus.schema import row_numbers
+from paranmt_hf.corpus.release.release import check_text, key_columns_of, read_tables
+from paranmt_hf.corpus.release.schema import row_numbers
+from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress

@@ -18,11 +18,11 @@ from typing import Any, Literal, get_args
 
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.draws import Interval
-from paranmt_hf.corpus.record import ReleaseRecord
-from paranmt_hf.corpus.release import read_record, release_files
-from paranmt_hf.corpus.schema import COLUMNS, MOST_RANKS
-from paranmt_hf.corpus.statistics import EDGES, RANGES
+from paranmt_hf.corpus.release.record import ReleaseRecord
+from paranmt_hf.corpus.release.release import read_record, release_files
+from paranmt_hf.corpus.release.schema import COLUMNS, MOST_RANKS
+from paranmt_hf.corpus.statistics.draws import Interval
+from paranmt_hf.corpus.statistics.release_counts import EDGES, RANGES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.parquet import MEMORY_BYTES, as_table, database

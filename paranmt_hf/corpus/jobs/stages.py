@@ -14,14 +14,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.authorship import Authorship, AuthorshipConfig, HumanScorer, learn, sides_of
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
-from paranmt_hf.corpus.meaning import repetitions, sentence_ends
-from paranmt_hf.corpus.meaning.columns import DEFINITION, MISMATCHES, MismatchReader
-from paranmt_hf.corpus.meaning.repetitions import REPEATED_WORDS, repeated_words
-from paranmt_hf.corpus.meaning.sentence_ends import SENTENCE_MISMATCH, sentence_mismatch
-from paranmt_hf.corpus.schema import ADDED, COLUMNS, SIDES
-from paranmt_hf.corpus.scores import score_pairs
+from paranmt_hf.corpus.release.schema import ADDED, COLUMNS, SIDES
+from paranmt_hf.corpus.scoring import repetitions, sentence_ends
+from paranmt_hf.corpus.scoring.authorship import Authorship, AuthorshipConfig, HumanScorer, learn, sides_of
+from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION, MISMATCHES, MismatchReader
+from paranmt_hf.corpus.scoring.repetitions import REPEATED_WORDS, repeated_words
+from paranmt_hf.corpus.scoring.scores import score_pairs
+from paranmt_hf.corpus.scoring.sentence_ends import SENTENCE_MISMATCH, sentence_mismatch
 from paranmt_hf.corpus.translation.translator import TranslatorConfig, translate_table
 from paranmt_hf.encoders.calibration import ADVICE, Calibration
 from paranmt_hf.encoders.named_encoder import NamedEncoder

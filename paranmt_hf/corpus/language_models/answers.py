@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.language import LanguageConfig, build_model, in_language
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
 from paranmt_hf.corpus.language_models.reasoning import Mark, holds_marks, split_reasoning, without_answer_marks
 from paranmt_hf.corpus.reading.columns import normalise
+from paranmt_hf.corpus.scoring.language import LanguageConfig, build_model, in_language
 from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.util.optional import require, versions
 

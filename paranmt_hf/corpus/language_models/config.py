@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from paranmt_hf.corpus.language import LANGUAGES as DETECTABLE
 from paranmt_hf.corpus.language_models.reasoning import REASONING_MARKS, Mark, parse_mark
+from paranmt_hf.corpus.scoring.language import LANGUAGES as DETECTABLE
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES
 from paranmt_hf.util.optional import check_installed

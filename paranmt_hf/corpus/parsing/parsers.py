@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from filelock import FileLock, Timeout
 
-from paranmt_hf.corpus.draws import text_hashes
 from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
 from paranmt_hf.corpus.parsing.trees import Tree, linearised, read_at
 from paranmt_hf.corpus.reading.columns import read_blocks
 from paranmt_hf.corpus.reading.heading import Heading
 from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
 from paranmt_hf.corpus.reading.tab_separated import TabSeparated
+from paranmt_hf.corpus.statistics.draws import text_hashes
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import perhaps_path
 from paranmt_hf.text.word_rules import ENGLISH

@@ -10,7 +10,7 @@ from pathlib import Path
 from paranmt_hf.corpus.reading.labels import LABEL
 from paranmt_hf.corpus.reading.language_tables import plain_code
 from paranmt_hf.corpus.reading.tables import Table
-from paranmt_hf.corpus.schema import SIDES
+from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
 
 logger = logging.getLogger(__name__)

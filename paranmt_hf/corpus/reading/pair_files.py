@@ -28,9 +28,16 @@ from paranmt_hf.corpus.reading.phrases import (
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import Reader, Report, TableFiles
 from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
-from paranmt_hf.corpus.record import RELEASE_RECORD, ReleaseRecord
-from paranmt_hf.corpus.release import FOLDERS, check_text, check_types, fetch_release, read_record, release_files
-from paranmt_hf.corpus.schema import ADDED, SIDES, describe_missing
+from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
+from paranmt_hf.corpus.release.release import (
+    FOLDERS,
+    check_text,
+    check_types,
+    fetch_release,
+    read_record,
+    release_files,
+)
+from paranmt_hf.corpus.release.schema import ADDED, SIDES, describe_missing
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.text.word_rules import ENGLISH

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.draws import Interval, draw_bound, in_ranges, lottery
 from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED
 from paranmt_hf.corpus.reading.pair_columns import check_given
 from paranmt_hf.corpus.reading.pair_files import ERRORS, WantedColumns, is_release, open_pairs
 from paranmt_hf.corpus.reading.readers import Report
-from paranmt_hf.corpus.schema import COSINES, SIDES
+from paranmt_hf.corpus.release.schema import COSINES, SIDES
+from paranmt_hf.corpus.statistics.draws import Interval, draw_bound, in_ranges, lottery
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import letters
 from paranmt_hf.util.settings import Count, Range, Settings, Share

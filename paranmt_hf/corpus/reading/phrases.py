@@ -15,7 +15,7 @@ from paranmt_hf.corpus.reading.columns import decode, file_identity, read_blocks
 from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED, Wanted
 from paranmt_hf.corpus.reading.readers import Reader, Report
 from paranmt_hf.corpus.reading.tables import Piece
-from paranmt_hf.corpus.schema import SIDES
+from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line, existing
 from paranmt_hf.util.wording import brief

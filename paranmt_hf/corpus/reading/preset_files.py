@@ -18,7 +18,7 @@ from paranmt_hf.corpus.reading.phrases import BAR, PhraseFiles, features_of, fir
 from paranmt_hf.corpus.reading.presets import Layout, Preset, find_layout, read_fields, spoken_in
 from paranmt_hf.corpus.reading.readers import Reader
 from paranmt_hf.corpus.reading.tables import Piece
-from paranmt_hf.corpus.schema import SIDES
+from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 

@@ -17,7 +17,7 @@ from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.heading import Heading
 from paranmt_hf.corpus.reading.tab_separated import TabSeparated, has_quoted_fields
 from paranmt_hf.corpus.reading.tables import Table
-from paranmt_hf.corpus.schema import MadeBy
+from paranmt_hf.corpus.release.schema import MadeBy
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.wording import perhaps

@@ -15,8 +15,8 @@ from paranmt_hf.corpus.reading.inputs import HubDataset
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Reader, Report, TableFiles
 from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
-from paranmt_hf.corpus.release import checked_files, fetch_release
-from paranmt_hf.corpus.schema import SIDES
+from paranmt_hf.corpus.release.release import checked_files, fetch_release
+from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import check_regular, source_name

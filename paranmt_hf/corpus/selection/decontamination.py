@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.draws import mix, salt
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
+from paranmt_hf.corpus.statistics.draws import mix, salt
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.tokens import PerToken, TokenTable, ranges

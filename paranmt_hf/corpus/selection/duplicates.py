@@ -12,10 +12,9 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.draws import mix, salt
-from paranmt_hf.corpus.meaning.columns import DEFINITION
-from paranmt_hf.corpus.meaning.differences import Differences
-from paranmt_hf.corpus.scores import encode_distinct
+from paranmt_hf.corpus.scoring.differences import Differences
+from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION
+from paranmt_hf.corpus.scoring.scores import encode_distinct
 from paranmt_hf.corpus.selection.filters import Rows, TwoPassFilter, Verdict
 from paranmt_hf.corpus.selection.minhash import (
     BATCH,
@@ -31,6 +30,7 @@ from paranmt_hf.corpus.selection.minhash import (
     sharing,
 )
 from paranmt_hf.corpus.selection.text_file import TextFile
+from paranmt_hf.corpus.statistics.draws import mix, salt
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.protocols import Encoder

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.draws import lottery
-from paranmt_hf.corpus.schema import row_numbers
+from paranmt_hf.corpus.release.schema import row_numbers
+from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.text.word_rules import letters

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.draws import mix, run_hashes, salt
+from paranmt_hf.corpus.statistics.draws import mix, run_hashes, salt
 from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.tokens import TokenHashes, ranges
 from paranmt_hf.text.word_rules import ENGLISH, with_blanks, word_tokenizer_for

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.meaning.columns import DEFINITION, MismatchReader
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
+from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION, MismatchReader
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, is_word, long_enough
 from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.corpus.selection.filters import Filter, Verdict

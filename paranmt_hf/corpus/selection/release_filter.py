@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal, get_args
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.draws import Interval
-from paranmt_hf.corpus.language import Detector, InLanguage, LanguageConfig
 from paranmt_hf.corpus.reading.evaluation_sets import read_sentences
-from paranmt_hf.corpus.schema import ANY, RANGES
+from paranmt_hf.corpus.release.schema import ANY, RANGES
+from paranmt_hf.corpus.scoring.language import Detector, InLanguage, LanguageConfig
 from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
 from paranmt_hf.corpus.selection.duplicates import Compared, FirstCopies, FirstOfLike, Likeness
 from paranmt_hf.corpus.selection.filters import (
@@ -30,6 +29,7 @@ from paranmt_hf.corpus.selection.filters import (
     parse_tenths,
 )
 from paranmt_hf.corpus.selection.paraphrased_items import SIMILARITY, NotParaphrased
+from paranmt_hf.corpus.statistics.draws import Interval
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import ENGLISH

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.release import read_tables
-from paranmt_hf.corpus.schema import key_columns, row_numbers
+from paranmt_hf.corpus.release.release import read_tables
+from paranmt_hf.corpus.release.schema import key_columns, row_numbers
 from paranmt_hf.corpus.selection.filters import Filter, TwoPassFilter
 from paranmt_hf.errors import InputError, OtherSettingsError
 from paranmt_hf.util.files import check_regular, resolved, result_file, write_bytes, writing

@@ -17,10 +17,10 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.record import ReleaseRecord, SelectionRecord, identity_of
-from paranmt_hf.corpus.release import fetch_release, read_record, release_files, write_release
-from paranmt_hf.corpus.release_run import Built, write_card
-from paranmt_hf.corpus.schema import COLUMNS, OPTIONAL
+from paranmt_hf.corpus.release.record import ReleaseRecord, SelectionRecord, identity_of
+from paranmt_hf.corpus.release.release import fetch_release, read_record, release_files, write_release
+from paranmt_hf.corpus.release.release_run import Built, write_card
+from paranmt_hf.corpus.release.schema import COLUMNS, OPTIONAL
 from paranmt_hf.corpus.selection.filters import Filter
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.run_filters import (

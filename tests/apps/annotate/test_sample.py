@@ -20,7 +20,7 @@ from paranmt_hf.apps.annotate.sample import (
     given_ranges,
     range_of,
 )
-from paranmt_hf.corpus.draws import lottery
+from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.errors import InputError
 from tests.apps.annotate.toys import draw, toy_sample, write_pairs
 

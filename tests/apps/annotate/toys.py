@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.apps.annotate.sample import AnnotationConfig, draw_sample
-from paranmt_hf.corpus.schema import arrow_schema
+from paranmt_hf.corpus.release.schema import arrow_schema
 
 
 def write_pairs(path, scores, overlaps=None, first_id=0, group=4):

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from paranmt_hf.apps.explore.explore import FILES, _report_neighbours, explore, explore_app, summary_of, write_report
 from paranmt_hf.apps.explore.explorer import Explorer
-from paranmt_hf.corpus.release import read_record, release_files
+from paranmt_hf.corpus.release.release import read_record, release_files
 from paranmt_hf.errors import InputError
 
 

@@ -110,7 +110,7 @@ def test_tabs_and_a_narrow_screen(browser, address):
 
 def test_a_kept_source_is_shown(browser, tmp_path):
     from paranmt_hf.apps.explore.explore import write_report
-    from paranmt_hf.corpus.release_run import ReleaseConfig
+    from paranmt_hf.corpus.release.release_run import ReleaseConfig
     from tests.toys import scored_release
 
     columns = {"reference": ["a dog", "a cat"], "translation": ["the dog", "the cat"], "source": ["pes", "kočka"]}

@@ -10,8 +10,8 @@ import pytest
 
 from paranmt_hf.apps.explore import explorer as explorer_module
 from paranmt_hf.apps.explore.explorer import Bins, Explorer, View, bins_of
-from paranmt_hf.corpus.release import read_tables, release_files
-from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.release.release import read_tables, release_files
+from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 from tests.toys import scored_release
 

@@ -10,12 +10,12 @@ import time
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.language import LANGUAGES
 from paranmt_hf.corpus.language_models import requests
 from paranmt_hf.corpus.language_models.answers import Answer, Judge, KeptAnswers, unquoted
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, language_name
 from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, cost_of, tokens_of
 from paranmt_hf.corpus.language_models.server import PassingError
+from paranmt_hf.corpus.scoring.language import LANGUAGES
 from paranmt_hf.errors import InputError
 
 SOURCE, REFERENCE = "Muž jede na kole po mokré ulici.", "A man is riding a bicycle on a wet street."

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.draws import text_hashes
 from paranmt_hf.corpus.parsing.parsers import TreeFile, TreeIndex, write_index
 from paranmt_hf.corpus.parsing.trees import MAX_DEPTH, READINGS, Tree, read_tree, top_levels
+from paranmt_hf.corpus.statistics.draws import text_hashes
 from paranmt_hf.errors import InputError
 from tests.corpus.parsing.toys import LINK, PENN, trees
 

@@ -8,17 +8,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import import_pairs
+from paranmt_hf.calibration.calibrate import read_rated_pairs
 from paranmt_hf.corpus.reading.inputs import TextInput
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SentenceSources, open_sentences
-from paranmt_hf.corpus.sampling import open_corpus
+from paranmt_hf.corpus.statistics.sampling import open_corpus
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import read_sts
 from paranmt_hf.paraphrase.tables import LabelledColumns, LabelledFile
 from paranmt_hf.search.dedup import dedup
 from paranmt_hf.text.word_vectors import read_vectors
-from paranmt_hf.training.calibrate import read_rated_pairs
 from tests.corpus.reading.table_formats import FORMATS, LANGUAGES, LINES, NAMED, NUMBERED, SIDE
 from tests.toys import LOCAL, RELEASE, write_vectors
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.meaning.differences import Differences
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
+from paranmt_hf.corpus.scoring.differences import Differences
 from paranmt_hf.corpus.selection import decontamination, duplicates, minhash
 from paranmt_hf.corpus.selection.decontamination import EvaluationText, NotInEvaluation
 from paranmt_hf.corpus.selection.duplicates import (

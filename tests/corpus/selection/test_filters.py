@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.draws import sample_ids
-from paranmt_hf.corpus.schema import key_columns, row_numbers
+from paranmt_hf.corpus.release.schema import key_columns, row_numbers
 from paranmt_hf.corpus.selection.filters import (
     DifferentSides,
     FromOrigins,
@@ -22,6 +21,7 @@ from paranmt_hf.corpus.selection.filters import (
     parse_tenths,
     parts_by_rank,
 )
+from paranmt_hf.corpus.statistics.draws import sample_ids
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import letters
 

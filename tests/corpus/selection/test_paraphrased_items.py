@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.meaning.columns import MismatchReader
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences, read_sentences
+from paranmt_hf.corpus.scoring.mismatch_columns import MismatchReader
 from paranmt_hf.corpus.selection import paraphrased_items
 from paranmt_hf.corpus.selection.paraphrased_items import COUNTED, ItemMeanings, NotParaphrased
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter

@@ -8,15 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.draws import sample_ids
-from paranmt_hf.corpus.publish import check_release
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
-from paranmt_hf.corpus.record import RELEASE_RECORD
-from paranmt_hf.corpus.release import read_record, release_files
+from paranmt_hf.corpus.release.publish import check_release
+from paranmt_hf.corpus.release.record import RELEASE_RECORD
+from paranmt_hf.corpus.release.release import read_record, release_files
 from paranmt_hf.corpus.selection import run_filters
 from paranmt_hf.corpus.selection.filters import Tenths
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
+from paranmt_hf.corpus.statistics.draws import sample_ids
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.record import RELEASE_RECORD
-from paranmt_hf.corpus.release import release_files
-from paranmt_hf.corpus.release_run import ReleaseConfig
+from paranmt_hf.corpus.release.record import RELEASE_RECORD
+from paranmt_hf.corpus.release.release import release_files
+from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError

@@ -1,0 +1,1 @@
+"""From a cosine to a probability."""

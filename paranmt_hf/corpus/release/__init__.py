@@ -1,0 +1,1 @@
+"""Corpora as they are released: schema, files, record, card."""

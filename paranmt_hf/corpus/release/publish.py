@@ -1,0 +1,85 @@
+"""Publishing corpora: the check against the record, and the card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
+from paranmt_hf.corpus.release.release import read_record
+from paranmt_hf.corpus.release.release_card import HISTOGRAMS_PICTURE, RELEASE_FILES, release_card
+from paranmt_hf.corpus.statistics.release_counts import plot_histograms
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.publish import About, Draft, Kind
+from paranmt_hf.hub.upload import Content
+from paranmt_hf.util.wording import counted
+from paranmt_hf.util.yaml_files import card_header
+
+
+def check_release(folder: Path, license: str | None = None) -> ReleaseRecord:
+    """Check files and licence of a corpus against its record; returns the record, under `license` if given."""
+    record = read_record(folder)
+    if license is not None:
+        record = record.with_license(str(License.parse(license)))
+        record.check_terms(license)
+    else:
+        _check_license(folder, record)
+    return record
+
+
+def _check_license(folder: Path, record: ReleaseRecord) -> None:
+    """Reject a licence that differs between record and card, and one that the Hub does not accept."""
+    stated = record.license
+    card = card_header(folder / "README.md")
+    others = {f"{RELEASE_RECORD} under 'settings.release'": str(record.settings["release"].get("license"))}
+    if card:
+        others["README.md"] = str(License.of_header(card))
+    for place, other in others.items():
+        if other != stated:
+            raise InputError(
+                f"{folder / RELEASE_RECORD} states the licence {stated!r} and {place} {other!r}, so one was edited; "
+                "undo that, or give the one that holds as `license`",
+                option="license",
+            )
+    try:
+        License.parse(stated)
+    except InputError as error:
+        raise InputError(
+            f"{folder} is under the licence {stated!r}, which the Hub does not accept: {error}", option="license"
+        ) from None
+
+
+def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
+    """Check a corpus and list the files to publish, under the licence of `about` if it states one."""
+    record = check_release(folder, about.license)
+    files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
+    built = ReleaseRecord.read(folder)
+    # As it is in the folder, unless it is published under another licence.
+    files[RELEASE_RECORD] = folder / RELEASE_RECORD if record == built else replace(record, options={}).to_bytes()
+    picture = plot_histograms(record.statistics)
+    if picture:
+        files[HISTOGRAMS_PICTURE] = picture
+
+    def card(repository: str) -> str:
+        return release_card(record, picture=bool(picture), repository=repository, notes=about.notes or "")
+
+    return Draft(
+        files,
+        card,
+        release_card(built, picture=(folder / HISTOGRAMS_PICTURE).exists()),
+        f"Release of {counted(record.statistics.rows, 'pair')}",
+        missing=[] if picture else ["the histograms as a picture: pip install 'paranmt-hf[plots]'"],
+        checksums={path: checksum for config in record.configs.values() for path, checksum in config.files.items()},
+    )
+
+
+RELEASE = Kind(
+    "a corpus",
+    "dataset",
+    "load_dataset",
+    owns=lambda path: bool(RELEASE_FILES.fullmatch(path)),
+    draft=draft_release,
+)

@@ -1,0 +1,328 @@
+"""Corpora as files: writing, reading, checking, and fetching them from the Hub."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.reading.columns import rebatch
+from paranmt_hf.corpus.release.column_checksums import ColumnChecksums
+from paranmt_hf.corpus.release.record import RELEASE_RECORD, ConfigFiles, ReleaseRecord
+from paranmt_hf.corpus.release.schema import (
+    COLUMNS,
+    OPTIONAL,
+    arrow_schema,
+    describe_missing,
+    key_columns,
+    row_numbers,
+)
+from paranmt_hf.corpus.statistics.draws import (
+    SAMPLE_ROWS,
+    SAMPLE_SEED,
+    Interval,
+    filtered_ranges,
+    in_ranges,
+    sample_ids,
+)
+from paranmt_hf.corpus.statistics.release_counts import Statistics
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import check_download, fetching
+from paranmt_hf.util.files import check_regular, checksum
+from paranmt_hf.util.parquet import check_unique, open_parquet, plain_types, read_schema
+from paranmt_hf.util.records import read_json
+
+TEXT = frozenset(column.name for column in COLUMNS if pa.types.is_string(column.type))
+NUMBERS = frozenset(column.name for column in COLUMNS) - TEXT
+
+
+def check_types(schema: pa.Schema, columns: Collection[str], path: Path) -> None:
+    """Check those of `columns` that are in the schema: one of each, whose numbers and text may have any width."""
+    check_unique(schema, columns, path)
+    for field in schema:
+        if field.name not in columns:
+            continue
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        if (field.name in TEXT and not is_text) or (field.name in NUMBERS and not is_number):
+            expected = "text" if field.name in TEXT else "numbers"
+            raise InputError(
+                f"{path}: the column {field.name} holds values of type {field.type}, expected {expected}; write the "
+                "file again"
+            )
+
+
+def check_text(table: pa.Table, path: Path, first: int) -> None:
+    """Check that the text of rows of a file is UTF-8; `first` is the number of the first row."""
+    for name in table.column_names:
+        column = table[name]
+        if name not in TEXT or _is_valid(column):
+            continue
+        row = next(row for row in range(len(column)) if not _is_valid(column.slice(row, 1).combine_chunks()))
+        raise InputError(
+            f"{path}, row (from 0) {first + row}: the column {name} is not UTF-8; write the file again, or import it "
+            "with `paranmt import`, which leaves such rows out"
+        )
+
+
+def _is_valid(column: pa.ChunkedArray | pa.Array) -> bool:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+MAX_SHARD_BYTES = 500_000_000
+# Small enough that a stream starts at once and a score filter reads little, large enough to compress well.
+ROW_GROUP_ROWS = 20_000
+FOOTER_BYTES = 4096
+FOLDERS = {"default": "data", "filtered": "filtered", "sample": "sample"}
+
+
+@dataclass
+class Release:
+    """A written corpus: its configs, and the statistics of `default`."""
+
+    configs: dict[str, ConfigFiles]
+    statistics: Statistics
+    schema: pa.Schema
+
+
+def write_files(tables: Iterable[pa.Table], folder: Path, schema: pa.Schema) -> list[Path]:
+    """Write tables into Parquet files of a bounded size, which are named once their number is known."""
+    parts: list[Path] = []
+    groups = rebatch((batch for table in tables for batch in table.combine_chunks().to_batches()), ROW_GROUP_ROWS)
+    for first in groups:
+        folder.mkdir(parents=True, exist_ok=True)
+        parts.append(folder / f"part-{len(parts):05d}.parquet")
+        with parts[-1].open("wb") as file, _parquet_writer(file, schema) as writer:
+            for count, group in enumerate(chain([first], groups), 1):
+                writer.write_table(pa.Table.from_batches([group]), row_group_size=ROW_GROUP_ROWS)
+                # The next row group is expected to be as large as the mean so far; each also has a part in the footer.
+                if (file.tell() / count + FOOTER_BYTES) * (count + 1) > MAX_SHARD_BYTES:
+                    break
+    named = [part.with_name(f"train-{index:05d}-of-{len(parts):05d}.parquet") for index, part in enumerate(parts)]
+    for part, path in zip(parts, named, strict=True):
+        part.replace(path)
+    return named
+
+
+def _parquet_writer(file: IO[bytes], schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        file,
+        schema,
+        compression="zstd",
+        # Sentences hardly repeat next to each other; only the origin does.
+        use_dictionary=[name for name in schema.names if name == "origin"],
+        write_page_index=True,
+        # Keeps unchanged columns byte-identical in chunks, so that a store that works by chunks (the Hub)
+        # takes only the new scores of a corpus that was scored again.
+        use_content_defined_chunking=True,
+    )
+
+
+def write_release(tables: Iterable[pa.Table], folder: Path, *, optional: Collection[str] = ()) -> Release:
+    """Write the Parquet files of a corpus: configs `default`, `filtered` and `sample`.
+
+    The tables have the columns of the schema and the `optional` ones that are kept, in the order of their ids. The
+    caller renames the folder when all is there.
+    """
+    schema = arrow_schema(optional)
+    statistics = Statistics()
+    scores: list[np.ndarray] = []
+    chosen, sample = np.empty(0, np.int64), schema.empty_table()
+
+    def counted() -> Iterator[pa.Table]:
+        nonlocal chosen, sample
+        for table in tables:
+            if not table.num_rows:
+                continue
+            rows = table.select(schema.names).cast(schema)
+            statistics.add(rows)
+            scores.append(rows["para_score"].to_numpy())
+            # A row's lot depends on its id alone, so the sample of all is the sample of the samples.
+            chosen = sample_ids(np.concatenate([chosen, row_numbers(rows)]), SAMPLE_ROWS, SAMPLE_SEED)
+            sample = pa.concat_tables(select_rows(part, ids=chosen) for part in (sample, rows))
+            yield rows
+
+    configs = {"default": _write_config(folder, "default", counted(), schema)}
+    if not statistics.rows:
+        raise InputError(
+            "no pairs are left to release: every line was dropped; see the counts above for the reasons. The same "
+            "command will find the same: change the input or the settings, or delete the work folder to start again"
+        )
+    ranges = filtered_ranges(np.concatenate(scores))
+    scores.clear()
+    files = [folder / path for path in configs["default"].files]
+    rows = (select_rows(table, ranges=ranges) for table in read_tables(files))
+    filtered = _write_config(folder, "filtered", rows, schema)
+    # `datasets` cannot stream a config without rows.
+    if filtered.rows:
+        filtered.selection = {name: list(bounds) for name, bounds in ranges.items()}
+        configs["filtered"] = filtered
+    configs["sample"] = _write_config(folder, "sample", [sample.combine_chunks()], schema)
+    configs["sample"].selection = {"rows": len(chosen), "seed": SAMPLE_SEED}
+    return Release(configs, statistics, schema)
+
+
+def _write_config(folder: Path, config: str, tables: Iterable[pa.Table], schema: pa.Schema) -> ConfigFiles:
+    written, sums = ConfigFiles(), ColumnChecksums()
+
+    def counted() -> Iterator[pa.Table]:
+        for table in tables:
+            written.rows += table.num_rows
+            written.bytes += table.nbytes
+            sums.add(table)
+            yield table
+
+    for path in write_files(counted(), folder / FOLDERS[config], schema):
+        written.files[path.relative_to(folder).as_posix()] = checksum(path)
+        written.file_bytes += path.stat().st_size
+    written.columns = sums.digests()
+    return written
+
+
+def select_rows(
+    table: pa.Table, *, ranges: dict[str, Interval] | None = None, ids: np.ndarray | None = None
+) -> pa.Table:
+    """Select the rows inside `ranges`, or those whose number (`row_numbers`) is in `ids` (ascending)."""
+    if ranges is not None:
+        return table.filter(in_ranges(table, ranges))
+    if ids is not None and len(ids):
+        own = row_numbers(table)
+        positions = np.minimum(np.searchsorted(ids, own), len(ids) - 1)
+        return table.filter(pa.array(ids[positions] == own))
+    return table
+
+
+def release_files(folder: Path, config: str = "default") -> list[Path]:
+    """List the Parquet files of one config of a corpus, in order."""
+    if config not in FOLDERS:
+        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}")
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; expected a corpus made by `paranmt build` or `paranmt import`")
+    for place in (folder, folder / FOLDERS[config]):
+        check_regular(place)
+    files = sorted((folder / FOLDERS[config]).glob("train-*-of-*.parquet"))
+    if not files:
+        raise InputError(
+            f"{folder} is not a corpus, the folder that `paranmt build` or `paranmt import` writes: "
+            f"{folder / FOLDERS[config]} holds no train-*.parquet; name a corpus, or a file in the folder",
+            path=folder,
+        )
+    expected = int(files[0].stem.rsplit("-", 1)[1])
+    if len(files) != expected:
+        raise InputError(f"{folder / FOLDERS[config]} holds {len(files)} of {expected} Parquet files; copy it again")
+    return files
+
+
+def checked_files(folder: Path, config: str = "default") -> list[Path]:
+    """List the Parquet files of one config of a corpus, in order, checked against its record if it has one."""
+    files = release_files(folder, config)
+    if (folder / RELEASE_RECORD).is_file():
+        read_record(folder, [config])
+    return files
+
+
+def read_record(folder: Path, configs: Collection[str] | None = None) -> ReleaseRecord:
+    """Read the `build.json` of a corpus, and check the files of `configs` (all if left out) against it."""
+    record = ReleaseRecord.read(folder)
+    for name, config in record.configs.items():
+        if not configs or name in configs:
+            _check_files(folder, name, config.files)
+    return record
+
+
+def _check_files(folder: Path, config: str, files: Mapping[str, str]) -> None:
+    """Compare the files of a config with their recorded names and checksums; the record is not trusted."""
+    pattern = rf"{FOLDERS.get(config)}/train-\d{{5}}-of-\d{{5}}\.parquet"
+    for name, digest in files.items():
+        if not re.fullmatch(pattern, name):
+            raise InputError(
+                f"{folder / RELEASE_RECORD} names the file {name!r}, which is not a file of a corpus; build it again"
+            )
+        if not (folder / name).is_file() or checksum(folder / name) != digest:
+            raise InputError(
+                f"{folder / name} is missing or not the file that was written; copy or build {folder} again"
+            )
+    present = {path.relative_to(folder).as_posix() for path in release_files(folder, config)}
+    if others := sorted(present - set(files)):
+        raise InputError(f"{folder / others[0]} is not in the record of the corpus; move it away, or build it again")
+
+
+def fetch_release(name: str, revision: str | None, config: str) -> tuple[list[Path], str] | None:
+    """Fetch one config of a corpus from the Hub, and check its files against the record.
+
+    Returns its Parquet files in order, and the commit; None if the dataset is not a corpus of this package. An
+    interrupted download continues; what is in the client's cache is not fetched again.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+
+    with fetching(name, "dataset", revision):
+        info = HfApi().dataset_info(name, revision=revision)
+        if RELEASE_RECORD not in {sibling.rfilename for sibling in info.siblings or []}:
+            return None
+        options = {"repo_type": "dataset", "revision": info.sha}
+        folder = Path(snapshot_download(name, allow_patterns=[RELEASE_RECORD], **options))
+        if "schema_version" not in read_json(folder / RELEASE_RECORD, "the record of a dataset"):
+            return None
+        record = ReleaseRecord.read(folder, f"dataset {name!r}")
+        if config not in record.configs:
+            raise InputError(f"dataset {name!r} has the configs {', '.join(record.configs)}, not {config!r}")
+        snapshot_download(name, allow_patterns=[f"{FOLDERS[config]}/*.parquet"], **options)
+    files = release_files(folder, config)
+    try:
+        read_record(folder, [config])
+    except InputError:
+        # What is wrong with a download is better said of the download.
+        for path in files:
+            check_download(path, name)
+        raise
+    return files, str(info.sha)
+
+
+def key_columns_of(files: Sequence[Path]) -> list[str]:
+    """The key columns of Parquet files, for `row_numbers`."""
+    return key_columns(read_schema(files[0]).names)
+
+
+def read_tables(
+    files: Iterable[Path],
+    columns: Sequence[str] | None = None,
+    *,
+    skip: int = 0,
+    checked: Sequence[str] | None = None,
+) -> Iterator[pa.Table]:
+    """Read Parquet files one row group at a time; all columns if none are named.
+
+    Row groups are read or skipped as a whole, so `skip` rows end where one does. Columns that are `checked`, by
+    default all that are read, must be as the schema says.
+    """
+    for path in files:
+        with open_parquet(path) as file:
+            needed = set(columns) if columns else {column.name for column in COLUMNS if not column.optional}
+            if missing := sorted(needed - set(file.schema_arrow.names)):
+                # What every corpus has, a file of another kind lacks; other columns can be made.
+                strange = "" if set(missing) <= OPTIONAL else "; it is not part of a corpus"
+                raise InputError(f"{describe_missing(path, missing)}{strange}")
+            check_types(file.schema_arrow, checked or columns or file.schema_arrow.names, path)
+            first = 0
+            for group in range(file.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                if skip and skip >= rows:
+                    skip -= rows
+                else:
+                    table = file.read_row_group(group, columns=columns)
+                    table = plain_types(table)
+                    check_text(table, path, first)
+                    yield table
+                first += rows

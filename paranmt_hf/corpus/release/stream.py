@@ -1,0 +1,170 @@
+"""A corpus as a stream: selected columns and rows, and it can be closed at any time.
+
+`load_dataset(..., streaming=True)` hands Arrow a file object of Python's and lets threads read ahead in it. When the
+stream is left before its end, these threads are still at work while the interpreter ends: the process hangs or aborts
+(docs/known-problems.md). Here nothing reads ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from datasets.builder import Key
+
+from paranmt_hf.corpus.release.release import FOLDERS, release_files
+from paranmt_hf.corpus.release.schema import ADDED, describe_missing
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.client import fetching, is_id, split_revision
+
+Condition: TypeAlias = tuple[str, str, Any]
+Filters: TypeAlias = Sequence[Condition] | Sequence[Sequence[Condition]]
+HUB = "hf://"
+
+
+def stream(
+    corpus: str | Path,
+    config: str = "default",
+    *,
+    columns: Sequence[str] | None = None,
+    filters: Filters | None = None,
+) -> datasets.IterableDataset:
+    """Read a corpus row group by row group; only what is needed is read, and the stream can be closed at any time.
+
+    Each row group is a shard, so that the workers of a `DataLoader` share them.
+
+    Args:
+        corpus: Its folder, or its id on the Hub, which `@` and a revision may follow.
+        config: `default`, `filtered` or `sample`.
+        columns: Names of the columns of the rows; all of them if left out. Others are not read.
+        filters: Which rows, in the notation of `pyarrow.parquet`: `[("para_score", ">", 0.7)]` are conditions that all
+            hold, a list of such lists alternatives. Row groups without such a row are not read.
+    """
+    if config not in FOLDERS:
+        raise InputError(f"a corpus has the configs {', '.join(FOLDERS)}, not {config!r}")
+    alternatives = _alternatives(filters)
+    files = _files(corpus, config)
+    with _open(files[0]) as opened:
+        schema = pq.read_schema(opened)
+    wanted = list(columns or schema.names)
+    needed = list(dict.fromkeys([*wanted, *(name for conditions in alternatives for name, _, _ in conditions)]))
+    unknown = [name for name in needed if name not in schema.names]
+    if made := set(unknown) & set(ADDED):
+        raise InputError(describe_missing(corpus, made))
+    if unknown:
+        raise InputError(f"{corpus} has no column {unknown[0]!r}; it has {', '.join(schema.names)}")
+    chosen = _expression(alternatives, schema) if alternatives else None
+    groups = [(file, group) for file in files for group in _groups(file, chosen)]
+    features = datasets.Features.from_arrow_schema(pa.schema([schema.field(name) for name in wanted]))
+    reader = _Reader(groups=groups, columns=wanted, needed=needed, chosen=chosen, features=features)
+    return reader.as_streaming_dataset(split="train")
+
+
+class _Reader(datasets.ArrowBasedBuilder):
+    """Passes tables to `datasets`, without its cache.
+
+    It reads the columns `needed` of `groups`, row groups of files, and gives `columns` of the rows that are `chosen`.
+    """
+
+    def __init__(
+        self,
+        *,
+        groups: list[tuple[str, int]],
+        columns: list[str],
+        needed: list[str],
+        chosen: pc.Expression | None,
+        features: datasets.Features,
+    ) -> None:
+        self._groups, self._columns, self._needed = groups, columns, needed
+        self._chosen, self._features = chosen, features
+        super().__init__(dataset_name="paranmt")
+
+    def _info(self) -> datasets.DatasetInfo:
+        return datasets.DatasetInfo(features=self._features)
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:  # noqa: ANN401
+        # Lists are what `datasets` deals out to workers.
+        return [datasets.SplitGenerator(datasets.Split.TRAIN, gen_kwargs={"groups": self._groups})]
+
+    def _generate_tables(self, groups: list[tuple[str, int]]) -> Iterator[tuple[Key, pa.Table]]:
+        for index, (file, group) in enumerate(groups):
+            with _open(file) as opened, pq.ParquetFile(opened) as parquet:
+                # Without threads, so that nothing is at work when nobody asks for the next table.
+                table = parquet.read_row_group(group, columns=self._needed, use_threads=False)
+            if self._chosen is not None:
+                table = table.filter(self._chosen)
+            if table.num_rows:
+                yield Key(index, 0), table.select(self._columns)
+
+
+def _alternatives(filters: Filters | None) -> list[list[Condition]]:
+    """Convert both notations of filters to alternatives of conditions."""
+    parts: list[Any] = list(filters or ())
+    nested = [parts] if parts and isinstance(parts[0], tuple) else parts
+    try:
+        return [[(name, operator, value) for name, operator, value in conditions] for conditions in nested]
+    except (TypeError, ValueError):
+        raise InputError(
+            f'a filter is a list of (column, operator, value), such as [("para_score", ">", 0.7)]; found {filters!r}',
+            option="filters",
+        ) from None
+
+
+def _expression(alternatives: list[list[Condition]], schema: pa.Schema) -> pc.Expression:
+    try:
+        typed = [[(name, how, _typed(schema, name, how, value)) for name, how, value in one] for one in alternatives]
+        expression = pq.filters_to_expression(typed)
+        schema.empty_table().filter(expression)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"the filters {alternatives!r} cannot be applied: {reason}", option="filters") from None
+    return expression
+
+
+def _typed(schema: pa.Schema, name: str, operator: str, value: Any) -> Any:  # noqa: ANN401
+    """Give the values of `in` the type of their column; Arrow would make the integer 1 of 1.5."""
+    if operator not in ("in", "not in"):
+        return value
+    kind = schema.field(name).type
+    return pa.array(list(value)).cast(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+
+def _files(release: str | Path, config: str) -> list[str]:
+    """Paths of the Parquet files of a config; those on the Hub begin with `hf://`."""
+    path = Path(release).expanduser()
+    if path.exists() or not is_id(split_revision(str(release))[0]):
+        return [str(file) for file in release_files(path, config)]
+    from huggingface_hub import HfFileSystem
+
+    name, revision = split_revision(str(release))
+    where = f"datasets/{name}" + (f"@{revision}" if revision else "")
+    with fetching(name, "dataset", revision):
+        files = sorted(str(file) for file in HfFileSystem().glob(f"{where}/{FOLDERS[config]}/train-*.parquet"))
+    if not files:
+        raise InputError(
+            f"{release} is not a corpus with a config {config!r}: it has no {FOLDERS[config]}/train-*.parquet"
+        )
+    return [f"{HUB}{file}" for file in files]
+
+
+def _open(file: str) -> IO[bytes] | pa.NativeFile:
+    """Open a file; a local one by Arrow, whose threads do not need Python."""
+    if not file.startswith(HUB):
+        return pa.OSFile(file)
+    from huggingface_hub import HfFileSystem
+
+    opened: IO[bytes] = HfFileSystem().open(file.removeprefix(HUB), "rb")
+    return opened
+
+
+def _groups(file: str, chosen: pc.Expression | None) -> list[int]:
+    """Row groups of a file that, by their statistics, may contain chosen rows."""
+    with _open(file) as opened:
+        fragment = ds.ParquetFileFormat().make_fragment(opened)
+        return [part.row_groups[0].id for part in fragment.split_by_row_group(chosen)]

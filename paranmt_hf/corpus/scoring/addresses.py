@@ -1,0 +1,39 @@
+"""Addresses in sentences: of web pages and of e-mail.
+
+Equal are addresses that lead to one place: case, `http://` and `https://`, `www.`, a slash at the end, and brackets
+and punctuation around them do not count. Digits in an address do not count as a number, nor its words
+as a name.
+"""
+
+from __future__ import annotations
+
+import re
+
+from paranmt_hf.corpus.scoring.items import Statement
+
+# Without `http://` or `www.`, only a name that ends as most sites do is one: `no.They` and `U.S.` are none.
+_DOMAINS = "com|org|net|edu|gov|info|biz|io|eu|uk|de|fr|es|pl|cz|sk|nl|ru|ua|cn|jp|br|ca|au|ch|se|dk|fi|hu|ro|gr|tr"
+ADDRESS = re.compile(
+    rf"""(?:mailto:)?[\w.+%-]{{1,64}}@[\w-]+(?:\.[\w-]+)+
+    |(?:https?|ftps?)://[^\s<>"]+|www\.[^\s<>"]+
+    |(?<![\w.@-])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.(?:{_DOMAINS})(?![\w-])(?:/[^\s<>"]*)?""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SCHEME = re.compile(r"(?:mailto:|\w+://)?(?:www\.)?", re.IGNORECASE)
+_ENDS = ".,;:!?'\"()[]{}*_/"
+
+
+def has_address(chunk: str) -> bool:
+    """Whether a chunk between blanks holds an address."""
+    return ("." in chunk[1:-1] or "://" in chunk) and ADDRESS.search(chunk) is not None
+
+
+def addresses_in(chunk: str) -> Statement:
+    """Read a chunk between blanks.
+
+    >>> addresses_in("(see:https://www.Example.com/a/).").claims
+    (('example.com/a',),)
+    """
+    found = [_SCHEME.sub("", address.group(), count=1).rstrip(_ENDS).lower() for address in ADDRESS.finditer(chunk)]
+    keys = tuple(dict.fromkeys(found))
+    return Statement(tuple((key,) for key in keys), keys)

@@ -1,0 +1,392 @@
+"""`paranmt stats`: lengths, IDF, entropies and paraphrase scores of corpora side by side.
+
+ParaNMT-50M (Wieting & Gimpel 2018), section 3.2, table 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.parsing.parsers import NAMED_PARSERS, Parser, open_parser, parse_sentences
+from paranmt_hf.corpus.parsing.trees import READINGS, Reading, top_levels
+from paranmt_hf.corpus.release.record import RELEASE_RECORD
+from paranmt_hf.corpus.statistics.diversity import (
+    HEADER,
+    IDF,
+    OTHER_TOKENS,
+    TOKENS,
+    CorpusFigures,
+    Cutter,
+    DocumentFrequencies,
+    ParseFigures,
+    corpus_figures,
+    figures_row,
+    notes_of,
+    parse_figures,
+    plot_figures,
+)
+from paranmt_hf.corpus.statistics.sampling import COLUMN_NAMES, Corpus, draw, open_corpus
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.languages import LANGUAGES, check_language
+from paranmt_hf.text.tokens import Bags, CorpusIds, PerToken
+from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.util.files import listed, refuse_inside, resolved, result_file, write_result, writing
+from paranmt_hf.util.machine import visible_cores
+from paranmt_hf.util.optional import require
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import as_json
+from paranmt_hf.util.settings import (
+    Advanced,
+    AlsoWrites,
+    Count,
+    Group,
+    PythonOnly,
+    Range,
+    RunOnly,
+    Seed,
+    Settings,
+    Writes,
+)
+from paranmt_hf.util.tables import markdown_table, text_table
+from paranmt_hf.version import __version__
+
+MAX_SENTENCES = 2_000_000  # Maximum number of sentences in memory, about a gigabyte of text
+NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+NAME_CHARACTERS = 50  # Maximum length of a file name: characters may take four bytes each, and file systems allow 255
+NO_ORIGIN = "no origin"
+
+
+@dataclass(frozen=True)
+class StatsConfig(Settings):
+    """Which statistics are computed.
+
+    Attributes:
+        sample: Maximum number of sentences of each corpus, sampled at random (ParaNMT-50M, table 1: 100,000).
+        seed: Seed of the sample.
+        language: Language of the sentences, an ISO 639-1 code (default: that of the corpora, else en).
+        side: Which sentence of each pair.
+        by_origin: Add a row for each origin of a corpus.
+    """
+
+    sample: Annotated[int, Range(at_least=1, at_most=MAX_SENTENCES)] = 100_000
+    seed: Annotated[Seed, PythonOnly] = 0
+    language: str | None = None
+    side: Literal["reference", "translation"] = "reference"
+    by_origin: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.language is not None:
+            check_language(self.language)
+
+
+@dataclass(frozen=True)
+class ParsingConfig(Settings):
+    """How the trees of a sample are made and counted.
+
+    Attributes:
+        levels: Levels of a tree that count: two-levels is the root of the sentence and the level below, two-below the
+            root and two levels below, with-wrapper the outermost node (ROOT) and the level below.
+        max_parsed: Maximum number of sentences that are parsed.
+        keep: File in which trees are kept; sentences in it are not parsed again.
+    """
+
+    levels: Reading = "two-levels"
+    max_parsed: Count | None = None
+    keep: Annotated[Path | None, RunOnly, AlsoWrites] = None
+
+
+@dataclass(frozen=True)
+class CorpusStatistics:
+    """Figures of corpora side by side."""
+
+    version: str  # Version of this package
+    side: str  # Which sentences of pairs
+    sample: int  # Maximum number of sentences of each corpus
+    seed: int  # Seed of the sample
+    tokens: str  # Definition of a token
+    idf: str  # Formula of the inverse document frequency
+    idf_text: str | None  # The text of the document frequencies; None: each sample has its own
+    idf_sentences: int | None  # Number of its sentences
+    parse_levels: str | None  # Levels of a tree that count; None without a parser
+    corpora: list[CorpusFigures]  # Figures of each corpus and origin, in order
+
+    def to_json(self) -> dict[str, Any]:
+        return as_json(self)
+
+    def summary(self) -> str:
+        return "\n\n".join([text_table(HEADER, list(map(figures_row, self.corpora))), "\n".join(self.notes())])
+
+    def markdown(self) -> str:
+        notes = "\n".join(f"- {note}" for note in self.notes())
+        return "\n\n".join([markdown_table(HEADER, list(map(figures_row, self.corpora))), notes])
+
+    def notes(self) -> list[str]:
+        """Sentences that explain what the figures measure."""
+        idf = f"IDF: {self.idf}. Sentences: "
+        if self.idf_text is None:
+            idf += "each sample's own, so compare it between corpora only with `idf_text`."
+        else:
+            idf += f"the {self.idf_sentences:,} of {self.idf_text}."
+        parses = "no parser; `parser` takes link-grammar, stanza, or a file of trees."
+        if self.parse_levels is not None:
+            parses = f"of trees cut to {self.parse_levels}."
+        return [
+            f"Mean ± standard deviation over at most {self.sample:,} {self.side}s of each corpus, sampled with seed "
+            f"{self.seed}; entropies in nats.",
+            f"Tokens: {self.tokens}.",
+            idf,
+            f"Parse entropy: {parses}",
+            *(note for each in self.corpora for note in notes_of(each)),
+        ]
+
+    def plot(self, path: Path) -> None:
+        """Draw the distributions of the figures, the corpora side by side, as a PNG."""
+        plot_figures(self.corpora, path)
+
+
+@dataclass
+class _Drawn:
+    """A sample without its text; its IDF is computed later."""
+
+    name: str
+    bags: Bags
+    size: int
+    distinct: int
+    scores: np.ndarray | None
+    parses: ParseFigures | None
+    dropped: dict[str, int]
+
+
+def describe_corpora(
+    data: str | Path | Sequence[str | Path],
+    *,
+    config: StatsConfig | None = None,
+    columns: Mapping[str, str] | None = None,
+    idf_text: str | Path | None = None,
+    parser: str | Path | Parser | Sequence[str | Path | Parser] = (),
+    parsing: Annotated[ParsingConfig | None, Group(), Advanced] = None,
+    write_samples: Annotated[Path | None, Advanced, RunOnly, AlsoWrites] = None,
+    write: Annotated[Sequence[str | Path], RunOnly, Writes] = (),
+) -> CorpusStatistics:
+    """Measure samples of corpora side by side: table 1 of ParaNMT-50M.
+
+    Args:
+        data: Corpora, folders of their configs, files with columns (docs/formats.md), or text files with a sentence
+            on each line.
+        config: Which statistics are computed.
+        columns: Columns of files, such as reference=english,para_score=score.
+        idf_text: Corpus whose sentences give the document frequencies (the paper: Wikipedia); else those of each
+            sample itself.
+        parser: Source of trees: link-grammar, stanza, or files of trees, one for each corpus; without it there is no
+            parse entropy.
+        parsing: How trees are made and counted.
+        write_samples: Folder for the sentences of each sample.
+        write: Files for the table in Markdown (.md), and for a picture of the figures (.png, extra `plots`).
+    """
+    config, parsing = config or StatsConfig(), parsing or ParsingConfig()
+    sources = listed(data)
+    files = _files_to_write(write_samples, write, sources)
+    opened, background = _open(sources, config, dict(columns or {}), idf_text)
+    language = _language(config, opened)
+    parsers = _parsers(opened, parser, language)
+    sampler = _Sampler(config, parsing, language, write_samples)
+    drawn: list[_Drawn] = []
+    for corpus, name, own in zip(opened, _names(opened), parsers, strict=True):
+        drawn += sampler.draw(corpus, name, own)
+    figures, frequencies = _measure(drawn, sampler.ids.id_of, background, language)
+    found = CorpusStatistics(
+        version=__version__,
+        side=config.side,
+        sample=config.sample,
+        seed=config.seed,
+        tokens=TOKENS if language == ENGLISH else OTHER_TOKENS.format(LANGUAGES.get(language, language)),
+        idf=IDF,
+        idf_text=None if background is None else background.path.name,
+        idf_sentences=None if frequencies is None else frequencies.sentences,
+        parse_levels=READINGS[parsing.levels] if any(own is not None for own in parsers) else None,
+        corpora=figures,
+    )
+    for path in files:
+        if path.suffix.lower() == ".png":
+            found.plot(path)
+        else:
+            write_result(path, f"{found.markdown()}\n")
+    return found
+
+
+def _files_to_write(
+    write_samples: Path | None, write: Sequence[str | Path], sources: Sequence[str | Path]
+) -> list[Path]:
+    """Reject files that cannot be written, before the work."""
+    if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
+        raise InputError(f"`write_samples` {write_samples} is a file; name a folder", option="write_samples")
+    if write_samples is not None:
+        refuse_inside(resolved(write_samples, "write_samples"), sources, "write_samples")
+    files = [result_file(path, [".md", ".png"], sources=sources, option="write") for path in write]
+    if any(path.suffix.lower() == ".png" for path in files):
+        require("matplotlib", "plots")
+    return files
+
+
+def _open(
+    sources: Sequence[str | Path], config: StatsConfig, columns: dict[str, str], idf_text: str | Path | None
+) -> tuple[list[Corpus], Corpus | None]:
+    opened = [open_corpus(path, side=config.side, columns=columns, by_origin=config.by_origin) for path in sources]
+    if not opened:
+        raise InputError("name what to measure: a corpus, a file with columns or a text file")
+    if config.by_origin and not any("origin" in corpus.columns for corpus in opened):
+        raise InputError(
+            f"`by_origin`: {', '.join(str(corpus.path) for corpus in opened)} has no column origin; "
+            "name it with `columns` origin=NAME, except in a corpus",
+            option="by_origin",
+        )
+    background = None if idf_text is None else open_corpus(idf_text, columns=columns)
+    if unknown := sorted(set(columns) - set(COLUMN_NAMES)):
+        raise InputError(f"`columns` can name {', '.join(COLUMN_NAMES)}, not {', '.join(unknown)}", option="columns")
+    if columns and not any(corpus.has_free_columns for corpus in [*opened, *([background] if background else [])]):
+        raise InputError("`columns` is for files with columns that are not in a corpus", option="columns")
+    return opened, background
+
+
+def _language(config: StatsConfig, corpora: Sequence[Corpus]) -> str:
+    """Find the language by whose rules all sentences are split into words."""
+    if config.language is not None:
+        return config.language
+    known = {corpus.language: corpus.path for corpus in corpora if corpus.language is not None}
+    if len(known) > 1:
+        named = ", ".join(f"{path} is {language}" for language, path in known.items())
+        raise InputError(
+            f"the corpora are in several languages ({named}), which have different rules for words; measure them one "
+            "by one, or name one with `language`",
+            option="language",
+        )
+    return next(iter(known), ENGLISH)
+
+
+def _names(corpora: Sequence[Corpus]) -> list[str]:
+    """Name each corpus by its file or folder, or by its path if two have the same name."""
+    short = []
+    for corpus in corpora:
+        path = corpus.path.resolve()
+        is_config = (path.parent / RELEASE_RECORD).is_file() and path.is_dir()
+        short.append(f"{path.parent.name}/{path.name}" if is_config else path.name)
+    return [name if short.count(name) == 1 else str(corpus.path) for name, corpus in zip(short, corpora, strict=True)]
+
+
+def _parsers(
+    corpora: Sequence[Corpus], parser: str | Path | Parser | Sequence[str | Path | Parser], language: str
+) -> list[Parser | None]:
+    given = list(parser) if isinstance(parser, Sequence) and not isinstance(parser, str) else [parser]
+    if not given:
+        return [None] * len(corpora)
+    if len(given) == 1 and (not isinstance(given[0], str | Path) or str(given[0]) in NAMED_PARSERS):
+        shared = open_parser(given[0], processes=visible_cores(), languages=[language])
+        return [shared] * len(corpora)
+    if len(given) != len(corpora):
+        raise InputError(
+            f"`parser` takes {' or '.join(NAMED_PARSERS)} for all corpora, or one name or file of trees for each: "
+            f"expected {len(corpora)}, got {len(given)}",
+            option="parser",
+        )
+    return [
+        open_parser(item, text=corpus.text, processes=visible_cores(), languages=[language])
+        for item, corpus in zip(given, corpora, strict=True)
+    ]
+
+
+class _Sampler:
+    """Samples corpora, parses the sentences and splits them into tokens with ids shared by all corpora."""
+
+    def __init__(self, config: StatsConfig, parsing: ParsingConfig, language: str, folder: Path | None) -> None:
+        self.ids = CorpusIds()
+        self._cutter = Cutter(self.ids, language)
+        self._config, self._parsing, self._folder = config, parsing, folder
+        self._files: set[str] = set()
+
+    def draw(self, corpus: Corpus, name: str, parser: Parser | None) -> list[_Drawn]:
+        config = self._config
+        with Progress(f"read {name}", unit="rows") as progress:
+            samples = draw(corpus, config.sample, config.seed, limit=MAX_SENTENCES, progress=progress.advance_to)
+        drawn = []
+        for origin, sample in samples.items():
+            label = name if origin is None else f"{name}: {origin or NO_ORIGIN}"
+            dropped = dict(sorted(corpus.report.dropped.items())) if origin is None else {}
+            table = sample.table()
+            if self._folder is not None:
+                self._write(self._folder, label, table["sentence"])
+            has_scores = "para_score" in table.column_names
+            drawn.append(
+                _Drawn(
+                    label,
+                    self._cutter.cut(table["sentence"]),
+                    sample.seen,
+                    pc.count_distinct(table["sentence"]).as_py(),
+                    table["para_score"].to_numpy().astype(np.float64) if has_scores else None,
+                    None if parser is None else self._parse(table["sentence"], label, parser),
+                    dropped,
+                )
+            )
+        return drawn
+
+    def _write(self, folder: Path, label: str, sentences: pa.ChunkedArray) -> None:
+        """Write a sample into a file named after its label."""
+        name = NOT_IN_NAMES.sub("_", label).strip("._")[:NAME_CHARACTERS] or "corpus"
+        names = (name if number == 1 else f"{name}_{number}" for number in count(1))
+        unused = next(found for found in names if found not in self._files)
+        self._files.add(unused)
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        file, text = folder / f"{unused}.txt", "".join(f"{sentence}\n" for sentence in sentences.to_pylist())
+        # It may be the corpus itself.
+        if file.exists() and (file.is_dir() or file.read_bytes() != text.encode()):
+            raise InputError(
+                f"{file} exists and is not this sample; choose another folder",
+                option="write_samples",
+                path=file,
+            )
+        write_result(file, text)
+
+    def _parse(self, sentences: pa.ChunkedArray, name: str, parser: Parser) -> ParseFigures:
+        # Samples are in random order, so their first sentences are a sample.
+        chosen = sentences.slice(0, self._parsing.max_parsed or len(sentences)).to_pylist()
+        reading, keep = self._parsing.levels, self._parsing.keep
+        tops = parse_sentences(
+            parser, chosen, lambda tree: top_levels(tree, reading), keep=keep, label=f"parse {name}"
+        )
+        return parse_figures(tops, parser.name, reading)
+
+
+def _measure(
+    drawn: Sequence[_Drawn], index_of: dict[str, int], background: Corpus | None, language: str
+) -> tuple[list[CorpusFigures], DocumentFrequencies | None]:
+    shared = None if background is None else _count(background, index_of, language)
+    figures = []
+    for each in drawn:
+        frequencies = shared
+        if frequencies is None:
+            frequencies = DocumentFrequencies(len(index_of))
+            frequencies.add(each.bags)
+        # The fields of a sample are the arguments of `corpus_figures`.
+        figures.append(corpus_figures(idf=frequencies.idf, **vars(each)))
+    return figures, shared
+
+
+def _count(background: Corpus, index_of: dict[str, int], language: str) -> DocumentFrequencies:
+    """Count the sentences of a text that contain each token; tokens outside all samples are ignored."""
+    frequencies = DocumentFrequencies(len(index_of))
+    cutter = Cutter(PerToken(lambda tokens: [index_of.get(token, -1) for token in tokens], np.int32), language)
+    with Progress(f"count {background.path.name}") as progress:
+        for batch in background.batches():
+            frequencies.add(cutter.cut(batch["sentence"]))
+            progress.advance_to(frequencies.sentences)
+    return frequencies

@@ -1,0 +1,1 @@
+"""Encoders and word vectors from larger encoders."""

@@ -1,0 +1,196 @@
+"""Distill an encoder from a teacher and text: the steps of `paranmt train` with the settings of this package's own.
+
+The teacher reads each sentence once. Its vectors are kept in the work folder, where the steps find them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.sentences import SentenceSources
+from paranmt_hf.distillation.distill_steps import BASE, DistillSteps
+from paranmt_hf.distillation.likeness import NEIGHBOURS
+from paranmt_hf.errors import InputError
+from paranmt_hf.evaluation.sts_data import is_sample, sets_of
+from paranmt_hf.hub.languages import check_language
+from paranmt_hf.hub.repository import locate, plain_name
+from paranmt_hf.text.word_rules import ENGLISH
+from paranmt_hf.training.card import shell_word, trained_values, write_card
+from paranmt_hf.training.config import WORDS, DistillConfig
+from paranmt_hf.training.inputs import PairsAndText, holds_training, sentences_of, split_text
+from paranmt_hf.training.record import Distilled, DistillRecord, TrainingRecord
+from paranmt_hf.training.train import TEACHER
+from paranmt_hf.util.files import Names, listed, source_name, writing
+from paranmt_hf.util.records import as_json, made_with
+from paranmt_hf.util.run import result_folder, run
+from paranmt_hf.util.settings import option_words
+from paranmt_hf.util.work import continue_with
+
+
+def distill(
+    teacher: Names = (),
+    *,
+    out: str | Path,
+    text: Names,
+    columns: Sequence[str] | None = None,
+    translations: Names | None = None,
+    language: str | None = None,
+    data: Names | None = None,
+    config: DistillConfig | None = None,
+    exclude: str | Path | None = None,
+    evaluate: str | Path | None = None,
+) -> Distilled:
+    """Distill a fast averaging encoder from a large encoder and your own text.
+
+    It learns the teacher's similarities among neighbours (`paranmt train --teacher`), starting from the carried
+    encoder or from the teacher's vectors of words (`paranmt encoder vectors`); with pairs, a pass of the margin loss
+    follows, and the result is the mean of both. At the end the encoder is compared with its teacher on held-out
+    sentences. After an interruption the same command continues, and the result has the same bytes.
+
+    Sizes follow from the text: three million sentences are read in at most 12 epochs; 30,000 sentences get 12 epochs,
+    a million 3. An encoder to start from keeps its words and dimensions.
+
+    Args:
+        teacher: SentenceTransformer folder or Hub id; `base` if left out. The words of an averaging teacher are read
+            alone, because its vectors are those of words already.
+        out: Folder of the encoder; work in progress is next to it in `<out>.work`.
+        text: Sentences: text files with one on a line, files with columns (docs/formats.md), corpora.
+        columns: Columns of `text`; by default both sides of pairs, else the one column of text.
+        translations: Text files that translate `text` line by line; the teacher reads them in its place, so that its
+            language may be another (Reimers & Gurevych 2020, arXiv:2004.09813).
+        language: ISO 639-1 code of the language of the text, for the card; `en` if left out, and needed with
+            translations.
+        data: Pairs for the margin loss, as `paranmt train` takes them.
+        config: How it is distilled.
+        exclude: Folder with STS sets: leave out text that shares eight words in a row with one, and pairs with their
+            sentences.
+        evaluate: Evaluate the start and the encoder on the STS sets of a folder, or on `sample` (40 pairs of the
+            package).
+    """
+    config, names = config or DistillConfig(), listed(teacher) or [BASE]
+    if len(names) > 1:
+        raise InputError("name one teacher", option="teacher")
+    _check_language(language or ENGLISH, evaluate)
+    start = config.encoder
+    given = [*names, start, *listed(text), *listed(translations), *listed(data)]
+    out = result_folder(out, DistillRecord, sources=[Path(name).expanduser() for name in given if name])
+    sets = sets_of(evaluate) if evaluate is not None else []
+    unwanted = sentences_of(exclude) if exclude is not None else set()
+    translated = None if translations is None else listed(translations)
+    sentences = PairsAndText(None, SentenceSources(listed(text), columns, translated, option="columns"), unwanted)
+    if sentences.translated:
+        _check_translated(config, language)
+    pairs = Pairs(listed(data), PairSelection(), unwanted, seed=config.seed) if data is not None else None
+    located = locate(names[0])
+    # The record is published, and does not show where folders are.
+    named = replace(config, start=plain_name(start)) if start is not None else config
+    stated = {"language": language} if language not in (None, ENGLISH) else {}
+    settings = {
+        "teacher": located.revision,
+        "start": locate(start).revision if start is not None else None,
+        "text": sentences.identity,
+        "data": pairs.identity if pairs is not None else None,
+        "evaluated": {each.title: each.checksum for each in sets},
+        "config": as_json(named),
+        **stated,
+    }
+    inputs = {"teacher": plain_name(str(names[0])), "text": ", ".join(sentences.names)}
+    shown = language if sentences.translated or stated else None
+    command = _command(inputs["teacher"], sentences, columns, translations, data, shown, named, exclude)
+
+    # Other sets to evaluate on need no other work.
+    same = {name: value for name, value in settings.items() if name != "evaluated"}
+
+    def make(work: Path, folder: Path) -> DistillRecord:
+        continue_with(work, same, keep={TEACHER}, holds=_holds_training)
+        if pairs is not None and not any(table.num_rows for table in pairs.batches()):
+            raise InputError(f"there are no pairs in `data`: {pairs.left_out}; choose other pairs", option="data")
+        steps = DistillSteps(work, str(names[0]), located, config, *_split(sentences, work, config))
+        found = steps.run(folder, data, exclude, sets)
+        trained = TrainingRecord.read(folder)
+        said = replace(trained.settings, data=trained.settings.data | stated)
+        trained = replace(trained, settings=said, inputs=trained.inputs | inputs).write(folder)
+        made = made_with("torch", "numpy", "numba", "sentence-transformers")
+        record = DistillRecord(settings=settings, command=command, dimension=trained.dimension, **found, **made)
+        # The card shows the command.
+        record.write(folder)
+        write_card(folder, trained_values(out.name, folder, trained))
+        return record
+
+    return run(
+        out,
+        settings,
+        DistillRecord,
+        make,
+        result=Distilled,
+        command="distill",
+        holds=_holds,
+        # Its vectors serve any settings.
+        work_identity={"teacher": located.revision},
+    )
+
+
+def _check_language(language: str, evaluate: str | Path | None) -> None:
+    """Reject an unknown language of the text, and one that is not that of the sets to evaluate on."""
+    check_language(language)
+    if language != ENGLISH and evaluate is not None and is_sample(evaluate):
+        raise InputError(
+            f"the sentences of `evaluate` sample are English, and `language` is {language}; name a folder with STS "
+            "sets of that language, or leave `evaluate` out",
+            option="evaluate",
+        )
+
+
+def _check_translated(config: DistillConfig, language: str | None) -> None:
+    """Reject settings that do not fit text with translations."""
+    if language is None:
+        raise InputError("say which language the text has, such as `language` de", option="language")
+    if config.words or config.start == WORDS:
+        raise InputError(
+            "the start words needs a teacher that reads the text itself; leave out `words`, or `translations`",
+            option="words" if config.words else "start",
+        )
+
+
+def _command(
+    teacher: str,
+    sentences: PairsAndText,
+    columns: Sequence[str] | None,
+    translations: Names | None,
+    data: Names | None,
+    language: str | None,
+    config: DistillConfig,
+    exclude: str | Path | None,
+) -> str:
+    """Command that made an encoder, with paths shortened to names."""
+    words = [teacher, "--text", *sentences.names, *(["--columns", *columns] if columns else [])]
+    for option, files in (("--translations", translations), ("--data", data)):
+        words += [option, *map(source_name, listed(files))] if files is not None else []
+    words += ["--language", language] if language is not None else []
+    words += [*option_words(config), *(["--exclude", "STS"] if exclude is not None else [])]
+    return " ".join(["paranmt distill", *map(shell_word, words), "--out FOLDER"])
+
+
+def _holds(work: Path) -> bool:
+    return holds_training(work) or _holds_training(work)
+
+
+def _holds_training(work: Path) -> bool:
+    """Whether a work folder holds what took long besides the teacher's vectors."""
+    kinds = ("**/checkpoint*", "*.work/states-*", "lists")
+    return any(path for kind in kinds for path in work.glob(kind))
+
+
+def _split(sentences: PairsAndText, work: Path, config: DistillConfig) -> tuple[Path, pa.Table, pa.Table]:
+    """Hold out some of the distinct sentences; the others are written into a file, returned with both."""
+    others, held_out = split_text(sentences, config.held_out, NEIGHBOURS, config.seed)
+    path = work / "text.parquet"
+    with writing(path):
+        pq.write_table(others, path)
+    return path, others, held_out

@@ -1,0 +1,268 @@
+"""Distill word vectors from models into a file."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
+from paranmt_hf.corpus.reading.sentences import SentenceSources
+from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, distill_alone, distill_in_context
+from paranmt_hf.encoders.named_encoder import Quiet
+from paranmt_hf.encoders.units import count_units, lookup
+from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import Model, locate
+from paranmt_hf.text.definitions import is_piece
+from paranmt_hf.text.tokens import WordTokenizer
+from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
+from paranmt_hf.training import checkpoint
+from paranmt_hf.training.inputs import PairsAndText, sentences_of
+from paranmt_hf.util.files import decode_line, listed, open_lines, result_file, shown_path
+from paranmt_hf.util.records import FileRecord, made_with
+from paranmt_hf.util.run import Result, run
+from paranmt_hf.util.wording import counted
+
+if TYPE_CHECKING:
+    import torch
+
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+SAMPLE = 50_000  # Minimum number of sentences whose averages have the principal components
+
+
+@dataclass(frozen=True)
+class VectorsSettings:
+    """Everything that determines distilled vectors."""
+
+    models: list[str]  # Commits or checksums of the encoders
+    words: str  # Checksum of the words, in order
+    # The identity of the sentences that words are read in, with checksums; None if they are read alone
+    text: dict[str, Any] | None
+    config: VectorsConfig  # How they are distilled
+
+    @property
+    def of_states(self) -> dict[str, Any]:
+        """What determines the states of words in sentences, the expensive part."""
+        config = self.config
+        return {"models": self.models, "words": self.words, "text": self.text} | {
+            "contexts": config.contexts,
+            "precision": config.precision,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorsRecord(FileRecord):
+    """The record of a file of distilled vectors; `models` are the names of the encoders."""
+
+    KIND: ClassVar[str] = "word vectors (`paranmt encoder vectors`)"
+
+    settings: VectorsSettings
+    models: list[str]
+    words: int
+    dimension: int
+
+
+class DistilledVectors(Result[VectorsRecord]):
+    """A file of word vectors distilled from encoders."""
+
+    @cached_property
+    def vectors(self) -> WordVectors:
+        """The vectors, read from the file."""
+        return read_vectors(self.folder)
+
+    def summary(self) -> str:
+        """Number of words and dimensions."""
+        words, dimensions = counted(self.record.words, "word"), counted(self.record.dimension, "dimension")
+        return f"{shown_path(self.folder)}: {words}, {dimensions}"
+
+
+def distill_vectors(
+    models: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    data: Sequence[str | Path] | None = None,
+    text: Sequence[str | Path] | None = None,
+    vocabulary: str | Path | None = None,
+    exclude: str | Path | None = None,
+    config: VectorsConfig | None = None,
+) -> DistilledVectors:
+    """Distill word vectors from SentenceTransformers, which encode words alone or in sentences.
+
+    What the encoders gave is kept in `<out>.work`; after an interruption the same command continues with it, and the
+    result has the same bytes.
+
+    Args:
+        models: Folders or Hub ids; the vectors of several are concatenated and reduced together.
+        out: The file, in the text format of GloVe; `.gz` compresses it.
+        data: Pairs whose most frequent words are taken first, as `paranmt train` takes them.
+        text: Sentences whose words are counted with them: text files with one on a line, Parquet, corpora.
+        vocabulary: File with a word at the start of each line, most frequent first, plain or `.gz`; its words follow.
+        exclude: Folder with STS sets: leave out pairs with their sentences, and text that shares eight words in a row
+            with one.
+        config: The settings.
+    """
+    config = config or VectorsConfig()
+    names = listed(models)
+    out = result_file(out, sources=names)
+    if data is None and text is None and vocabulary is None:
+        raise InputError(
+            "give training data, text or a vocabulary file (or several of these), from which the words are taken"
+        )
+    unwanted = sentences_of(exclude) if exclude is not None else set()
+    pairs = Pairs(list(data), PairSelection(), unwanted) if data is not None else None
+    sentences = PairsAndText(pairs, SentenceSources(text) if text is not None else None, unwanted)
+    counts = count_units(sentences.columns(), ["word"])["word"]
+    if config.contexts is not None and not counts:
+        raise InputError("`contexts` reads words in sentences, and there is no word in `data` or `text`; give others")
+    words = _choose(counts, vocabulary, config)
+    located = [locate(name) for name in names]
+    settings = VectorsSettings(
+        models=[model.revision for model in located],
+        words=hashlib.sha256("\n".join(words).encode("utf8", "surrogatepass")).hexdigest(),
+        text=sentences.identity if config.contexts is not None else None,
+        config=config,
+    )
+
+    def make(work: Path, file: Path) -> VectorsRecord:
+        encoders = _encoders(located, words, config)
+        kept = [_States(work / f"states-{index}.safetensors") for index in range(len(encoders))]
+        if config.contexts is None:
+            vectors = distill_alone(words, [Quiet(encoder, 256).encode for encoder in encoders], config, kept)
+        else:
+            vectors = _in_context(words, counts, encoders, sentences, config, kept)
+        write_vectors(file, vectors)
+        return VectorsRecord(
+            settings=settings,
+            models=[model.name for model in located],
+            words=len(vectors.words),
+            dimension=vectors.matrix.shape[1],
+            **made_with("numpy", "torch", "sentence-transformers"),
+        )
+
+    return run(
+        out,
+        settings,
+        VectorsRecord,
+        make,
+        result=DistilledVectors,
+        command="encoder vectors",
+        holds=lambda work: any(work.glob("states-*.safetensors")),
+        work_identity=settings.of_states,
+    )
+
+
+def _encoders(models: Sequence[Model], words: list[str], config: VectorsConfig) -> list[SentenceEncoder]:
+    """Load the encoders, and reject incompatible ones before hours of work."""
+    from paranmt_hf.distillation.contexts import check_reads_words
+    from paranmt_hf.encoders.loading import load
+
+    encoders = [load(model) for model in models]
+    if config.contexts is not None:
+        for model, encoder in zip(models, encoders, strict=True):
+            check_reads_words(encoder, model.name)
+    width = sum(encoder.get_embedding_dimension() or 0 for encoder in encoders)
+    check_reduction(len(words) if config.contexts is None else width, width, config.dimension, config.remove)
+    return encoders
+
+
+class _States:
+    """What one encoder gave so far, vectors or states of words, in a file of the work folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._saved = path, time.monotonic()
+
+    def read(self) -> dict[str, torch.Tensor] | None:
+        """Read the last stored state; None if there is none."""
+        found = checkpoint.read_checkpoint(self._path)
+        return None if found is None else found[0]
+
+    def offer(self, state: Callable[[], dict[str, torch.Tensor]]) -> None:
+        """Store a state, unless one was stored recently."""
+        if time.monotonic() - self._saved >= checkpoint.CHECKPOINT_SECONDS:
+            checkpoint.write_checkpoint(self._path, state(), {})
+            self._saved = time.monotonic()
+
+
+def _choose(counts: Counter[str], vocabulary: str | Path | None, config: VectorsConfig) -> list[str]:
+    """Choose words: the most frequent ones, then those of a file."""
+    words: dict[str, None] = {}
+    if counts:
+        words |= dict.fromkeys(most_frequent("word", counts, config.words, min_count=config.min_count).units[1:])
+    if vocabulary is not None:
+        # A word such as `##ing` would be read as a piece.
+        words |= dict.fromkeys(word for word in _read_words(Path(vocabulary), config.words) if not is_piece(word))
+    if config.contexts is not None:
+        # The name of unknown words there.
+        words.pop(UNKNOWN, None)
+    chosen = list(words)[: config.words]
+    if not chosen:
+        raise InputError("there is no word to make a vector of; give other data")
+    return chosen
+
+
+def _in_context(
+    words: list[str],
+    counts: Counter[str],
+    encoders: Sequence[SentenceEncoder],
+    sentences: PairsAndText,
+    config: VectorsConfig,
+    kept: Sequence[_States],
+) -> WordVectors:
+    """Word vectors from the states of words in sentences."""
+    import torch
+    from torch.nn.functional import embedding_bag
+
+    from paranmt_hf.distillation.contexts import mean_states
+
+    assert config.contexts is not None
+    known = lookup(Vocabulary("word", [UNKNOWN, *words]))
+    total = sum(len(column) for column in sentences.columns())
+    states = []
+    for encoder, own in zip(encoders, kept, strict=True):
+        found = mean_states(
+            encoder, known, sentences.columns(), total, config.contexts, own, in_bf16=config.precision == "bf16"
+        )
+        states.append(found[1:])
+    (table,) = WordTokenizer().tables(_every(sentences.columns(), max(1, total // SAMPLE)))
+    bags = known.bags(table)
+
+    def average(matrix: np.ndarray) -> np.ndarray:
+        weight = torch.from_numpy(np.vstack([np.zeros((1, matrix.shape[1]), np.float32), matrix]))
+        rows, offsets = torch.from_numpy(bags.rows), torch.from_numpy(bags.offsets.astype(np.int32))
+        return embedding_bag(rows, weight, offsets, mode="mean", include_last_offset=True).numpy()
+
+    frequencies = np.array([counts[word] for word in words], np.float64)
+    return distill_in_context(words, states, frequencies, average, config)
+
+
+def _every(columns: Iterator[pa.Array], step: int) -> pa.ChunkedArray:
+    """Take every `step`-th sentence of all columns."""
+    taken, start = [], 0
+    for column in columns:
+        taken.append(column.take(pa.array(np.arange(start, len(column), step))))
+        # The place of the next one in the next column.
+        start += step * len(taken[-1]) - len(column)
+    return pa.chunked_array(taken, pa.string())
+
+
+def _read_words(path: Path, limit: int) -> list[str]:
+    words: dict[str, None] = {}
+    with open_lines(path, "the vocabulary") as lines:
+        for number, line in enumerate(lines, 1):
+            if fields := decode_line(line, path, number).split():
+                words.setdefault(fields[0])
+            if len(words) >= limit:
+                break
+    if not words:
+        raise InputError(f"the vocabulary {path} is empty; expected a word in front of each line")
+    return list(words)

@@ -1,0 +1,1 @@
+"""Sent2Vec: training, and the files of the original program."""

@@ -1,0 +1,194 @@
+"""The training loop of Sent2Vec: passes over the text, threads, and checkpoints."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.sent2vec.config import CHECKPOINT, Sent2VecConfig, Sent2VecHistory
+from paranmt_hf.sent2vec.corpus import BLOCK, Block, TextOnDisk
+from paranmt_hf.sent2vec.kernels import Sampling, Tables, Worker, train_sentences, train_windows
+from paranmt_hf.training import checkpoint
+from paranmt_hf.util.machine import refuse_beyond_memory
+from paranmt_hf.util.progress import Progress
+from paranmt_hf.util.records import as_json, from_json
+from paranmt_hf.util.wording import counted
+
+logger = logging.getLogger(__name__)
+# Entries of the table of negatives in the authors' program (`NEGATIVE_TABLE_SIZE` in its `model.h`), and the most for
+# each word of a corpus, because a small one needs no large table.
+TABLE_ENTRIES, ENTRIES_OF_A_WORD = 10_000_000, 100
+ROWS_FILLED = 100_000  # Rows that get random numbers at once
+
+
+def negative_table(counts: np.ndarray, generator: np.random.Generator, size: int | None = None) -> np.ndarray:
+    """Create the table of negatives [entry], int32, of about `size` entries, in the order of use.
+
+    Each word has a share by the root of its count [word], rounded up, so that none is missing (arXiv:1703.02507,
+    section 2.1 and footnote 2).
+    """
+    if size is None:
+        size = min(TABLE_ENTRIES, ENTRIES_OF_A_WORD * int(counts.sum()))
+    roots = np.sqrt(counts)
+    entries = np.ceil(roots * (size / roots.sum())).astype(np.int64)
+    table = np.repeat(np.arange(len(counts), dtype=np.int32), entries)
+    generator.shuffle(table)
+    return table
+
+
+class Loop:
+    """Trains the tables of Sent2Vec by resolved settings, with checkpoints in a folder."""
+
+    def __init__(self, text: TextOnDisk, config: Sent2VecConfig, folder: Path) -> None:
+        self.text, self.config, self.course = text, config, Sent2VecHistory()
+        self._checkpoint = folder / CHECKPOINT
+        self._epoch = self._sentence = 0
+        rows, width = self._rows + len(text.words.names) + 1, config.dimension or 0
+        refuse_beyond_memory(
+            4 * rows * width,
+            f"{rows:,} rows of {width:,} numbers take",
+            "lower `dimension`, `max_words` or `buckets`, or raise `min_count` or `min_ngram_count`",
+        )
+        seeds = np.random.SeedSequence(config.seed).spawn(3)
+        initial, order, draws = (np.random.default_rng(seed) for seed in seeds)
+        counts = np.append(text.words.counts, text.words.lines)
+        table, keep = negative_table(counts, order), text.words.keep(config)
+        self._refuse_no_targets(keep)
+        self._sampling = Sampling(keep, table, config.negatives, config.dropped_ngrams or 0, config.l1)
+        random = draws.integers(2**64, size=config.threads, dtype=np.uint64)
+        # The threads walk through the table from places far apart.
+        cursors = np.arange(config.threads) * len(table) // config.threads
+        self._workers = [
+            Worker(random[index : index + 1], cursors[index : index + 1], np.zeros(self._rows, np.int32))
+            for index in range(config.threads)
+        ]
+        self._tables = self._restore() or self._begin(initial)
+
+    @property
+    def _rows(self) -> int:
+        return len(self.text.words.names) + len(self.text.hashes)
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """Rows of the context [row, dimension], float32: placeholder, words, n-grams."""
+        return self._tables["inputs"]
+
+    @property
+    def outputs(self) -> np.ndarray:
+        """Rows of targets and negatives [word, dimension], float32; the last is the end of a line."""
+        return self._tables["outputs"]
+
+    def _refuse_no_targets(self, keep: np.ndarray) -> None:
+        """Reject training with almost no targets, after which all vectors would be random."""
+        expected = (self.config.epochs or 1) * float(self.text.words.counts @ np.minimum(keep, 1))
+        if expected < 1:
+            threshold = self.config.threshold_for(self.text.words.tokens)
+            raise InputError(
+                f"with `threshold` {threshold:g} {expected:.2g} words of this text would be predicted in "
+                f"{self.config.epochs} passes; leave out `threshold` and `preset`, then it is chosen for this text"
+            )
+
+    def _begin(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        """Create the initial tables: inputs between -1/dimension and 1/dimension, outputs of zeros."""
+        width = self.config.dimension or 0
+        inputs = np.empty((self._rows, width), np.float32)
+        for start in range(0, len(inputs), ROWS_FILLED):
+            part = inputs[start : start + ROWS_FILLED]
+            generator.random(out=part, dtype=np.float32)
+            part *= np.float32(2 / width)
+            part -= np.float32(1 / width)
+        outputs = np.zeros((len(self.text.words.names) + 1, width), np.float32)
+        return {"inputs": inputs, "outputs": outputs}
+
+    def run(self) -> Sent2VecHistory:
+        """Train to the end, from the last checkpoint if there is one."""
+        epochs = self.config.epochs or 1
+        model, total = self._model(), epochs * self.text.known
+        with (
+            ThreadPoolExecutor(self.config.threads) as pool,
+            Progress("train", total, done=self.course.words, unit="words") as progress,
+        ):
+            progress.advance_to(self.course.words)
+            saved, wait = time.monotonic(), checkpoint.CHECKPOINT_SECONDS
+            while self._epoch < epochs:
+                for block in self.text.blocks(self._sentence, BLOCK * self.config.threads):
+                    started = time.monotonic()
+                    loss = self._train(block, model, pool, total)
+                    self._sentence += len(block.bounds) - 1
+                    self.course.seconds += time.monotonic() - started
+                    progress.advance_to(self.course.words, f"loss {loss:.3f}")
+                    if (now := time.monotonic()) - saved >= wait:
+                        self._save()
+                        saved = time.monotonic()
+                        # Large tables take long to write, which shall not take more than a tenth of the time.
+                        wait = max(wait, 10 * (saved - now)) if wait else 0
+                self._epoch, self._sentence = self._epoch + 1, 0
+        # If the encoder cannot be written now, nothing of this is lost.
+        self._save()
+        return self.course
+
+    def _model(self) -> Tables:
+        hashes, first = self.text.hashes, len(self.text.words.names)
+        row_of = np.zeros(self.config.buckets if self.config.ngrams > 1 else 1, np.int32)
+        row_of[hashes] = np.arange(first, first + len(hashes))
+        context = self.config.context
+        placeholder, window = context in ("placeholder", "program"), self.config.window if context == "cbow" else 0
+        return Tables(self.inputs, self.outputs, self.config.ngrams, row_of, placeholder, context == "program", window)
+
+    def _train(self, block: Block, model: Tables, pool: ThreadPoolExecutor, total: int) -> float:
+        """Train on a block; returns the mean loss of its targets."""
+        bounds, config = block.bounds, self.config
+        done = self._epoch * self.text.known + block.first
+        rates = config.learning_rate * (1 - (done + bounds[:-1]) / total)
+        # Each thread gets about as many words.
+        cuts = np.searchsorted(bounds, np.arange(1, config.threads) * bounds[-1] // config.threads)
+        cuts = np.concatenate([[0], cuts, [len(bounds) - 1]])
+        train = train_windows if model.window else train_sentences
+        parts = [
+            pool.submit(train, block.words, bounds[low : high + 1], rates[low:high], model, self._sampling, worker)
+            for low, high, worker in zip(cuts[:-1], cuts[1:], self._workers, strict=True)
+        ]
+        results = [part.result() for part in parts]
+        loss, targets = sum(loss for loss, _ in results), sum(targets for _, targets in results)
+        if not math.isfinite(loss):
+            # It is of no use, and must not keep a run with another rate from the folder.
+            self._checkpoint.unlink(missing_ok=True)
+            raise InputError(
+                f"the loss is {loss} after {counted(self.course.words, 'word')}: the weights grew beyond all bounds; "
+                "lower `learning_rate`"
+            )
+        self.course.add(int(bounds[-1]), targets, loss)
+        return loss / max(targets, 1)
+
+    def _save(self) -> None:
+        state = {
+            "epoch": self._epoch,
+            "sentence": self._sentence,
+            "random": [int(worker.random[0]) for worker in self._workers],
+            "cursor": [int(worker.cursor[0]) for worker in self._workers],
+            "course": as_json(self.course),
+        }
+        checkpoint.write_checkpoint(self._checkpoint, self._tables, state)
+
+    def _restore(self) -> dict[str, np.ndarray] | None:
+        found = checkpoint.read_arrays(self._checkpoint)
+        if found is None:
+            return None
+        tables, state = found
+        width = self.config.dimension
+        shapes = {"inputs": (self._rows, width), "outputs": (len(self.text.words.names) + 1, width)}
+        # The kernels do not look where a table ends.
+        if {name: table.shape for name, table in tables.items()} != shapes:
+            raise InputError(f"{self._checkpoint} is of other text; remove it and run again, from the start")
+        self._epoch, self._sentence = state["epoch"], state["sentence"]
+        for worker, random, cursor in zip(self._workers, state["random"], state["cursor"], strict=True):
+            worker.random[0], worker.cursor[0] = random, cursor
+        self.course = from_json(Sent2VecHistory, state["course"], self._checkpoint)
+        logger.info(f"continuing after {counted(self.course.words, 'word')}")
+        return tables

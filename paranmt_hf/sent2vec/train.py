@@ -1,0 +1,197 @@
+"""`paranmt train-sent2vec`: sentences in, an encoder out. Sent2Vec (Pagliardini, Gupta and Jaggi 2018)."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paranmt_hf.corpus.reading.readers import Report
+from paranmt_hf.corpus.reading.sentences import SentenceSources
+from paranmt_hf.errors import InputError, WriteError
+from paranmt_hf.sent2vec.config import (
+    CHECKPOINT,
+    Sent2VecConfig,
+    Sent2VecRecord,
+    Sent2VecSettings,
+    write_sent2vec_card,
+)
+from paranmt_hf.training.record import TRAINING_PICTURE, History, plot_history
+from paranmt_hf.util.files import listed, shown_path
+from paranmt_hf.util.records import made_with
+from paranmt_hf.util.run import Result, result_folder, run
+from paranmt_hf.util.wording import counted
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+    from paranmt_hf.sent2vec.corpus import TextOnDisk
+
+logger = logging.getLogger(__name__)
+TEXT = "text"
+ROWS_WRITTEN = 10_000  # Rows that are copied at once while an encoder is written
+# Words of text below which similarities of unrelated sentences are mostly noise.
+FEW_WORDS = 10_000_000
+
+
+class TrainedSent2Vec(Result[Sent2VecRecord]):
+    """A model that was trained on sentences."""
+
+    def load(self) -> SentenceEncoder:
+        """Load the encoder."""
+        from paranmt_hf.encoders.loading import load
+
+        return load(self.folder)
+
+    def summary(self) -> str:
+        """Size, speed and loss in a few lines."""
+        record, course, folder = self.record, self.record.course, shown_path(self.folder)
+        state = "" if self.fresh else " (was trained already)"
+        rows = counted(record.words, "word")
+        if record.ngrams:
+            rows += f" and {counted(record.ngrams, 'bucket')} of n-grams"
+        rate = course.words / max(course.seconds, 1e-9)
+        lines = [
+            f"{folder}: {counted(record.dimension, 'dimension')}, {rows}{state}",
+            f"  {counted(course.words, 'word')} in {course.seconds:,.0f} s ({rate:,.0f} a second), loss "
+            f"{course.mean:.3f}",
+        ]
+        if record.known < FEW_WORDS:
+            lines.append(
+                f"  warning: {counted(record.known, 'word')} of text are few, the paper has 1.7 billion; from little "
+                "text an encoder learns more with a teacher, `paranmt train --text FILE --teacher small`"
+            )
+        return "\n".join([*lines, f"load it: paranmt_hf.load({folder!r})"])
+
+
+def train_sent2vec(
+    data: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    config: Sent2VecConfig | None = None,
+) -> TrainedSent2Vec:
+    """Train an encoder on sentences: each word is predicted from the average of the rest of its sentence (Sent2Vec).
+
+    After an interruption the same command continues from the last checkpoint; with one thread the result has the same
+    bytes as without the interruption.
+
+    Args:
+        data: Text files with one sentence on a line, files with columns (docs/formats.md), corpora, or datasets on
+            the Hub.
+        out: Folder of the encoder.
+        columns: Columns of files, corpora and datasets; by default both sides of pairs, else the one column of text.
+        config: How it is trained.
+    """
+    data = listed(data)
+    config, out = (config or Sent2VecConfig()).resolved(), result_folder(out, Sent2VecRecord, sources=data)
+    sources = SentenceSources(data, columns, option="columns")
+    settings = Sent2VecSettings(config, sources.identity)
+    return run(
+        out,
+        settings,
+        Sent2VecRecord,
+        lambda work, folder: _train(sources, settings, work, folder, out.name),
+        result=TrainedSent2Vec,
+        command="train-sent2vec",
+        holds=lambda work: (work / CHECKPOINT).exists(),
+    )
+
+
+def _train(
+    sources: SentenceSources, settings: Sent2VecSettings, work: Path, folder: Path, name: str
+) -> Sent2VecRecord:
+    """Read the text, unless an earlier run did; train; write the model, its card and its figure."""
+    from paranmt_hf.encoders.row_file import RowFile
+    from paranmt_hf.sent2vec.corpus import read_corpus
+    from paranmt_hf.sent2vec.loop import Loop
+
+    config = settings.sent2vec
+    text = read_corpus(work / TEXT) or _read_text(sources, work / TEXT, config)
+    logger.info(
+        f"{counted(text.sentences, 'sentence')}, {text.known:,} known words; rows for "
+        f"{counted(len(text.words.names) - 1, 'word')} and {counted(len(text.hashes), 'bucket')} of n-grams"
+    )
+    loop = Loop(text, config, work)
+    course, parameters, rows = loop.run(), int(loop.inputs.size), folder / "rows"
+    stock = config.ngrams == 1 and config.cut == "words"
+    # The placeholder's row becomes that of unknown words, which add nothing.
+    loop.inputs[0] = 0
+    with RowFile(rows, len(loop.inputs), loop.inputs.shape[1], "float32", None if stock else text.hashes) as file:
+        for start in range(0, len(loop.inputs), ROWS_WRITTEN):
+            file.write(loop.inputs[start : start + ROWS_WRITTEN])
+    # The tables leave the memory before the libraries that save encoders come into it.
+    del loop
+    save_around_rows(rows, folder, text.words.names, config.ngrams, config.buckets, text.hashes, config.cut)
+    record = Sent2VecRecord(
+        settings=settings,
+        sources=sources.names,
+        datasets=sources.datasets,
+        sentences=text.sentences,
+        words=len(text.words.names) - 1,
+        ngrams=len(text.hashes),
+        known=text.known,
+        threshold=config.threshold_for(text.words.tokens),
+        course=course,
+        dimension=config.dimension or 0,
+        parameters=parameters,
+        **made_with("numba", "numpy", "torch", "sentence-transformers"),
+    )
+    if course.losses:
+        plot_history(History(losses=course.losses), folder / TRAINING_PICTURE, "Sent2Vec", unit="words")
+    write_sent2vec_card(folder, name, record)
+    return record
+
+
+def _read_text(sources: SentenceSources, folder: Path, config: Sent2VecConfig) -> TextOnDisk:
+    from paranmt_hf.sent2vec.corpus import write_corpus
+
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    report = Report()
+    try:
+        text = write_corpus(sources.batches(report), folder, config)
+    except WriteError:
+        raise
+    except InputError as error:
+        # What was dropped may be why too little is left.
+        raise InputError(f"{error} ({report.describe()})" if report.dropped else str(error)) from None
+    logger.info(report.describe())
+    return text
+
+
+def save_around_rows(
+    rows: Path,
+    folder: Path,
+    units: Sequence[str],
+    order: int,
+    buckets: int,
+    hashes: np.ndarray,
+    cut: str,
+    precision: str = "float32",
+) -> None:
+    """Write an encoder into a folder, its weights from a file of rows [word or n-gram, dimension] (`RowFile`).
+
+    The first of the words is unknown words. N-grams of at most `order` words are hashed into buckets, of which
+    `hashes` have a row, ascending. Words alone, split as in WORD, give a WORD model.
+    """
+    import torch
+
+    from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding, WordEmbedding
+    from paranmt_hf.encoders.modules.paranmt_tables import WEIGHTS_FILE
+    from paranmt_hf.encoders.saving import save
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+
+    # Of one dimension, until the weights are put into place.
+    frame = torch.zeros(len(units) + len(hashes), 1)
+    module: WordEmbedding | NgramEmbedding
+    if order == 1 and cut == "words":
+        module = WordEmbedding(units, frame, precision)
+    else:
+        buckets = buckets if order > 1 else 0
+        module = NgramEmbedding(units, frame, precision, order=order, buckets=buckets, hashes=hashes, cut=cut)
+    save(SentenceEncoder(modules=[module], device="cpu", similarity_fn_name="cosine"), folder)
+    rows.replace(folder / WEIGHTS_FILE)

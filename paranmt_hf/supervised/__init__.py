@@ -1,0 +1,1 @@
+"""Encoders trained for a task."""

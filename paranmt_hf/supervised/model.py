@@ -1,0 +1,241 @@
+"""A model for a supervised task: a sentence encoder, and a classifier over its vectors.
+
+PARAGRAM-PHRASE (Wieting et al. 2016, arXiv:1511.08198), section 4.4; for pairs the layers of Tai et al. (2015,
+arXiv:1503.00075), section 4.2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.push import PushedFromFolder
+from paranmt_hf.hub.repository import locate
+from paranmt_hf.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE
+from paranmt_hf.text.text_lists import list_of_texts
+from paranmt_hf.util.files import share_weights
+from paranmt_hf.util.machine import refuse_beyond_memory
+from paranmt_hf.util.records import from_json, read_json
+from paranmt_hf.util.wording import brief
+
+KIND = "paranmt_hf.supervised"
+EXPECTED = "the folder of a model made by `paranmt supervise`"
+COPY = "copy the whole model again"
+# A weight of 32 bits, its gradient, the two moments of Adam, and the best epoch's.
+BYTES_TO_TRAIN = 20
+
+
+@dataclass(frozen=True)
+class HeadConfig:
+    """Task, features and sizes of a head.
+
+    Attributes:
+        task: The task that it was trained on.
+        classes: Name of each class.
+        values: What each class counts as, where the prediction is the expectation of a number; else None.
+        sides: Sentences of an item: 1 or 2.
+        dimension: Dimensions of a sentence vector.
+        projection: Dimensions that a linear layer maps it to first, if there is one.
+        hidden: Width of the sigmoid layer.
+        kind: Tells these heads from others.
+    """
+
+    task: str
+    classes: list[str]
+    values: list[float] | None
+    sides: int
+    dimension: int
+    projection: int | None
+    hidden: int
+    kind: str
+
+    def __post_init__(self) -> None:
+        if self.kind != KIND:
+            raise InputError(f"it describes no head of this package: 'kind' is {self.kind!r}, not {KIND!r}")
+
+    @property
+    def features(self) -> int:
+        """Input width of the sigmoid layer."""
+        return (self.projection or self.dimension) * self.sides
+
+
+class Head(nn.Module):
+    """A sigmoid layer and a softmax over features of sentence vectors.
+
+    Of two sentences with vectors u and v the features are |u - v| and u * v, of one it is u. `projection` maps vectors
+    linearly to another width first (table 6).
+
+    Args:
+        config: Its layers.
+    """
+
+    def __init__(self, config: HeadConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.project = nn.Linear(config.dimension, config.projection) if config.projection else None
+        self.hidden = nn.Linear(config.features, config.hidden)
+        self.output = nn.Linear(config.hidden, len(config.classes))
+
+    def forward(self, *sides: torch.Tensor) -> torch.Tensor:
+        """Predict.
+
+        Args:
+            sides: Sentence vectors [item, dimension], one tensor for each side.
+
+        Returns:
+            Logarithms of the classes' probabilities [item, class].
+        """
+        vectors = sides if self.project is None else tuple(self.project(side) for side in sides)
+        first = vectors[0]
+        if len(vectors) == 2:
+            first = torch.cat([(first - vectors[1]).abs(), first * vectors[1]], dim=1)
+        logits: torch.Tensor = self.output(torch.sigmoid(self.hidden(first)))
+        return logits.log_softmax(dim=1)
+
+    def classifying(self) -> list[nn.Parameter]:
+        """Parameters of the two layers that classify; those of the projection are compositional."""
+        return [*self.hidden.parameters(), *self.output.parameters()]
+
+    def save(self, folder: Path) -> None:
+        """Write the configuration as JSON and the weights as safetensors, into `head` of a model's folder."""
+        inner = folder / HEAD_FOLDER
+        inner.mkdir()
+        (inner / CONFIG_FILE).write_text(
+            f"{json.dumps(asdict(self.config), indent=2)}\n", encoding="utf8", newline="\n"
+        )
+        save_file({name: weight.contiguous() for name, weight in self.state_dict().items()}, inner / WEIGHTS_FILE)
+        share_weights(inner)
+
+    @classmethod
+    def load(cls, folder: Path) -> Head:
+        """Read what `save` wrote."""
+        path = folder / HEAD_FOLDER / CONFIG_FILE
+        config = from_json(HeadConfig, read_json(path, EXPECTED), path)
+        # Without memory until the weights are there: a damaged configuration may name any width.
+        with torch.device("meta"):
+            head = cls(config)
+        head._fill(path.with_name(WEIGHTS_FILE))
+        return head.eval()
+
+    def _fill(self, path: Path) -> None:
+        try:
+            weights = load_file(path)
+        except (SafetensorError, OSError) as error:
+            reason = getattr(error, "strerror", None) or str(error).split("\n")[0]
+            raise InputError(f"cannot read {path}: {reason}; {COPY}", path=path) from None
+        expected = {name: list(weight.shape) for name, weight in self.state_dict().items()}
+        found = {name: list(weight.shape) for name, weight in weights.items()}
+        if found != expected:
+            name = next(name for name in [*expected, *found] if expected.get(name) != found.get(name))
+            wanted, given = (brief(shapes.get(name)) for shapes in (expected, found))
+            raise InputError(
+                f"{path} does not fit {CONFIG_FILE} next to it: expected {name!r} of the shape {wanted}, found "
+                f"{given}; {COPY}",
+                path=path,
+            )
+        if wrong := next(
+            (name for name, weight in weights.items() if not bool(weight.float().isfinite().all())), None
+        ):
+            raise InputError(f"{path}: the tensor {wrong!r} holds a number that is not finite; train the model again")
+        self.load_state_dict({name: weight.float() for name, weight in weights.items()}, assign=True)
+
+
+def new_head(config: HeadConfig, seed: int) -> Head:
+    """Create a head with random weights."""
+    widths = [config.features, config.hidden, len(config.classes)]
+    numbers = sum(before * after for before, after in pairwise(widths)) + config.dimension * (config.projection or 0)
+    refuse_beyond_memory(
+        numbers * BYTES_TO_TRAIN,
+        f"the layers over the sentence vectors have {numbers:,} weights here, whose training takes",
+        "lower `hidden` or `projection`",
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Head(config)
+
+
+class SupervisedModel(PushedFromFolder):
+    """A sentence encoder and a head, which predict scores or classes of sentences or of pairs of sentences."""
+
+    def __init__(self, encoder: SentenceEncoder, head: Head) -> None:
+        width = encoder.get_embedding_dimension()
+        if width != head.config.dimension:
+            raise InputError(
+                f"the head reads vectors of {head.config.dimension} dimensions, and the encoder's have {width}; {COPY}"
+            )
+        self.encoder, self.head = encoder, head
+
+    def predict(self, sentences: Iterable[str], others: Iterable[str] | None = None) -> np.ndarray:
+        """Predict the score, as an expectation, or the name of the likeliest class.
+
+        Args:
+            sentences: Sentences [item].
+            others: The second sentences [item] of a task about pairs.
+
+        Returns:
+            Scores [item], float64, of SICK-R in [1, 5]; or names of classes [item].
+        """
+        found, config = self.probabilities(sentences, others), self.head.config
+        if config.values is not None:
+            return found @ np.array(config.values)
+        return np.array(config.classes)[found.argmax(axis=1)]
+
+    def probabilities(self, sentences: Iterable[str], others: Iterable[str] | None = None) -> np.ndarray:
+        """Predict the probability of each class; arguments as in `predict`.
+
+        Returns:
+            Probabilities [item, class], float64; the classes' names are `head.config.classes`.
+        """
+        sides = [list_of_texts(sentences, "sentences")]
+        if others is not None:
+            sides.append(list_of_texts(others, "others"))
+        config = self.head.config
+        if len(sides) != config.sides:
+            expected = "two lists of sentences" if config.sides == 2 else "one list of sentences"
+            raise InputError(f"a model of {config.task} reads {expected}, got {len(sides)}")
+        if len({len(side) for side in sides}) > 1:
+            raise InputError(
+                f"expected as many first as second sentences, got {len(sides[0]):,} and {len(sides[1]):,}"
+            )
+        texts = list(dict.fromkeys(sentence for side in sides for sentence in side))
+        if not texts:
+            return np.empty((0, len(config.classes)))
+        row_of = {text: row for row, text in enumerate(texts)}
+        vectors = torch.from_numpy(np.asarray(self.encoder.encode(texts, show_progress_bar=False), np.float32))
+        with torch.no_grad():
+            shares = self.head(*(vectors[[row_of[text] for text in side]] for side in sides))
+        return shares.double().exp().numpy()
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the encoder as a sentence-transformers model, and the head into `head` there."""
+        folder = Path(folder)
+        save(self.encoder, folder)
+        self.head.save(folder)
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, *, revision: str | None = None) -> SupervisedModel:
+        """Load a model of `paranmt supervise` without running custom code.
+
+        Args:
+            name: Folder or Hub id.
+            revision: Branch, tag or commit on the Hub.
+        """
+        model = locate(name, revision)
+        # First, because any encoder has a folder that loads, but not any has a head.
+        head = Head.load(model.folder)
+        found = cls(load(model, device="cpu"), head)
+        found.files = model
+        return found

@@ -1,0 +1,84 @@
+"""Publishing models for a task: the encoder, its head, and a card with the figures of the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paranmt_hf.encoders.loading import load
+from paranmt_hf.encoders.model_folder import code_files
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.cards import render
+from paranmt_hf.hub.licenses import License
+from paranmt_hf.hub.publish import About, Draft, Kind
+from paranmt_hf.hub.repository import Model
+from paranmt_hf.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE, SupervisedRecord, figure_rows
+from paranmt_hf.supervised.model import Head, SupervisedModel
+from paranmt_hf.training.publish import PROBE, belongs_to_an_encoder, encoder_files
+from paranmt_hf.util.tables import markdown_table
+
+# What a model for a task has next to its encoder.
+TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOLDER}/{WEIGHTS_FILE}")
+
+
+def _draft(folder: Path, about: About, results: Sequence[Any]) -> Draft:
+    record, model = SupervisedRecord.read(folder), SupervisedModel.from_pretrained(folder)
+    head, task = model.head.config, record.settings.training.task
+    if (head.task, head.dimension) != (task, record.dimension):
+        raise InputError(
+            f"{folder} has a head for {head.task} over {head.dimension} dimensions, and its record is of {task} over "
+            f"{record.dimension}; they do not belong together",
+            path=folder,
+        )
+    about, probe = about.required(), [PROBE] * head.sides
+
+    def values(repository: str) -> dict[str, Any]:
+        said = {**dict.fromkeys(("summary", "data", "license_text", "commands")), **about.values}
+        shown = {"name": repository.split("/")[1], "repository": repository, "notes": about.notes}
+        return {**said, **shown, "record": record.to_json(), "sides": head.sides, "scores": head.values is not None}
+
+    def verify(staged: Path) -> None:
+        # Links to files that were checked where they are.
+        published = SupervisedModel(load(Model(folder.name, staged, ""), device="cpu"), Head.load(staged))
+        if not np.array_equal(published.probabilities(*probe), model.probabilities(*probe)):
+            raise InputError(f"{folder} predicts otherwise than its published files; copy it again", path=folder)
+
+    return Draft(
+        {**encoder_files(folder), **{path: folder / path for path in TASK_FILES}},
+        lambda repository: supervised_card(values(repository)),
+        "",
+        f"Model for {task} {folder.resolve().name}",
+        [f"your own words on the {name}: {name!r} in --about FILE" for name in ("summary",) if not about.summary],
+        verify=verify,
+        values=values,
+    )
+
+
+def supervised_card(values: Mapping[str, Any]) -> str:
+    """Render the card of a model for a task."""
+    record = values["record"]
+    license, figures = License.parse(values["license"], listed=False), record["figures"]
+    header = {
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity" if values["scores"] else "text-classification",
+        "language": ["en"],
+        **license.header,
+        "tags": ["sentence-transformers", "paranmt", record["settings"]["training"]["task"]],
+        **({"datasets": list(values["datasets"])} if values.get("datasets") else {}),
+    }
+    table = markdown_table(["part", "items", *figures["test"]], figure_rows(figures, record["items"]))
+    return render("supervised", header, {**values, "license": license, "figures": table})
+
+
+SUPERVISED = Kind(
+    "a model for a task",
+    "model",
+    "SupervisedModel.from_pretrained",
+    owns=lambda path: path in TASK_FILES or belongs_to_an_encoder(path),
+    draft=_draft,
+    code=code_files,
+    copy=lambda folder, other: SupervisedModel.from_pretrained(folder).save_pretrained(other),
+)

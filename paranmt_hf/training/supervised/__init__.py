@@ -1,1 +1,0 @@
-"""Supervised tasks over sentence encoders: PARAGRAM-PHRASE (arXiv:1511.08198), section 4.4."""

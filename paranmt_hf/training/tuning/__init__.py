@@ -1,1 +1,0 @@
-"""Search for settings: grids, trials, the record of a search."""

@@ -1,0 +1,156 @@
+"""Word vectors out of an encoder."""
+
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from paranmt_hf.distillation import reduction as distillation
+from paranmt_hf.distillation import vectors as workflow
+from paranmt_hf.distillation.reduction import VectorsConfig, components, distill_alone
+from paranmt_hf.distillation.vectors import distill_vectors
+from paranmt_hf.encoders.saving import save
+from paranmt_hf.errors import InputError
+from paranmt_hf.text.word_vectors import read_vectors
+from paranmt_hf.training import checkpoint
+from tests.training.toys import encoder_of
+
+WORDS = [f"w{number}" for number in range(50)]
+MATRIX = np.random.default_rng(1).standard_normal((50, 7)).astype(np.float32) + 3
+
+
+def encode(texts):
+    return MATRIX[[WORDS.index(text) for text in texts]]
+
+
+def test_centred_and_weighed_by_the_logarithm_of_the_rank(monkeypatch):
+    monkeypatch.setattr(distillation, "WORDS_AT_ONCE", 8)
+    plain = distill_alone(WORDS, [encode], VectorsConfig(unweighted=True))
+    assert plain.words == WORDS
+    centred = MATRIX - MATRIX.mean(axis=0)
+    size = np.sqrt((np.linalg.norm(centred, axis=1) ** 2).mean())
+    np.testing.assert_allclose(plain.matrix, centred / size, atol=1e-5)
+    assert (np.linalg.norm(plain.matrix, axis=1) ** 2).mean() == pytest.approx(1)
+    weighed = distill_alone(WORDS, [encode], VectorsConfig())
+    factors = np.log(1 + np.arange(1, 51))
+    assert factors[0] == pytest.approx(0.6931, abs=1e-4)
+    wanted = centred * factors[:, None]
+    wanted /= np.sqrt((np.linalg.norm(wanted, axis=1) ** 2).mean())
+    np.testing.assert_allclose(weighed.matrix, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_principal_components_equal_the_singular_vectors_of_numpy():
+    centred = MATRIX - MATRIX.mean(axis=0)
+    left, sizes, _ = np.linalg.svd(centred.astype(np.float64), full_matrices=False)
+    found = centred @ components(centred, 3)
+    # Each component has either sign.
+    wanted = left[:, :3] * sizes[:3]
+    signs = np.sign((found * wanted).sum(axis=0))
+    np.testing.assert_allclose(found, wanted * signs, atol=1e-4)
+    full = centred @ components(centred, 7)
+    np.testing.assert_allclose(full @ full.T, centred @ centred.T, atol=1e-3)
+    reduced = distill_alone(WORDS, [encode], VectorsConfig(dimension=3, unweighted=True))
+    wanted /= np.sqrt((wanted**2).sum(axis=1).mean())
+    np.testing.assert_allclose(np.abs(reduced.matrix), np.abs(wanted), atol=1e-4)
+
+
+@pytest.mark.parametrize("dimension", [8, 51])
+def test_more_dimensions_than_there_are(dimension):
+    with pytest.raises(InputError, match=f"50 vectors of 7 dimensions cannot be reduced to {dimension} dimensions"):
+        distill_alone(WORDS, [encode], VectorsConfig(dimension=dimension))
+
+
+def test_bad_vectors():
+    with pytest.raises(InputError, match="a vector that is not finite"):
+        distill_alone(["a"], [lambda texts: np.array([[np.nan, 1]])], VectorsConfig())
+    for count in (1, 3):
+        with pytest.raises(InputError, match=f"gives all {count} words the same vector"):
+            distill_alone(WORDS[:count], [lambda texts: np.ones((len(texts), 4))], VectorsConfig())
+
+
+@pytest.fixture
+def model(tmp_path):
+    save(encoder_of((["a b c d e"], ["d e f g"]), dimension=6), tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v.txt.gz"])
+def test_file_is_written_and_read_again(tmp_path, model, name):
+    pq.write_table(pa.table({"reference": ["a a a b", "C"], "translation": ["b a", "c ."]}), tmp_path / "p.parquet")
+    config = VectorsConfig(words=3, dimension=2)
+    vectors = distill_vectors(model, tmp_path / name, data=[tmp_path / "p.parquet"], config=config).vectors
+    # a four times, b and c twice.
+    assert vectors.words == ["a", "b", "c"]
+    again = read_vectors(tmp_path / name)
+    assert again.words == vectors.words
+    # Five digits.
+    np.testing.assert_allclose(again.matrix, vectors.matrix, rtol=1e-4, atol=1e-6)
+    first = (tmp_path / name).read_bytes()
+    distill_vectors(model, tmp_path / name, data=[tmp_path / "p.parquet"], config=config)
+    assert (tmp_path / name).read_bytes() == first
+
+
+def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
+    """Of two encoders, the second is interrupted at its second part of three."""
+    monkeypatch.setattr(distillation, "WORDS_AT_ONCE", 3)
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
+    (tmp_path / "words").write_text("a\nb\nc\nd\ne\nf\ng\n", encoding="utf8")
+    calls, encode = [], workflow.Quiet.encode
+
+    def stopped(encoder, texts):
+        calls.append(texts)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return encode(encoder, texts)
+
+    def distilled(name):
+        config = VectorsConfig(dimension=3)
+        distill_vectors([model, model], tmp_path / name, vocabulary=tmp_path / "words", config=config)
+        return (tmp_path / name).read_bytes()
+
+    whole = distilled("whole")
+    monkeypatch.setattr(workflow.Quiet, "encode", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        distilled("cut")
+    assert distilled("cut") == whole and len(calls) == 5 + 2
+    assert not (tmp_path / "cut.work").exists()
+
+
+def test_vocabulary_file(tmp_path, model):
+    (tmp_path / "words").write_text("b 17\na 9 x\n\nb 3\ng\nf\n", encoding="utf8")
+    config = VectorsConfig(words=3)
+    vectors = distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / "words", config=config).vectors
+    assert vectors.words == ["b", "a", "g"]
+    assert vectors.matrix.shape == (3, 6)
+    # Beside training data its words come after theirs.
+    pq.write_table(pa.table({"reference": ["e e d"], "translation": ["b"]}), tmp_path / "p.parquet")
+    both = {"data": [tmp_path / "p.parquet"], "vocabulary": tmp_path / "words"}
+    assert distill_vectors(model, tmp_path / "w", **both, config=VectorsConfig(words=5)).vectors.words == list("ebdag")
+    config = VectorsConfig(words=4, min_count=2)
+    assert distill_vectors(model, tmp_path / "x", **both, config=config).vectors.words == list("ebag")
+
+
+# Without a time: the tests must have the same names in all processes.
+PACKED = gzip.compress(b"a\nb\n" * 1000, mtime=0)
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"\n \n", b"a\n\xff\xfe\n", PACKED[:-10], PACKED[:20] + b"\xff" * 5 + PACKED[25:]]
+)
+def test_vocabulary_file_that_cannot_be_used(tmp_path, model, content):
+    name = "words.gz" if content and content[:2] == b"\x1f\x8b" else "words"
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=name):
+        distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / name)
+
+
+def test_what_does_not_go_together(tmp_path, model):
+    (tmp_path / "words").write_text("a\nb\n")
+    with pytest.raises(InputError, match="give training data, text or a vocabulary file"):
+        distill_vectors(model, tmp_path / "v")
+    for place in ("nowhere", "words"):
+        with pytest.raises(InputError, match=f"there is no folder .*{place}; make it first"):
+            distill_vectors(model, tmp_path / place / "v", vocabulary=tmp_path / "words")

@@ -1,0 +1,214 @@
+"""`paranmt encoder convert`: the vectors of the Sent2Vec program in an encoder for the Hub."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+
+import paranmt_hf
+from paranmt_hf import cli
+from paranmt_hf.encoders.modules.paranmt_tables import store
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.publish import publish
+from paranmt_hf.sent2vec.convert import ConvertConfig, convert_model
+from paranmt_hf.training.derived import average_encoders
+from tests.sent2vec.sent2vec_files import TEXTS, WORDS, BinFile, vector
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.bin"
+    path.write_bytes(BinFile(WORDS).write())
+    return path
+
+
+def convert(source, out, **settings):
+    return convert_model(source, out, license="mit", config=ConvertConfig(**settings))
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_vectors_are_those_of_the_program(order, tmp_path, monkeypatch):
+    """With text cut at blanks, whatever the size of the blocks that are read."""
+    monkeypatch.setattr("paranmt_hf.sent2vec.bin_file.BLOCK", 100)
+    file = BinFile(WORDS, order=order)
+    (tmp_path / "model.bin").write_bytes(file.write())
+    made = convert(tmp_path / "model.bin", tmp_path / "out", cut="blanks")
+    encoder = paranmt_hf.load(tmp_path / "out")
+    expected = np.stack([vector(file, text) for text in TEXTS])
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-6)
+    assert made.record.order == order
+    assert (made.record.words, made.record.ngrams) == (10, 0 if order == 1 else 50)
+    # The row of the program's placeholder is left out, and the bytes of one word are no text.
+    assert not encoder[0].weight[0].any()
+    assert made.record.unreachable == 1
+
+
+def test_words_cut_raw_text(model, tmp_path):
+    """`It's` is two words in lower case; of the vocabulary `co-op` and two bytes are never met."""
+    made = convert(model, tmp_path / "out")
+    encoder = paranmt_hf.load(tmp_path / "out")
+    file = BinFile(WORDS)
+    np.testing.assert_allclose(encoder.encode("The cat sat. It's"), vector(file, "the cat sat . it 's"), atol=1e-6)
+    assert made.record.unreachable == 2
+
+
+def test_unigrams_are_a_stock_model(tmp_path):
+    """They load in plain sentence-transformers without a flag; unknown words shorten a vector and do not turn it."""
+    file = BinFile(WORDS, order=1, bucket=2)
+    (tmp_path / "model.bin").write_bytes(file.write())
+    assert "WORD of 4 dimensions" in convert(tmp_path / "model.bin", tmp_path / "out").summary()
+    plain = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    np.testing.assert_allclose(plain.encode("The cat sat"), vector(file, "the cat sat"), atol=1e-6)
+    np.testing.assert_allclose(plain.encode("The cat sat zebra"), vector(file, "the cat sat") * 3 / 4, atol=1e-6)
+    assert load_file(tmp_path / "out" / "model.safetensors")["embedding.weight"].shape == (11, 4)
+
+
+def test_fewer_words_in_a_row_than_the_file_holds(model, tmp_path):
+    """The words alone are those of the file; more than it holds is refused."""
+    assert convert(model, tmp_path / "words", order=1).record.ngrams == 0
+    found = paranmt_hf.load(tmp_path / "words").encode("the cat")
+    np.testing.assert_allclose(found, BinFile(WORDS).rows()[[2, 3]].mean(axis=0), atol=1e-6)
+    assert "trained with n-grams of up to 2 words" in (tmp_path / "words" / "README.md").read_text(encoding="utf8")
+    with pytest.raises(
+        InputError, match="`order` 3 asks for n-grams of 3 words, and model.bin holds those of at most 2"
+    ):
+        convert(model, tmp_path / "more", order=3)
+
+
+@pytest.mark.parametrize("cut", ["words", "blanks"])
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("precision", ["float32", "float16", "int8"])
+def test_written_as_modules_write(precision, order, cut, tmp_path, monkeypatch):
+    """The file that is written row after row has the tensors of a module that is saved whole."""
+
+    monkeypatch.setattr("paranmt_hf.sent2vec.bin_file.BLOCK", 64)
+    monkeypatch.setattr("paranmt_hf.encoders.row_file.BUCKETS_AT_ONCE", 7)
+    file = BinFile(WORDS, order=order)
+    (tmp_path / "model.bin").write_bytes(file.write())
+    convert(tmp_path / "model.bin", tmp_path / "out", precision=precision, cut=cut)
+    rows = file.rows()[: 61 if order == 2 else 11]
+    rows[0] = 0
+    expected = store(rows, precision)
+    found = load_file(tmp_path / "out" / "model.safetensors")
+    if order == 2 or cut == "blanks":
+        expected["ngrams.hashes"] = np.arange(50 if order == 2 else 0)
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        np.testing.assert_array_equal(found[name], tensor)
+        assert found[name].dtype == tensor.dtype
+    encoder = paranmt_hf.load(tmp_path / "out")
+    np.testing.assert_allclose(encoder[0].weight.numpy(), rows, atol=1e-2)
+
+
+def test_only_ngrams_of_a_text(model, tmp_path, monkeypatch):
+    """Sentences of the text keep their vectors; what is left out is left out of the average."""
+    monkeypatch.setattr("paranmt_hf.sent2vec.bin_file.BLOCK", 64)
+    monkeypatch.setattr("paranmt_hf.sent2vec.convert.COLLECTED_BUCKETS", 1)
+    text = tmp_path / "text.txt"
+    text.write_text("The cat sat.\nIt's the café\n", encoding="utf8")
+    made = convert(model, tmp_path / "out", text=str(text))
+    file, encoder = BinFile(WORDS), paranmt_hf.load(tmp_path / "out")
+    assert made.record.ngrams == 6
+    for raw, cut in (("The cat sat.", "the cat sat ."), ("It's the café", "it 's the café")):
+        np.testing.assert_allclose(encoder.encode(raw), vector(file, cut), atol=1e-6)
+    np.testing.assert_allclose(encoder.encode("it sat"), file.rows()[[4, 6]].mean(axis=0), atol=1e-6)
+    text.write_text("zebra cat\n", encoding="utf8")
+    with pytest.raises(InputError, match="holds no two successive words of the model"):
+        convert(model, tmp_path / "none", text=str(text))
+    assert convert(model, tmp_path / "words", text=str(text), order=1).record.ngrams == 0
+
+
+def test_from_a_stream(model, tmp_path, monkeypatch):
+    """Packed or not, a stream gives the bytes of the model that the file gives."""
+    convert(model, tmp_path / "file")
+    packed = io.BufferedReader(io.BytesIO(gzip.compress(model.read_bytes())))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(packed))
+    made = convert("-", tmp_path / "stream")
+    assert made.record.source == "the stream on standard input"
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("file", "stream")]
+    assert weights[0] == weights[1]
+
+
+def test_again_and_otherwise(model, tmp_path):
+    """Known by content: the same file under another name is the same; nothing is left behind by an error."""
+    out = tmp_path / "out"
+    first = convert(model, out)
+    model.rename(tmp_path / "other.bin")
+    again = convert(tmp_path / "other.bin", out)
+    assert again.record == first.record and first.fresh and not again.fresh
+    with pytest.raises(InputError, match="was made with other settings: config.cut: was 'words', now 'blanks'"):
+        convert(tmp_path / "other.bin", out, cut="blanks")
+    model.write_bytes(BinFile(WORDS, tokens=7).write())
+    with pytest.raises(InputError, match=r"was converted from another model \(model.bin, sha256:"):
+        convert(model, out)
+    model.write_bytes(BinFile(WORDS).write()[:-3])
+    with pytest.raises(InputError, match=r"is cut off: expected .* bytes \(the vectors of targets\) at byte"):
+        convert(model, tmp_path / "cut")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "other.bin", "out"]
+
+
+def test_numbers_too_large_for_half(tmp_path):
+    file = BinFile(WORDS)
+    rows = file.rows()
+    rows[4, 0] = 1e5
+    (tmp_path / "model.bin").write_bytes(file.write(rows))
+    with pytest.raises(InputError, match="a vector has the value 100000, and float16 ends at 65,504"):
+        convert(tmp_path / "model.bin", tmp_path / "out", precision="float16")
+
+
+def test_published(model, tmp_path):
+    """With the licence that was stated, the card of its record, and the code that it needs elsewhere."""
+    out = tmp_path / "out"
+    convert(model, out)
+    plan = publish(out, "you/sent2vec", dry_run=True)
+    assert {
+        "conversion.json",
+        "paranmt_averages.py",
+        "paranmt_tables.py",
+        "vocabulary.json",
+    } <= plan.parcel.sizes.keys()
+    assert plan.left_here == []
+    assert "license: mit" in plan.card
+    assert "`-dim 4 -epoch 3 -minCount 2 -neg 10 -t 0.0001 -wordNgrams 2 -bucket 50`" in plan.card
+    assert "2 of the 10 words are never met" in plan.card
+    assert "English" not in plan.card
+    record = (out / "conversion.json").read_text(encoding="utf8")
+    values = json.loads(record)
+    del values["settings"]["text"]
+    (out / "conversion.json").write_text(json.dumps(values), encoding="utf8")
+    with pytest.raises(InputError, match=r"conversion.json is damaged: it has no 'settings.text'"):
+        publish(out, "you/sent2vec", dry_run=True)
+    (out / "conversion.json").write_text(record.replace('"dimension": 4', '"dimension": 5'), encoding="utf8")
+    with pytest.raises(InputError, match=r"vectors of 4 dimensions, its record says 5"):
+        publish(out, "you/sent2vec", dry_run=True)
+
+
+def test_not_averaged(model, tmp_path):
+    """The card of a mean tells how its models were trained, which no conversion knows."""
+    convert(model, tmp_path / "out", order=1)
+    with pytest.raises(InputError, match="out is a converted encoder; only"):
+        average_encoders([tmp_path / "out", tmp_path / "out"], tmp_path / "mean")
+
+
+def test_command(model, tmp_path, capsys):
+    out = tmp_path / "out"
+    words = ["encoder", "convert", str(model), "--out", str(out), "--license", "mit"]
+    assert cli.main(words) == 0
+    printed = capsys.readouterr().out
+    assert "Sent2Vec of 4 dimensions, 10 words and 50 buckets of n-grams of up to 2 words" in printed
+    assert "2 words never met" in printed and "already" not in printed
+    assert cli.main(words) == 0
+    assert "(was converted already): Sent2Vec of 4 dimensions" in capsys.readouterr().out
+    assert cli.main(["publish", str(out), "you/it", "--dry-run"]) == 0
+    assert "conversion.json" in capsys.readouterr().out
+    assert cli.main([*words[:4], str(tmp_path / "no"), "--license", "mitt"]) == 1
+    assert "did you mean mit?" in capsys.readouterr().err
+    assert cli.main(["encoder", "convert", str(tmp_path / "none.bin"), *words[3:]]) == 1
+    assert "none.bin: No such file or directory; expected a .bin file" in capsys.readouterr().err

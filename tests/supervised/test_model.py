@@ -1,0 +1,113 @@
+"""The head: its layers by hand, its files, and what is wrong with one."""
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from paranmt_hf.errors import InputError
+from paranmt_hf.supervised.model import Head, HeadConfig
+from tests.supervised.toys import head_of
+
+
+def layers(head):
+    return {name: weight.numpy() for name, weight in head.state_dict().items()}
+
+
+def by_hand(head, first, second=None):
+    own = layers(head)
+    if "project.weight" in own:
+        first, second = (
+            None if side is None else side @ own["project.weight"].T + own["project.bias"] for side in (first, second)
+        )
+    features = first if second is None else np.concatenate([np.abs(first - second), first * second], axis=1)
+    hidden = 1 / (1 + np.exp(-(features @ own["hidden.weight"].T + own["hidden.bias"])))
+    logits = hidden @ own["output.weight"].T + own["output.bias"]
+    return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("projection", [None, 6])
+@pytest.mark.parametrize("sides", [1, 2])
+def test_layers_are_those_of_the_paper(sides, projection):
+    head = head_of(sides=sides, projection=projection)
+    vectors = [np.random.default_rng(side).standard_normal((5, 4)).astype(np.float32) for side in range(sides)]
+    found = head(*map(torch.from_numpy, vectors)).detach().numpy()
+    np.testing.assert_allclose(found, by_hand(head, *vectors), atol=1e-6)
+    assert found.shape == (5, 3)
+
+
+def test_a_head_that_no_machine_holds():
+    with pytest.raises(InputError, match=r"have 2,000,007,000,000 weights here, .* 40,000 GB, .*; lower `hidden` or"):
+        head_of(dimension=4, projection=10**6, hidden=10**6)
+
+
+def test_the_order_of_two_sentences_changes_nothing():
+    head, (left, right) = head_of(), torch.randn(2, 5, 4)
+    torch.testing.assert_close(head(left, right), head(right, left))
+
+
+@pytest.mark.parametrize("projection", [None, 6])
+def test_saved_and_loaded(tmp_path, projection):
+    head = head_of(projection=projection, classes=["1", "2"], values=[1.0, 2.0])
+    head.save(tmp_path)
+    again = Head.load(tmp_path)
+    assert again.config == head.config and not again.training
+    vectors = torch.randn(2, 5, 4)
+    assert torch.equal(again(*vectors), head(*vectors))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"kind": "other"}, "it describes no head of this package"),
+        ({"hidden": "3"}, "head.json is damaged: expected a whole number under 'hidden', found '3'"),
+        ({"hidden": 0}, r"next to it: expected 'hidden.weight' of the shape \[0, 8\]"),
+        ({"hidden": 10**12}, r"next to it: expected 'hidden.weight' of the shape \[1000000000000, 8\]"),
+        ({"projection": 5}, r"expected 'project.weight' of the shape \[5, 4\], found none"),
+        ({"sides": 3}, r"expected 'hidden.weight' of the shape \[3, 12\]"),
+        ({"classes": ["a"]}, r"expected 'output.weight' of the shape \[1, 3\]"),
+    ],
+)
+def test_damaged_configurations(tmp_path, values, message):
+    head_of().save(tmp_path)
+    path = tmp_path / "head" / "head.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+    with pytest.raises(InputError, match=message):
+        Head.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in fields(HeadConfig)])
+def test_every_entry_is_needed(tmp_path, name):
+    head_of().save(tmp_path)
+    path = tmp_path / "head" / "head.json"
+    path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != name}))
+    with pytest.raises(InputError) as refused:
+        Head.load(tmp_path)
+    assert refused.value.path == path
+
+
+def test_damaged_files(tmp_path):
+    with pytest.raises(
+        InputError, match=r"head.json: No such file.*; expected the folder of a model made by `paranmt s"
+    ):
+        Head.load(tmp_path)
+    head_of().save(tmp_path)
+    path = tmp_path / "head" / "model.safetensors"
+    whole, weights = path.read_bytes(), load_file(path)
+    path.write_bytes(whole[:100])
+    with pytest.raises(InputError, match="cannot read .*model.safetensors: .*; copy the whole"):
+        Head.load(tmp_path)
+    path.unlink()
+    with pytest.raises(InputError, match="cannot read .*model.safetensors: No such file"):
+        Head.load(tmp_path)
+    save_file({**weights, "hidden.bias": weights["hidden.bias"] * float("nan")}, path)
+    with pytest.raises(InputError, match="the tensor 'hidden.bias' holds a number that is not finite"):
+        Head.load(tmp_path)
+    path.write_bytes(whole)
+    for content in ("[]", "{", "null"):
+        (tmp_path / "head" / "head.json").write_text(content)
+        with pytest.raises(InputError, match=r"head.json is damaged"):
+            Head.load(tmp_path)
