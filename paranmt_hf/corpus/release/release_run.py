@@ -23,7 +23,8 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import ColumnStage, ScoreStage, TranslateStage
-from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
+from paranmt_hf.corpus.language_models.kept_answers import ANSWERS_FILE
+from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, WORDING, ReleaseRecord, identity_of
 from paranmt_hf.corpus.release.release import Release, read_record, read_tables, write_release
@@ -195,7 +196,7 @@ def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:
 
 def holds_shards(work: Path) -> bool:
     """Whether a work folder holds expensive results: translated or scored shards, or answers."""
-    return any(work.glob("[1-9]*-*/shard-*")) or holds_answers(work)
+    return any(work.glob("[1-9]*-*/shard-*")) or (work / ANSWERS_FILE).exists()
 
 
 def write_rows(
@@ -278,7 +279,6 @@ def _run_stages(
         ran.append(stage)
         counts.update(manifest.dropped)
         if isinstance(stage, AskStage):
-            stage.tell_use()
             warnings += stage.warnings()
         if isinstance(stage, TranslateStage) and (warning := misfit(manifest, stage.config)):
             logger.warning(f"warning: {warning}")
