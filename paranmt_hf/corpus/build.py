@@ -24,8 +24,8 @@ from paranmt_hf.corpus.translation.unusual_lines import with_letters
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import check_terms
+from paranmt_hf.util.markers import Advanced, Count, Group, RunOnly
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import Advanced, Count, Group, RunOnly
 from paranmt_hf.util.yaml_files import settings_of
 
 

@@ -50,11 +50,12 @@ from paranmt_hf.search.storage import (
 from paranmt_hf.text.identity import first_equal, hash_texts
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import replacing, result_file, write_bytes
+from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Range, RunOnly
 from paranmt_hf.util.packed import PACKED, plain_name
 from paranmt_hf.util.progress import QUIET_SECONDS, Progress
 from paranmt_hf.util.records import FileRecord, Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Advanced, AlsoWrites, Count, Range, RunOnly, Settings
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import working
 

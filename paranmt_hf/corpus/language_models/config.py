@@ -12,8 +12,9 @@ from paranmt_hf.corpus.language_models.reasoning import REASONING_MARKS, Mark, p
 from paranmt_hf.corpus.scoring.language import LANGUAGES as DETECTABLE
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES
+from paranmt_hf.util.markers import Count, Range, Seed
 from paranmt_hf.util.optional import check_installed
-from paranmt_hf.util.settings import Count, Range, Seed, Settings
+from paranmt_hf.util.settings import Settings
 
 ModelTask = Literal["translate", "paraphrase"]
 

@@ -42,11 +42,12 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import usual_score
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import shown_path, write_bytes
+from paranmt_hf.util.markers import Advanced
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Identity, as_json, made_with, read_json
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Advanced, Settings
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import brief, counted
 from paranmt_hf.util.work import Holds, check_making, work_folder
 

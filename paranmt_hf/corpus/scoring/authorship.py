@@ -30,8 +30,9 @@ from paranmt_hf.text.identity import TokenHashes, sentence_keys
 from paranmt_hf.text.tokens import TokenTable
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing
+from paranmt_hf.util.markers import Count, Range, Seed
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Range, Seed, Settings
+from paranmt_hf.util.settings import Settings
 
 BATCH_ROWS = 10_000
 # Steps of stochastic gradient descent: strength of the L2 penalty, which also sets their size (Bottou's schedule).
