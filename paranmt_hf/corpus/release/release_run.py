@@ -20,7 +20,8 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import TranslateStage
-from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
+from paranmt_hf.corpus.language_models.kept_answers import ANSWERS_FILE
+from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.release.input_checks import (
     check_scorers,
@@ -195,7 +196,6 @@ class ReleaseRun:
             stage = stage.ready(manifest, work)
             # Requests go out from one process, which keeps to their limits.
             manifest = run_job(manifest, folder, stage, EngineConfig(workers=1))
-            stage.tell_use()
             warnings += stage.warnings()
             return manifest
         manifest = run_job(manifest, folder, stage, self.engine)
@@ -276,7 +276,7 @@ def write_card(folder: Path, record: ReleaseRecord) -> None:
 
 def holds_shards(work: Path) -> bool:
     """Whether a work folder holds expensive results: translated or scored shards, or answers."""
-    return any(work.glob("[1-9]*-*/shard-*")) or holds_answers(work)
+    return any(work.glob("[1-9]*-*/shard-*")) or (work / ANSWERS_FILE).exists()
 
 
 def translator_of(out: Path, part: Literal["translator", "pivot"]) -> dict[str, Any] | None:
