@@ -21,8 +21,8 @@ from paranmt_hf.corpus.reading.columns import read_blocks
 from paranmt_hf.corpus.reading.heading import Heading
 from paranmt_hf.corpus.reading.readers import LineFiles, Reader, Report, TableFiles
 from paranmt_hf.corpus.reading.tab_separated import TabSeparated
-from paranmt_hf.corpus.statistics.draws import text_hashes
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.identity import hash_texts
 from paranmt_hf.util.files import check_regular, existing, new_folder, writing
 from paranmt_hf.util.wording import brief
 
@@ -57,7 +57,7 @@ class TreeFile:
     def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
         """Look up the tree of each sentence; None if it is not in the file or has no tree."""
         hashes, rows, table = self._index
-        wanted = text_hashes(pa.array(sentences, pa.large_string()))
+        wanted = hash_texts(pa.array(sentences, pa.large_string()))
         places = np.searchsorted(hashes, wanted)
         inside = np.flatnonzero(places < len(hashes))
         present = inside[hashes[places[inside]] == wanted[inside]]
@@ -80,7 +80,7 @@ class TreeFile:
                 for batch in self._reader().batches(Report()):
                     columns = [batch["sentence"], batch["tree"], pc.add(batch["id"], 1)]
                     writer.write_table(pa.table(columns, names=SCHEMA.names).cast(SCHEMA))
-                    hashes.append(text_hashes(batch["sentence"]))
+                    hashes.append(hash_texts(batch["sentence"]))
             joined = np.concatenate(hashes)
             # The first tree of a sentence counts.
             order = np.argsort(joined, kind="stable")

@@ -3,13 +3,11 @@
 import re
 from itertools import accumulate
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.parsing.trees import READINGS, Tree, read_tree, top_levels
-from paranmt_hf.corpus.statistics.draws import text_hashes
 from tests.corpus.parsing.toys import LINK, PENN, trees
 from tests.refused import refused
 
@@ -87,11 +85,3 @@ def test_the_deepest_tree_is_written_and_cut():
 def test_top_levels(text, reading, top):
     assert reading in READINGS
     assert top_levels(read_tree(text), reading) == top
-
-
-@given(st.lists(st.text(max_size=6), unique=True, max_size=20), st.integers(0, 4))
-def test_hashes_are_those_of_the_bytes_of_each_sentence(sentences, skipped):
-    whole = text_hashes(pa.array(sentences, pa.string()))
-    assert len(set(whole.tolist())) == len(sentences)
-    assert text_hashes(pa.array(sentences, pa.large_string()).slice(skipped)).tolist() == whole[skipped:].tolist()
-    assert [text_hashes(pa.array([each]))[0] for each in sentences] == whole.tolist()
