@@ -13,6 +13,7 @@ from paranmt_hf.hub.client import absent_here, check_download, explain, fetching
 from paranmt_hf.hub.repository import locate, plain_name, usual_score
 from paranmt_hf.hub.upload import Parcel, Target, _differences, _ensure_tag, stage, upload
 from paranmt_hf.util.optional import require
+from tests.refused import refused
 
 # The client's library for HTTP, which has had several names.
 httpx = importlib.import_module(errors.HTTPError.__module__.split(".")[0])
@@ -54,7 +55,7 @@ def answer(kind, status, message="something"):
 def test_errors_in_one_sentence(error, sentence, monkeypatch):
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    with pytest.raises(InputError, match=sentence):
+    with refused():
         raise InputError(explain(error, "a/b", "model", "v9"))
     assert "\n" not in explain(error, "a/b", "model", "v9")
 
@@ -72,7 +73,7 @@ def test_names_that_seem_to_be_paths(tmp_path, monkeypatch):
         raise error
     text = str(told.value)
     assert text.startswith(absent_here("models/wort")) and explain(error, "models/wort", "model") in text
-    with pytest.raises(InputError, match="^there is no folder 'a/b', and dataset 'a/b' on the Hub: odd$"):
+    with refused():
         with fetching("a/b", "dataset"):
             raise error
 
@@ -127,9 +128,7 @@ def test_download_is_compared_with_its_name_in_the_cache(tmp_path):
     link.symlink_to(blob)
     check_download(link, "a/b")
     blob.write_bytes(b"weightz")
-    with pytest.raises(
-        InputError, match=f"model.safetensors of 'a/b' is damaged.* delete .*{blob.name} and run again"
-    ):
+    with refused():
         check_download(link, "a/b")
     # Small files are kept under another checksum, of git.
     (tmp_path / "config.json").write_text("{}")
@@ -159,20 +158,20 @@ def test_a_located_model_is_not_read_again(tmp_path):
     (folder / "model.safetensors").write_bytes(b"changed since")
     assert locate(model) is model and locate(model, model.revision) is model
     assert locate(str(folder)).revision != model.revision
-    with pytest.raises(InputError, match="^model is located at the revision sha256:.*, not 'v1'$"):
+    with refused():
         locate(model, "v1")
 
 
 @pytest.mark.parametrize(
-    ("files", "message"),
+    "files",
     [
-        (["config.json", "pytorch_model.bin"], "holds weights in pytorch_model.bin, which is not read"),
-        (["model.safetensors", "2_Dense/pytorch_model.bin"], "holds weights in 2_Dense/pytorch_model.bin"),
-        (["config.json"], "holds no weights; expected the folder of a model"),
+        ["config.json", "pytorch_model.bin"],
+        ["model.safetensors", "2_Dense/pytorch_model.bin"],
+        ["config.json"],
     ],
 )
-def test_pickles_are_refused(tmp_path, files, message):
-    with pytest.raises(InputError, match=message):
+def test_pickles_are_refused(tmp_path, files):
+    with refused():
         locate(str(make(tmp_path / "model", *files)))
 
 
@@ -192,12 +191,12 @@ def test_a_linked_folder_has_the_name_of_the_link(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["no such folder", "./missing", "a/b/c", "../up"])
 def test_neither_folder_nor_id(name):
-    with pytest.raises(InputError, match="no model .*expected a folder that exists or a Hub id"):
+    with refused():
         locate(name)
 
 
 def test_folder_has_no_revision(tmp_path):
-    with pytest.raises(InputError, match="is a folder, which has no revision 'main'"):
+    with refused():
         locate(str(make(tmp_path / "model", "model.safetensors")), "main")
 
 
@@ -208,7 +207,7 @@ def test_hub_out_of_reach_is_one_sentence(monkeypatch):
         raise OSError("cannot connect\nand a long story")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
-    with pytest.raises(InputError, match="no folder 'a/b', and model 'a/b' on the Hub: cannot connect$"):
+    with refused():
         locate("a/b")
 
 
@@ -222,7 +221,7 @@ def test_usual_score(tmp_path):
 
 
 def test_missing_extra_is_named():
-    with pytest.raises(InputError, match=r"pip install 'paranmt-hf\[plots\]'"):
+    with refused():
         require("no_such_package", "plots")
     assert require("json", "plots").dumps(1) == "1"
 
@@ -233,7 +232,7 @@ def test_the_models_of_the_package_may_be_links(tmp_path, monkeypatch):
     (tmp_path / "assets" / "small").mkdir(parents=True)
     link = tmp_path / "assets" / "small" / "model.safetensors"
     link.symlink_to(carried / "model.safetensors")
-    with pytest.raises(InputError, match="is a link that leads out of"):
+    with refused():
         locate(link.parent)
     monkeypatch.setattr(repository, "ASSETS", tmp_path / "assets")
     assert locate("small").folder == link.parent
@@ -329,5 +328,5 @@ def test_names_of_git_and_of_the_hub(monkeypatch):
                 target(**{option: name})
             assert error.value.option == option
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
-    with pytest.raises(InputError, match="publishing needs a login: run `hf auth login`"):
+    with refused():
         upload(Parcel({"a": b"b"}), target())

@@ -17,6 +17,7 @@ from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, cost
 from paranmt_hf.corpus.language_models.server import PassingError
 from paranmt_hf.corpus.scoring.language import LANGUAGES
 from paranmt_hf.errors import InputError
+from tests.refused import refused
 
 SOURCE, REFERENCE = "Muž jede na kole po mokré ulici.", "A man is riding a bicycle on a wet street."
 
@@ -177,7 +178,7 @@ class TestSettings:
     def test_answers_are_in_the_language_of_the_corpus(self):
         assert LanguageModelConfig("m").answering_in("de").language == "de"
         assert LanguageModelConfig("m", target_language="de").answering_in("de").language == "de"
-        with pytest.raises(InputError, match="target_language de is not the `language` of the corpus, en"):
+        with refused():
             LanguageModelConfig("m", target_language="de").answering_in("en")
 
     def test_every_language_that_can_be_told_has_a_name(self):
@@ -317,14 +318,14 @@ class TestAsking:
                 return Answer(prompt.upper(), "stop")
 
         found = []
-        with pytest.raises(InputError, match="no such model"):
+        with refused():
             for index, answer in self.asker(One(), monkeypatch, concurrency=4).ask([f"a{i}" for i in range(20)]):
                 found.append((index, answer.text))
         assert sorted(found) == [(1, "A1"), (2, "A2"), (3, "A3")]
 
     def test_not_for_ever(self, monkeypatch):
         server = Scripted(failures=99)
-        with pytest.raises(InputError, match="no answer, 3 times in a row; what was answered is kept"):
+        with refused():
             list(self.asker(server, monkeypatch, retries=2, concurrency=1).ask(["a"]))
         assert server.calls == 3
 
@@ -335,7 +336,7 @@ class TestAsking:
         assert time.monotonic() - start >= 0.2
 
     def test_a_wait_of_hours_is_told(self, monkeypatch):
-        with pytest.raises(InputError, match="accepts no request for 7,200 seconds"):
+        with refused():
             list(self.asker(Scripted(failures=1, wait=7200.0), monkeypatch).ask(["a"]))
 
     def test_nothing_is_asked(self, monkeypatch):
@@ -374,9 +375,9 @@ class TestKeptAnswers:
 
     def test_damage_and_places_that_cannot_be_written(self, tmp_path):
         (tmp_path / "a.db").write_bytes(b"no database at all" * 100)
-        with pytest.raises(InputError, match=r"a\.db is damaged .*; delete it"):
+        with refused():
             KeptAnswers(tmp_path / "a.db", {})
-        with pytest.raises(InputError, match="cannot keep answers in"):
+        with refused():
             KeptAnswers(tmp_path / "missing" / "a.db", {})
 
 

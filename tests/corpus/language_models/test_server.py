@@ -11,6 +11,7 @@ from paranmt_hf.corpus.language_models.config import LanguageModelConfig
 from paranmt_hf.corpus.language_models.server import PassingError, Server
 from paranmt_hf.errors import InputError
 from tests.corpus.language_models.chat_server import KEY, Reply, failure, serving
+from tests.refused import refused
 
 
 @pytest.fixture(autouse=True)
@@ -189,12 +190,10 @@ class TestFailures:
 
     def test_an_unknown_model(self):
         with serving(lambda *_: failure(404, "no such model"), models=("b", "a")) as server:
-            with pytest.raises(InputError, match="/v1 has no model 'small'; it has a, b$"):
+            with refused():
                 server_of(server).ask("x")
             server.models = None
-            with pytest.raises(
-                InputError, match="has no model 'small', or no chat completions .* usually ends in /v1"
-            ):
+            with refused():
                 server_of(server).ask("x")
 
 
@@ -211,7 +210,7 @@ class TestTheKey:
         with serving(lambda *_: "A.", key=KEY) as server:
             asks = server_of(server)
             for call in (asks.check, lambda: asks.ask("x")):
-                with pytest.raises(InputError, match="refused the key in OPENAI_API_KEY .401: Incorrect") as caught:
+                with refused() as caught:
                     call()
                 assert "sk-mine" not in str(caught.value)
                 assert caught.value.__suppress_context__
@@ -224,12 +223,12 @@ class TestTheKey:
 
     def test_none(self):
         with serving(lambda *_: "A.", key=KEY) as server:
-            with pytest.raises(InputError, match="refused a request without a key; set OPENAI_API_KEY"):
+            with refused():
                 server_of(server).check()
 
     def test_one_with_a_line_break_inside(self, monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-a\nb")
-        with pytest.raises(InputError, match="holds characters that no key has") as caught:
+        with refused() as caught:
             Server(LanguageModelConfig("small", base_url="http://127.0.0.1:9"))
         assert "sk-a" not in str(caught.value)
 
@@ -237,7 +236,7 @@ class TestTheKey:
 def test_no_server_is_there():
     with serving(lambda *_: "A.") as server:
         pass
-    with pytest.raises(InputError, match=r"no server answers at http://127\.0\.0\.1:\d+/v1 \(.*\): start it, or"):
+    with refused():
         server_of(server).check()
 
 

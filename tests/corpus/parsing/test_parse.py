@@ -18,6 +18,7 @@ from paranmt_hf.corpus.parsing.trees import Tree
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from tests.cli.commands import fails, recorded_options
+from tests.refused import refused
 
 ONE = EngineConfig("local", 1, 1)
 needs_link_parser = pytest.mark.skipif(shutil.which("link-parser") is None, reason="link-parser is not installed")
@@ -122,11 +123,11 @@ def test_pairs_get_trees_and_keep_their_columns(pairs, tmp_path):
 def test_the_same_call_finds_what_is_there_and_another_one_refuses(pairs, tmp_path):
     run(pairs, tmp_path / "out")
     assert not run(pairs, tmp_path / "out", Letters(most=0)).fresh
-    with pytest.raises(InputError, match=r"other settings: .*max_pairs: was none, now 2"):
+    with refused("out", path=tmp_path / "out"):
         run(pairs, tmp_path / "out", max_pairs=2)
     other = Letters()
     other.name = "letters 2"
-    with pytest.raises(InputError, match=r"parser.name: was 'letters 1', now 'letters 2'"):
+    with refused("out", path=tmp_path / "out"):
         run(pairs, tmp_path / "out", other)
 
 
@@ -154,7 +155,7 @@ def test_the_choice_of_pairs_is_that_of_training(pairs, tmp_path):
     # Trees of an earlier parser give way.
     again = run(sorted((tmp_path / "max_pairs").glob("*.parquet")), tmp_path / "again")
     assert parsed_rows(again.folder).to_pylist() == parsed_rows(tmp_path / "max_pairs").to_pylist()
-    with pytest.raises(InputError, match=r"nothing to parse: of 7 pairs left out: 7 outside the chosen ranges"):
+    with refused():
         run(pairs, tmp_path / "none", min_score=0.9)
     assert not (tmp_path / "none.work").exists()
 
@@ -169,7 +170,7 @@ def test_several_files_of_a_result(pairs, tmp_path, monkeypatch):
     # They are pairs to train on like any others.
     assert sum(table.num_rows for table in Pairs([done.folder], PairSelection()).batches()) == 7
     (done.folder / "pairs-00001-of-00002.parquet").unlink()
-    with pytest.raises(InputError, match=r"pairs-00001-of-00002.parquet is missing or differs from its record"):
+    with refused(path=tmp_path / "out/pairs-00001-of-00002.parquet"):
         parsed_files(done.folder)
 
 
@@ -183,18 +184,18 @@ def test_trees_of_a_file(pairs, tmp_path):
     digest = hashlib.sha256((tmp_path / "trees.tsv").read_bytes()).hexdigest()
     assert done.record.settings.parser == {"name": "the file trees.tsv", "sha256": digest}
     (tmp_path / "trees.tsv").write_text("z\t(S z)\n")
-    with pytest.raises(InputError, match=r"other settings"):
+    with refused("out", path=tmp_path / "out"):
         run(pairs, tmp_path / "out", tmp_path / "trees.tsv")
-    with pytest.raises(InputError, match=r"the file trees.tsv has no tree of any sentence of 7 pairs"):
+    with refused():
         run(pairs, tmp_path / "other", tmp_path / "trees.tsv")
     (tmp_path / "trees.tsv").write_text("a b\t(S a b)\nc\t(S c\n")
-    with pytest.raises(InputError, match=r"the file trees.tsv:2: expected a tree, but 1 closing brackets are missing"):
+    with refused():
         run(pairs, tmp_path / "broken", tmp_path / "trees.tsv")
 
 
 def test_sources_with_other_columns(pairs, tmp_path):
     pq.write_table(pa.table({"reference": ["a"], "translation": ["b"], "source": ["c"]}), tmp_path / "more.parquet")
-    with pytest.raises(InputError, match=r"different columns \(number, para_score, source, system\)"):
+    with refused():
         run([pairs, tmp_path / "more.parquet"], tmp_path / "out")
     shutil.copy(pairs, tmp_path / "copy.parquet")
     assert run([pairs, tmp_path / "copy.parquet"], tmp_path / "out").record.rows == 14
@@ -222,18 +223,16 @@ def test_a_parser_that_knows_no_sentence(tmp_path):
     table = pa.table({"reference": ["of of of"], "translation": ["zz"]})
     pq.write_table(table, tmp_path / "pairs.parquet")
     (tmp_path / "trees").write_text("a dog .\t(S(NP)(VP))\n")
-    with pytest.raises(
-        InputError, match="trees has no tree of any sentence of 1 pair; are they the sentences of the file"
-    ):
+    with refused():
         run(tmp_path / "pairs.parquet", tmp_path / "out", parser=tmp_path / "trees")
     table = pa.table({"reference": ["why ?"], "translation": ["who ?"]})
     pq.write_table(table, tmp_path / "pairs.parquet")
-    with pytest.raises(InputError, match="letters 1 has no tree of any sentence of 1 pair; are they whole English"):
+    with refused():
         run(tmp_path / "pairs.parquet", tmp_path / "other", parser=Letters())
 
 
 def test_a_result_inside_its_source(pairs, tmp_path):
-    with pytest.raises(InputError, match="is inside"):
+    with refused("out", path=tmp_path / "out"):
         run(tmp_path, tmp_path / "out")
 
 
@@ -283,14 +282,14 @@ def test_a_damaged_result(pairs, tmp_path):
     done = run(pairs, tmp_path / "out")
     lines = (done.folder / "templates.tsv").read_text()
     (done.folder / "templates.tsv").write_text(lines[:40])
-    with pytest.raises(InputError, match=r"templates.tsv is missing or differs from its record"):
+    with refused(path=tmp_path / "out/templates.tsv"):
         frequent_templates(done.folder)
     (done.folder / "templates.tsv").write_text(lines)
     values = json.loads((done.folder / "parses.json").read_text())
-    for change, message in (
-        ({"trees": {}}, r"parses.json is damaged: it has no 'trees.reference'"),
-        ({"trees": {"reference": 0, "translation": 0, "both": 0}}, r"no reference of .*out has a tree"),
+    for change in (
+        {"trees": {}},
+        {"trees": {"reference": 0, "translation": 0, "both": 0}},
     ):
         (done.folder / "parses.json").write_text(json.dumps({**values, **change}))
-        with pytest.raises(InputError, match=message):
+        with refused():
             frequent_templates(done.folder)

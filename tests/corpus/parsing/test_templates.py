@@ -27,6 +27,7 @@ from paranmt_hf.corpus.parsing.trees import (
 )
 from paranmt_hf.errors import InputError
 from tests.corpus.parsing.toys import LINK, PENN, trees
+from tests.refused import refused
 
 PENN_LABELS = "(S(NP(DT)(NN))(VP(VBZ)(NP(DT)(NN)))(.))"
 
@@ -87,18 +88,18 @@ def test_templates_that_people_write(text, template):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    "text",
     [
-        ("", "is not a template such as \\(S\\(NP\\)\\(VP\\)\\): expected a tree, but there is nothing"),
-        ("(S(NP)", "1 closing brackets are missing"),
-        ("(S (NP he))", "has no words: 'he'; write nodes as \\(he\\)"),
-        ("(S (NP (DT)))", "one level below it: \\(DT\\) is deeper"),
-        ("((NP)(VP))", "a node has no label"),
-        ("(S" + "(NP)" * 250 + ")", "at most 1,000 characters, got 1,003"),
+        "",
+        "(S(NP)",
+        "(S (NP he))",
+        "(S (NP (DT)))",
+        "((NP)(VP))",
+        "(S" + "(NP)" * 250 + ")",
     ],
 )
-def test_text_that_is_no_template(text, reason):
-    with pytest.raises(InputError, match=reason):
+def test_text_that_is_no_template(text):
+    with refused():
         read_template(text)
 
 
@@ -192,15 +193,15 @@ def test_no_trees_at_all(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    "content",
     [
-        (b"", "line 1: expected template, count, example with tabs between"),
-        (b"template\tcount\texample\n(S)\t1\ta\n(S)\t1\n", "line 3: expected a template, its count and an example"),
-        (b"template\tcount\texample\n(S)\tone\ta\n", "line 2: expected a template, its count and an example"),
-        (b"template\tcount\texample\n(S)\t1\t\xff\n", "line 2: expected UTF-8"),
+        b"",
+        b"template\tcount\texample\n(S)\t1\ta\n(S)\t1\n",
+        b"template\tcount\texample\n(S)\tone\ta\n",
+        b"template\tcount\texample\n(S)\t1\t\xff\n",
     ],
 )
-def test_a_damaged_file(tmp_path, content, reason):
+def test_a_damaged_file(tmp_path, content):
     (tmp_path / TEMPLATES_FILE).write_bytes(content)
-    with pytest.raises(InputError, match=reason):
+    with refused():
         read_template_counts(tmp_path)

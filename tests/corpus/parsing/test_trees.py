@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from paranmt_hf.corpus.parsing.parsers import TreeFile, TreeIndex, write_index
 from paranmt_hf.corpus.parsing.trees import MAX_DEPTH, READINGS, Tree, read_tree, top_levels
 from paranmt_hf.corpus.statistics.draws import text_hashes
-from paranmt_hf.errors import InputError
 from tests.corpus.parsing.toys import LINK, PENN, trees
+from tests.refused import refused
 
 
 def test_a_tree_by_hand():
@@ -55,22 +55,22 @@ def test_any_text_is_a_tree_or_refused(text):
     if is_tree(text):
         assert pieces(str(read_tree(text))) == pieces(text)
     else:
-        with pytest.raises(InputError, match="expected (a|one) tree"):
+        with refused():
             read_tree(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("", "expected a tree, but there is nothing at the end"),
-        ("(S (NP a)", "1 closing brackets are missing at the end"),
-        ("(S a) (S b)", "more at character 7"),
-        ("S a", "begins with an opening bracket, got 'S' at character 1"),
-        ("(a " * (MAX_DEPTH + 1), f"more than {MAX_DEPTH} levels deep"),
+        "",
+        "(S (NP a)",
+        "(S a) (S b)",
+        "S a",
+        "(a " * (MAX_DEPTH + 1),
     ],
 )
-def test_what_is_no_tree(text, message):
-    with pytest.raises(InputError, match=message):
+def test_what_is_no_tree(text):
+    with refused():
         read_tree(text)
 
 
@@ -122,7 +122,7 @@ def test_trees_of_a_file(tmp_path):
         Tree("NP", ("Übung", "é")),
     ]
     assert list(index.trees([])) == []
-    with pytest.raises(InputError, match=r"^trees.tsv.gz:2: expected a tree, .* correct that line"):
+    with refused():
         list(index.trees(["other"]))
 
 
