@@ -215,7 +215,7 @@ def test_columns_of_one_name(tmp_path):
         pq.write_table(pa.Table.from_arrays([columns[name] for name in names], names=names), path)
         for everything in (False, True):
             if read_at_once or everything:
-                with refused("columns", path=path):
+                with refused(path=path):
                     Pairs([path], PairSelection(), all_columns=everything)
             else:
                 assert len(list(Pairs([path], PairSelection()).batches())) == 1

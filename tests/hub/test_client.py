@@ -11,9 +11,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub import repository
 from paranmt_hf.hub.client import absent_here, check_download, explain, fetching, is_id, split_revision
 from paranmt_hf.hub.repository import locate, plain_name, usual_score
-from paranmt_hf.hub.upload import Parcel, Target, _differences, _ensure_tag, stage, upload
+from paranmt_hf.hub.upload import RepositoryFiles, Target, _differences, _ensure_tag, stage, upload
 from paranmt_hf.util.optional import require
-from tests.refused import refused
 
 # The client's library for HTTP, which has had several names.
 httpx = importlib.import_module(errors.HTTPError.__module__.split(".")[0])
@@ -55,7 +54,7 @@ def answer(kind, status, message="something"):
 def test_errors_in_one_sentence(error, sentence, monkeypatch):
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    with refused():
+    with pytest.raises(InputError, match=sentence):
         raise InputError(explain(error, "a/b", "model", "v9"))
     assert "\n" not in explain(error, "a/b", "model", "v9")
 
@@ -73,7 +72,7 @@ def test_names_that_seem_to_be_paths(tmp_path, monkeypatch):
         raise error
     text = str(told.value)
     assert text.startswith(absent_here("models/wort")) and explain(error, "models/wort", "model") in text
-    with refused():
+    with pytest.raises(InputError, match="^there is no folder 'a/b', and dataset 'a/b' on the Hub: odd$"):
         with fetching("a/b", "dataset"):
             raise error
 
@@ -128,7 +127,9 @@ def test_download_is_compared_with_its_name_in_the_cache(tmp_path):
     link.symlink_to(blob)
     check_download(link, "a/b")
     blob.write_bytes(b"weightz")
-    with refused():
+    with pytest.raises(
+        InputError, match=f"model.safetensors of 'a/b' is damaged.* delete .*{blob.name} and run again"
+    ):
         check_download(link, "a/b")
     # Small files are kept under another checksum, of git.
     (tmp_path / "config.json").write_text("{}")
@@ -158,20 +159,20 @@ def test_a_located_model_is_not_read_again(tmp_path):
     (folder / "model.safetensors").write_bytes(b"changed since")
     assert locate(model) is model and locate(model, model.revision) is model
     assert locate(str(folder)).revision != model.revision
-    with refused():
+    with pytest.raises(InputError, match="^model is located at the revision sha256:.*, not 'v1'$"):
         locate(model, "v1")
 
 
 @pytest.mark.parametrize(
-    "files",
+    ("files", "message"),
     [
-        ["config.json", "pytorch_model.bin"],
-        ["model.safetensors", "2_Dense/pytorch_model.bin"],
-        ["config.json"],
+        (["config.json", "pytorch_model.bin"], "holds weights in pytorch_model.bin, which is not read"),
+        (["model.safetensors", "2_Dense/pytorch_model.bin"], "holds weights in 2_Dense/pytorch_model.bin"),
+        (["config.json"], "holds no weights; expected the folder of a model"),
     ],
 )
-def test_pickles_are_refused(tmp_path, files):
-    with refused():
+def test_pickles_are_refused(tmp_path, files, message):
+    with pytest.raises(InputError, match=message):
         locate(str(make(tmp_path / "model", *files)))
 
 
@@ -191,12 +192,12 @@ def test_a_linked_folder_has_the_name_of_the_link(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["no such folder", "./missing", "a/b/c", "../up"])
 def test_neither_folder_nor_id(name):
-    with refused():
+    with pytest.raises(InputError, match="no model .*expected a folder that exists or a Hub id"):
         locate(name)
 
 
 def test_folder_has_no_revision(tmp_path):
-    with refused():
+    with pytest.raises(InputError, match="is a folder, which has no revision 'main'"):
         locate(str(make(tmp_path / "model", "model.safetensors")), "main")
 
 
@@ -207,7 +208,7 @@ def test_hub_out_of_reach_is_one_sentence(monkeypatch):
         raise OSError("cannot connect\nand a long story")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
-    with refused():
+    with pytest.raises(InputError, match="no folder 'a/b', and model 'a/b' on the Hub: cannot connect$"):
         locate("a/b")
 
 
@@ -221,7 +222,7 @@ def test_usual_score(tmp_path):
 
 
 def test_missing_extra_is_named():
-    with refused():
+    with pytest.raises(InputError, match=r"pip install 'paranmt-hf\[plots\]'"):
         require("no_such_package", "plots")
     assert require("json", "plots").dumps(1) == "1"
 
@@ -232,7 +233,7 @@ def test_the_models_of_the_package_may_be_links(tmp_path, monkeypatch):
     (tmp_path / "assets" / "small").mkdir(parents=True)
     link = tmp_path / "assets" / "small" / "model.safetensors"
     link.symlink_to(carried / "model.safetensors")
-    with refused():
+    with pytest.raises(InputError, match="is a link that leads out of"):
         locate(link.parent)
     monkeypatch.setattr(repository, "ASSETS", tmp_path / "assets")
     assert locate("small").folder == link.parent
@@ -287,14 +288,16 @@ def test_checksums_by_hand(tmp_path):
     # `git hash-object` of a file that holds "hello\n".
     known = SimpleNamespace(path="a", blob_id="ce013625030ba8dba906f756967f9e9ca394464a", lfs=None)
     (tmp_path / "a").write_bytes(b"hello\n")
-    assert Parcel({"a": b"hello\n"}).holds("a", known) and not Parcel({"a": b"hello"}).holds("a", known)
-    parcel = Parcel({"a": tmp_path / "a"})
+    assert RepositoryFiles({"a": b"hello\n"}).holds("a", known) and not RepositoryFiles({"a": b"hello"}).holds(
+        "a", known
+    )
+    parcel = RepositoryFiles({"a": tmp_path / "a"})
     assert parcel.holds("a", known)
     assert parcel.holds("a", entry("a", b"hello\n", large=True))
     assert not parcel.holds("a", entry("a", b"hello", large=True))
-    assert Parcel({"a": b"hello\n"}).holds("a", entry("a", b"hello\n", large=True))
+    assert RepositoryFiles({"a": b"hello\n"}).holds("a", entry("a", b"hello\n", large=True))
     # What is known is not taken again.
-    told = Parcel({"a": tmp_path / "a"}, known={"a": hashlib.sha256(b"other").hexdigest()})
+    told = RepositoryFiles({"a": tmp_path / "a"}, known={"a": hashlib.sha256(b"other").hexdigest()})
     assert told.holds("a", entry("a", b"other", large=True))
 
 
@@ -307,14 +310,14 @@ def test_what_is_sent_and_removed(tmp_path):
             entry("notes.txt", b"1"),
         ]
     )
-    parcel = Parcel({"same": b"1", "changed": b"2", "new": b"3"}, lambda path: path.startswith("data/"))
+    parcel = RepositoryFiles({"same": b"1", "changed": b"2", "new": b"3"}, lambda path: path.startswith("data/"))
     assert _differences(client, parcel, target()) == ["changed", "data/old.parquet", "new"]
 
 
 def test_staged_as_a_folder(tmp_path):
     (tmp_path / "large").write_bytes(b"x")
     (tmp_path / "staged").mkdir()
-    stage(Parcel({"data/a.parquet": tmp_path / "large", "README.md": b"card"}), tmp_path / "staged")
+    stage(RepositoryFiles({"data/a.parquet": tmp_path / "large", "README.md": b"card"}), tmp_path / "staged")
     assert (tmp_path / "staged" / "data" / "a.parquet").read_bytes() == b"x"
     assert (tmp_path / "staged" / "README.md").read_bytes() == b"card"
 
@@ -328,5 +331,5 @@ def test_names_of_git_and_of_the_hub(monkeypatch):
                 target(**{option: name})
             assert error.value.option == option
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
-    with refused():
-        upload(Parcel({"a": b"b"}), target())
+    with pytest.raises(InputError, match="publishing needs a login: run `hf auth login`"):
+        upload(RepositoryFiles({"a": b"b"}), target())

@@ -71,9 +71,9 @@ def test_a_port_that_is_taken():
     with listen(0) as first:
         port = first.getsockname()[1]
         assert first.getsockname()[0] == "127.0.0.1"
-        for refused in (port, 70000):
+        for taken in (port, 70000):
             with refused("port") as error:
-                listen(refused)
+                listen(taken)
             assert error.value.option == "port"
 
 
