@@ -2,6 +2,7 @@ import asyncio
 import socket
 
 from paranmt_hf.util.local_page import address, guarded, listen, new_token
+from tests.refused import refused
 
 TOKEN = "right-token"
 
