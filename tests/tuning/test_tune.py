@@ -20,6 +20,7 @@ from paranmt_hf.training.cpu_engine import CpuEngine
 from paranmt_hf.tuning import searches
 from paranmt_hf.tuning.grid import TuneConfig
 from paranmt_hf.tuning.tune import as_tsv, table_of, tune
+from tests.refused import refused
 from tests.training.toys import synonyms, write_data
 
 GRID = {"learning-rate": [0.001, 0.05], "negatives": ["max", "rand"], "lambda-w": [0.0, 0.1]}
@@ -70,7 +71,7 @@ def test_all_combinations_are_tried_and_the_best_is_kept(root, tuned):
     assert not again.fresh and again.record == record
     assert sorted(path.name for path in (root / "out").iterdir()) == ["best.yaml", "trials.tsv", "tune.json"]
     assert not (root / "out.work").exists()
-    with pytest.raises(InputError, match="was made with other settings: .*tune_pairs: was 50, now 40"):
+    with refused("out", path=root / "out"):
         search(root, root / "out", tune_pairs=40)
 
 
@@ -178,7 +179,7 @@ def test_a_trial_that_diverges_is_no_end(root, tmp_path, monkeypatch):
     assert [trial.score is None for trial in record.trials] == [False] * 4 + [True] * 4
     assert record.trials[7].reason == "the loss of step 3 is nan" and record.best.number <= 4
     assert table_of(record).splitlines()[-1].split() == ["8", "0.05", "rand", "0.1", "failed"]
-    with pytest.raises(InputError, match="all 2 trials failed; the last one: the loss of step 3 is nan"):
+    with refused():
         search(root, tmp_path / "none", {"learning-rate": [0.05], "seed": [1, 2]})
     # What failed is worth nothing to others.
     assert not (tmp_path / "none.work").exists()
@@ -194,7 +195,7 @@ def test_settings_that_do_not_fit_together(root, tmp_path):
     record = search(root, tmp_path / "out", {"mega-batch": [1], "batch-size": [1, 10]}).record
     assert [trial.settings for trial in record.trials] == [{"mega_batch": 1, "batch_size": 10}]
     assert record.refused == 1 and "leaves one pair to a mega-batch" in record.refusal
-    with pytest.raises(InputError, match="no combination of the grid fits together; the last one: .*leaves one pair"):
+    with refused():
         search(root, tmp_path / "none", {"mega-batch": [1], "batch-size": [1]})
     assert not (tmp_path / "none.work").exists()
 
@@ -207,7 +208,7 @@ def test_settings_that_do_not_fit_the_data(root, tmp_path):
     record = search(root, tmp_path / "out", grid, training={"vectors": str(tmp_path / "v.txt")}).record
     assert [trial.settings for trial in record.trials] == [{"dimension": 8, "min_count": 1}]
     assert record.refused == 3 and "the word vocabulary is empty" in record.refusal
-    with pytest.raises(InputError, match="no combination of the grid fits together; .* the word vocabulary"):
+    with refused():
         search(root, tmp_path / "none", {"min-count": [10_000]})
     assert not (tmp_path / "none.work").exists()
 
@@ -219,7 +220,7 @@ def test_what_would_fail_after_the_search_is_refused_before(root, tmp_path):
         with pytest.raises(InputError) as error:
             search(root, tmp_path / "out", final=tmp_path / name)
         assert error.value.option == "final"
-    with pytest.raises(InputError, match="patience counts evaluations"):
+    with refused():
         search(root, tmp_path / "out", training={"patience": 2})
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
