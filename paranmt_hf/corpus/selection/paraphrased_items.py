@@ -11,20 +11,25 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
 from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION, MismatchReader
 from paranmt_hf.corpus.selection.decontamination import MIN_WORDS, is_word, long_enough
-from paranmt_hf.corpus.selection.duplicates import unit_vectors
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 
 # From pairs that the benchmark does not use (benchmarks/decontamination.py --tune).
-SIMILARITY = 0.6  # Smallest score of a paraphrase
+ITEM_SIMILARITY = 0.6  # Smallest score of a paraphrase
 COUNTED = ("number_mismatch", "negation_mismatch", "name_mismatch")
 MISMATCH = 0.04  # What numbers, negation and names that do not agree take off the cosine, each
 LENGTH = 0.1  # What the longer text takes off, times the share of its characters that it is longer by
 ROUNDING = 1e-3  # More than products of other batches differ
 _ROWS = 2_048  # Texts that are compared with all items at once
 _NOTHING = -1
+
+
+def unit_vectors(vectors: np.ndarray) -> np.ndarray:
+    """Normalise vectors [text, dimension] to length 1; vectors of zeros stay zeros."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
 
 
 class ItemMeanings:
@@ -100,7 +105,7 @@ class NotParaphrased(Filter):
         self,
         found: EvaluationSentences,
         encoder: NamedEncoder,
-        similarity: float = SIMILARITY,
+        similarity: float = ITEM_SIMILARITY,
         language: str = ENGLISH,
     ) -> None:
         encoder.check_language(language)
