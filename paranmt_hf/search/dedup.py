@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.plain_text import PlainText
-from paranmt_hf.corpus.selection.run_filters import dropped_file, dropped_lines
+from paranmt_hf.corpus.selection.dropped_rows import dropped_file, dropped_lines
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.repeated_texts import METHODS, DedupConfig, Deduplication

@@ -23,9 +23,9 @@ from paranmt_hf.corpus.reading.pairs import plain
 from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.scoring.differences import Differences
 from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION
+from paranmt_hf.corpus.selection.dropped_rows import SELECTION
 from paranmt_hf.corpus.selection.minhash import BATCH
 from paranmt_hf.corpus.selection.near_duplicates import FIRST, SIMILARITY, CandidateFiles, NearDuplicateSearch, decide
-from paranmt_hf.corpus.selection.run_filters import SELECTION
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, SORTED, encoded
