@@ -172,7 +172,7 @@ def _read_dataclass(kind: type, value: Json, name: str, text: bool) -> Any:  # n
         if field.name in value:
             found[field.name] = read(hints[field.name], value[field.name], below, text=text)
         elif default_of(field) is dataclasses.MISSING:
-            raise InputError(f"there is no {below!r}", option=field.name)
+            raise InputError(f"it has no {below!r}", option=field.name)
     return kind(**found)
 
 

@@ -180,7 +180,7 @@ OTHER_CODE = {"AutoConfig": "you/x--y.Z"}
         (lambda folder: _edit(folder / "config.json", auto_map=OTHER_CODE), "names the code 'you/x--y.Z'"),
         (
             lambda folder: _edit(folder / "generation_config.json", auto_map=["you/x--y.Z"]),
-            r"generation_config.json is damaged: expected an object under 'auto_map', found \['you/x--y.Z'\]",
+            r"generation_config.json is damaged: auto_map must be an object, was \['you/x--y.Z'\]",
         ),
         (_break_weights, "holds weights that are not finite"),
         (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors"),
@@ -208,7 +208,7 @@ def test_a_spoiled_model_is_refused(plain, spoil, match):
         (lambda folder: _break_weights(folder / "parse-generator"), "holds weights that are not finite"),
         (lambda folder: shutil.rmtree(folder / "parse-generator"), "has no parse-generator, so it is incomplete"),
         (lambda folder: (folder / "templates.json").unlink(), "has no templates.json, so it is incomplete"),
-        (lambda folder: edit_record(folder, "parses", []), r"damaged: .*an object under 'parses', found \[\]"),
+        (lambda folder: edit_record(folder, "parses", []), r"damaged: .*parses must be an object, was \[\]"),
         (lambda folder: edit_record(folder, "parses", None), "tree_tokens [0-9]+, its paraphraser.json says None"),
     ],
 )
@@ -222,12 +222,12 @@ def test_a_spoiled_network_is_refused(controlled, spoil, match):
     ("key", "value", "match"),
     [
         ("settings.training", {}, "it has no 'settings.training.learning_rate'"),
-        ("settings.training.direction", "sideways", "one of to-reference, to-translation, both under '[a-z.]*'"),
+        ("settings.training.direction", "sideways", "must be one of to-reference, to-translation, both"),
         ("settings.training.learning_rate", None, "it has no 'settings.training.learning_rate'"),
-        ("settings.paraphraser", 3, "expected an object under 'settings.paraphraser', found 3"),
-        ("settings.data.sources", None, "expected a list under '[a-z.]*sources', found none"),
-        ("settings.data.ranges", 3, "expected an object under '[a-z.]*ranges', found 3"),
-        ("inputs", 3, "expected an object under 'inputs', found 3"),
+        ("settings.paraphraser", 3, "settings.paraphraser must be an object, was 3"),
+        ("settings.data.sources", None, "[a-z.]*sources must be a list, was none"),
+        ("settings.data.ranges", 3, "[a-z.]*ranges must be an object, was 3"),
+        ("inputs", 3, "inputs must be an object, was 3"),
     ],
 )
 def test_an_edited_record_is_damaged(plain, key, value, match):

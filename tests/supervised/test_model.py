@@ -63,7 +63,7 @@ def test_saved_and_loaded(tmp_path, projection):
     ("values", "message"),
     [
         ({"kind": "other"}, "it describes no head of this package"),
-        ({"hidden": "3"}, "head.json is damaged: expected a whole number under 'hidden', found '3'"),
+        ({"hidden": "3"}, "head.json is damaged: hidden must be a whole number, was '3'"),
         ({"hidden": 0}, r"next to it: expected 'hidden.weight' of the shape \[0, 8\]"),
         ({"hidden": 10**12}, r"next to it: expected 'hidden.weight' of the shape \[1000000000000, 8\]"),
         ({"projection": 5}, r"expected 'project.weight' of the shape \[5, 4\], found none"),

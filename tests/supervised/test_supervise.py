@@ -308,7 +308,7 @@ def test_damaged_models(made, folder):
         SupervisedModel.from_pretrained(folder / "other")
     path = folder / "narrow" / "supervised.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "best_epoch": "1"}))
-    with pytest.raises(InputError, match="expected a whole number under 'best_epoch', found '1'; choose another path"):
+    with pytest.raises(InputError, match="best_epoch must be a whole number, was '1'; choose another path"):
         run(made, folder / "narrow", "SICK-R", None, way="scratch", hidden=3)
 
 

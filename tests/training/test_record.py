@@ -94,12 +94,12 @@ def test_a_card_gets_no_course_of_the_loss():
     [
         ("settings", ..., "it has no 'settings'"),
         ("settings.encoder", ..., "it has no 'settings.encoder'"),
-        ("settings.training.seed", "x", "expected a whole number under 'settings.training.seed', found 'x'"),
-        ("settings.data.sources", {}, "expected a list under 'sources', found {}"),
-        ("settings.data.sources", [3], r"under 'sources\[0\]', found 3"),
-        ("settings.data.sources", [{"kind": "phrases", "files": [{}]}], r"under 'sources\[0\]', found"),
-        ("settings.data.ranges", {"a": [1]}, "expected a list of 2 under 'ranges.a', found"),
-        ("history.losses", [[1, "x"]], r"expected a number under 'history.losses\[0\]\[1\]', found 'x'"),
+        ("settings.training.seed", "x", "settings.training.seed must be a whole number, was 'x'"),
+        ("settings.data.sources", {}, "sources must be a list, was none"),
+        ("settings.data.sources", [3], r"sources\[0\] must"),
+        ("settings.data.sources", [{"kind": "phrases", "files": [{}]}], r"sources\[0\]"),
+        ("settings.data.ranges", {"a": [1]}, "ranges.a must be a list of 2, was"),
+        ("history.losses", [[1, "x"]], r"history.losses\[0\]\[1\] must be a number, was 'x'"),
     ],
 )
 def test_what_is_wrong_is_said(path, value, message):

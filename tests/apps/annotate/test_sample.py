@@ -108,7 +108,7 @@ def test_what_is_no_sample(tmp_path):
     items[0]["translation"] = "another"
     with pytest.raises(InputError, match="was edited after it was made"):
         AnnotationSample.read(edited(tmp_path, items=items))
-    with pytest.raises(InputError, match="is damaged: expected a list under 'items', found 3"):
+    with pytest.raises(InputError, match="is damaged: items must be a list, was 3"):
         AnnotationSample.read(edited(tmp_path, items=3))
     (tmp_path / AnnotationSample.FILE).write_text("{")
     with pytest.raises(InputError, match="is not JSON"):

@@ -128,7 +128,7 @@ def test_damaged_shard_is_made_again(tmp_path, caplog):
         (lambda manifest: manifest.pop("shards"), "'shards'"),
         (
             lambda manifest: manifest["shards"]["shard-000001.parquet"].update(rows="many"),
-            "'shards.shard-000001.parquet.rows'",
+            "shards.shard-000001.parquet.rows ",
         ),
     ],
 )
@@ -164,7 +164,7 @@ def test_workers_share_cores_and_gpus(monkeypatch):
     assert job._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
     with pytest.raises(InputError, match="workers must be from 0 to 10,000, was -1"):
         EngineConfig(workers=-1)
-    with pytest.raises(InputError, match="threads must be a whole number from 0 to 10,000, was 1.5"):
+    with pytest.raises(InputError, match="threads must be a whole number, was 1.5"):
         EngineConfig(threads=1.5)
     monkeypatch.setattr(engine, "count_gpus", lambda: 1)
     with pytest.raises(InputError, match="`gpus` is 2, and torch sees 1"):

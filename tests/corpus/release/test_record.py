@@ -73,12 +73,12 @@ def test_what_is_written_is_read(record, tmp_path):
     ("change", "place"),
     [
         (lambda record: record.pop("statistics"), "'statistics'"),
-        (lambda record: record["statistics"].update(rows="3"), "'statistics.rows'"),
+        (lambda record: record["statistics"].update(rows="3"), "statistics.rows "),
         (
             lambda record: record["statistics"]["ranges"][0]["examples"][0].pop("reference"),
             r"'statistics.ranges\[0\].examples\[0\].reference'",
         ),
-        (lambda record: record["configs"]["default"].update(files=[]), "'configs.default.files'"),
+        (lambda record: record["configs"]["default"].update(files=[]), "configs.default.files "),
         (lambda record: record.update(schema_version="2.1.0"), "schema version 2.1.0"),
     ],
 )
@@ -109,7 +109,10 @@ DATASET = "org/corpus"
     ("spoil", "message"),
     [
         (lambda folder: (folder / "build.json").unlink(), "holds no record of this package"),
-        (lambda folder: (folder / "build.json").write_text("[]"), "build.json is damaged: expected an object, found"),
+        (
+            lambda folder: (folder / "build.json").write_text("[]"),
+            "build.json is damaged: ",
+        ),
         (lambda folder: (folder / "corpus.py").write_text("x = 1"), "corpus.py is code that is not this package's"),
         (lambda folder: (folder / "a.pkl").write_bytes(b"x"), "a.pkl can hold a pickle"),
         (lambda folder: (folder / "passwd").symlink_to("/etc/passwd"), "passwd is a link that leads out of"),
