@@ -17,8 +17,8 @@ from paranmt_hf.evaluation.evaluate import Models, find_models
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.similarities import directions
 from paranmt_hf.evaluation.sts_data import StsSet, read_scored_pairs
+from paranmt_hf.text.identity import keys_of
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.util.files import listed
 from paranmt_hf.util.markers import PythonOnly, Range, Seed
 from paranmt_hf.util.settings import Settings
