@@ -144,7 +144,7 @@ class FilterRun:
             self._save(verdicts, done)
 
     def _next_pass(self, done: int) -> range:
-        """Numbers of the filters of the next pass over the rows: a `TwoPassFilter`, or all others before the next one."""
+        """Numbers of the filters of the next pass over the rows: a `TwoPassFilter`, or all before the next one."""
         stop = done + 1
         if not isinstance(self.filters[done], TwoPassFilter):
             while stop < len(self.filters) and not isinstance(self.filters[stop], TwoPassFilter):
