@@ -16,19 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.markers import Advanced, Group, Prefixed, PythonOnly, RunOnly
 from paranmt_hf.util.run import Result
-from paranmt_hf.util.settings import (
-    Advanced,
-    Expected,
-    Group,
-    Prefixed,
-    PythonOnly,
-    RunOnly,
-    checked,
-    expected_fields,
-    expected_of,
-    parsed,
-)
+from paranmt_hf.util.settings import Expected, checked, expected_fields, expected_of, parsed
 from paranmt_hf.util.wording import perhaps
 
 KINDS = (int, float, bool, str, Path, dict)

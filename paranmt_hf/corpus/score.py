@@ -31,9 +31,9 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, CARRIED
 from paranmt_hf.util.files import resolved
+from paranmt_hf.util.markers import Group, Range
 from paranmt_hf.util.records import as_json, from_json
 from paranmt_hf.util.run import finish_replacing, replace_result
-from paranmt_hf.util.settings import Group, Range
 from paranmt_hf.util.work import remove_leftover
 
 COMMAND = "score"

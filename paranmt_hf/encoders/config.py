@@ -12,7 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Group, Range, Settings
+from paranmt_hf.util.markers import Advanced, Count, Group, Range
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import perhaps
 
 if TYPE_CHECKING:

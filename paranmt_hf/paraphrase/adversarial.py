@@ -29,9 +29,9 @@ from paranmt_hf.paraphrase.paraphrase_file import (
 from paranmt_hf.paraphrase.tables import LABELLED_SUFFIXES, LabelledColumns, LabelledFile, TableWriter, with_text
 from paranmt_hf.supervised.config import SupervisedRecord
 from paranmt_hf.util.files import result_file
+from paranmt_hf.util.markers import Advanced, Cosine, Group
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Advanced, Cosine, Group
 from paranmt_hf.util.wording import counted
 
 Function = Callable[[list[str]], Sequence[Any]]  # Gives the label of each sentence

@@ -10,20 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import (
-    Advanced,
-    Cosine,
-    Count,
-    Group,
-    PythonOnly,
-    Range,
-    RunOnly,
-    Seed,
-    Settings,
-    Share,
-    is_given,
-    values_for,
-)
+from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range, RunOnly, Seed, Share
+from paranmt_hf.util.settings import Settings, is_given, values_for
 from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 

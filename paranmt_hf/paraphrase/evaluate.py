@@ -29,8 +29,9 @@ from paranmt_hf.paraphrase.figures import (
 )
 from paranmt_hf.paraphrase.noise import KINDS, WORD_RATE, add_noise
 from paranmt_hf.util.files import checksum, listed
+from paranmt_hf.util.markers import Advanced, Group, Prefixed, Range
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import Advanced, Group, Prefixed, Range, is_given, option_words
+from paranmt_hf.util.settings import is_given, option_words
 from paranmt_hf.version import __version__
 
 DECODINGS = (

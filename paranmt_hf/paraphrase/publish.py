@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results, all_results
-from paranmt_hf.hub.publish import About, Draft, Kind, files_of
+from paranmt_hf.hub.publish import About, Kind, PublishPlan, files_of
 from paranmt_hf.hub.repository import Model, locate, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
@@ -99,7 +99,7 @@ def _refuse_other_code(folder: Path) -> None:
                 )
 
 
-def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
+def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> PublishPlan:
     """Check a paraphraser and collect the files to publish."""
     from paranmt_hf.paraphrase.loading import read_models
 
@@ -117,7 +117,7 @@ def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -
                 f"{folder} gives other paraphrases than its published files would; train or copy it again", path=folder
             )
 
-    return Draft(
+    return PublishPlan(
         paraphraser_files(folder, record),
         lambda repository: paraphraser_card(values(repository)),
         paraphraser_card(card_values(folder.resolve().name, record, templates)),

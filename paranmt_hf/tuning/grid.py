@@ -18,8 +18,9 @@ from paranmt_hf.hub.client import perhaps_path
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.util.markers import Count, PythonOnly, Range, Seed
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import Count, PythonOnly, Range, Seed, Settings, read_value
+from paranmt_hf.util.settings import Settings, read_value
 from paranmt_hf.util.wording import brief, perhaps
 from paranmt_hf.util.yaml_files import read_yaml
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.named_encoder import Quiet
+from paranmt_hf.encoders.named_encoder import WithoutProgressBar
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.similarities import pair_similarities
@@ -112,11 +112,11 @@ class PairSearch(Search):
         assert held_out is not None
         history = fit_encoder(model, store, resolved.config, running, teacher=teacher)
         model.eval()
-        score = _spearman(Quiet(model), held_out)
+        score = _spearman(WithoutProgressBar(model), held_out)
         measured: dict[str, float | None] = {}
         # The pairs of a small development set may have no negatives; it can be ranked all the same.
         with suppress(InputError):
-            measured = {row.name: row.main for row in self._margins.measure(Quiet(model))}
+            measured = {row.name: row.main for row in self._margins.measure(WithoutProgressBar(model))}
         return replace(
             trial,
             score=score,
@@ -278,7 +278,7 @@ def _write_sample(pairs: Pairs | PairsAndText, work: Path) -> Path:
     return path
 
 
-def _spearman(encoder: Quiet, held_out: StsSet) -> float:
+def _spearman(encoder: WithoutProgressBar, held_out: StsSet) -> float:
     try:
         similarities = pair_similarities(encoder, held_out.left, held_out.right, held_out.name)
         return spearman(similarities.values, held_out.gold)

@@ -27,9 +27,10 @@ from paranmt_hf.tuning.grid import SUPERVISE, TRAIN, Order, TuneConfig, read_gri
 from paranmt_hf.tuning.searches import OPTIONS, PairSearch, TaskSearch
 from paranmt_hf.tuning.trials import Trials, TuneTrial, holds_trials
 from paranmt_hf.util.files import listed, shown_path, write_bytes
+from paranmt_hf.util.markers import AlsoWrites, PythonOnly
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import AlsoWrites, PythonOnly, is_given
+from paranmt_hf.util.settings import is_given
 from paranmt_hf.util.tables import percent, text_table
 from paranmt_hf.util.wording import counted
 

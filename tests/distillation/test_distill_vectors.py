@@ -97,7 +97,7 @@ def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
     monkeypatch.setattr(distillation, "WORDS_AT_ONCE", 3)
     monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0)
     (tmp_path / "words").write_text("a\nb\nc\nd\ne\nf\ng\n", encoding="utf8")
-    calls, encode = [], workflow.Quiet.encode
+    calls, encode = [], workflow.WithoutProgressBar.encode
 
     def stopped(encoder, texts):
         calls.append(texts)
@@ -111,7 +111,7 @@ def test_words_that_are_encoded_alone_are_kept(tmp_path, model, monkeypatch):
         return (tmp_path / name).read_bytes()
 
     whole = distilled("whole")
-    monkeypatch.setattr(workflow.Quiet, "encode", stopped)
+    monkeypatch.setattr(workflow.WithoutProgressBar, "encode", stopped)
     with pytest.raises(KeyboardInterrupt):
         distilled("cut")
     assert distilled("cut") == whole and len(calls) == 5 + 2

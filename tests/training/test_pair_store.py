@@ -11,7 +11,8 @@ from paranmt_hf.encoders.units import UnitCounter, count_units, lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
-from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.text.identity import TokenHashes, sentence_keys
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training import pair_store as pairs
 from paranmt_hf.training.pair_store import PairStore, read_keys, write_pairs, write_tokens
 from tests.training.toys import random_text, write_text
@@ -144,7 +145,7 @@ def test_keys_do_not_depend_on_what_was_read_before():
     found = []
     for tokenizer, own in ((fresh, TokenHashes()), (used, hashes)):
         (table,) = tokenizer.tables(text)
-        found.append(sentence_keys(table, own.of(table)).tolist())
+        found.append(sentence_keys(table, own).tolist())
     assert found[0] == found[1]
     assert found[0][0] == found[0][1] != found[0][2]
 
@@ -206,7 +207,7 @@ def test_tokens_are_read_back(tmp_path):
             ]
     assert texts == tuple([words(sentence) for sentence in side] for side in sides)
     assert counter.result() == count_units([pa.array(side) for side in sides], ["word", "trigram"])
-    expected = [sentence_keys(table, TokenHashes().of(table)) for table in WordTokenizer().tables(*sides)]
+    expected = [sentence_keys(table, TokenHashes()) for table in WordTokenizer().tables(*sides)]
     np.testing.assert_array_equal(read_keys(tmp_path), np.stack(expected, axis=1))
     store.drop_tokens()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["keys", "keys.sha256"]

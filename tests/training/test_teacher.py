@@ -10,7 +10,8 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, distinct_texts, sentence_keys
+from paranmt_hf.text.identity import TokenHashes, distinct_texts, sentence_keys
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training import teacher
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import cpu_engine
@@ -151,7 +152,7 @@ class Spelling:
 
 def keys_of(sentences):
     (table,) = WordTokenizer().tables(sentences)
-    return sentence_keys(table, TokenHashes().of(table))
+    return sentence_keys(table, TokenHashes())
 
 
 def test_teach_encodes_each_sentence_once_and_goes_on_after_an_interruption(tmp_path, monkeypatch):

@@ -14,9 +14,9 @@ import paranmt_hf.util.run as module
 import paranmt_hf.util.work as work_module
 from paranmt_hf.errors import InputError, LostProcessError, WriteError
 from paranmt_hf.util.files import checksum, put_in_place, result_file
+from paranmt_hf.util.markers import RunOnly
 from paranmt_hf.util.records import FileRecord, Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import RunOnly
 from paranmt_hf.util.work import clear, locked, work_folder
 
 

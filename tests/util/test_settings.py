@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Count, Expected, Range, Settings, Share, expected_of, is_given, parsed
+from paranmt_hf.util.markers import Count, Range, Share
+from paranmt_hf.util.settings import Expected, Settings, expected_of, is_given, parsed
 from paranmt_hf.util.yaml_files import card_header, parse_yaml, read_yaml
 
 

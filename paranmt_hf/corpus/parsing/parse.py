@@ -35,10 +35,10 @@ from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum, listed, source_name
 from paranmt_hf.util.machine import visible_cores
+from paranmt_hf.util.markers import Group, Seed
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Group, Seed
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import work_folder
 

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from paranmt_hf.corpus.parsing.trees import templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum, decode_line, replacing
+from paranmt_hf.util.markers import Count
 from paranmt_hf.util.records import Record
-from paranmt_hf.util.settings import Count
 from paranmt_hf.util.tables import percent, text_table
 from paranmt_hf.util.wording import counted
 

@@ -23,7 +23,8 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest, Stage, cut_into_shards
 from paranmt_hf.corpus.jobs.stages import ColumnStage, ScoreStage, TranslateStage
-from paranmt_hf.corpus.language_models.stage import AskStage, holds_answers
+from paranmt_hf.corpus.language_models.kept_answers import ANSWERS_FILE
+from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, WORDING, ReleaseRecord, identity_of
 from paranmt_hf.corpus.release.release import Release, read_record, read_tables, write_release
@@ -42,11 +43,12 @@ from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import usual_score
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import shown_path, write_bytes
+from paranmt_hf.util.markers import Advanced
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Identity, as_json, made_with, read_json
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Advanced, Settings
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import brief, counted
 from paranmt_hf.util.work import Holds, check_making, work_folder
 
@@ -195,7 +197,7 @@ def _reworded(built: Built, wanted: Identity, release: ReleaseConfig) -> Built:
 
 def holds_shards(work: Path) -> bool:
     """Whether a work folder holds expensive results: translated or scored shards, or answers."""
-    return any(work.glob("[1-9]*-*/shard-*")) or holds_answers(work)
+    return any(work.glob("[1-9]*-*/shard-*")) or (work / ANSWERS_FILE).exists()
 
 
 def write_rows(
@@ -278,7 +280,6 @@ def _run_stages(
         ran.append(stage)
         counts.update(manifest.dropped)
         if isinstance(stage, AskStage):
-            stage.tell_use()
             warnings += stage.warnings()
         if isinstance(stage, TranslateStage) and (warning := misfit(manifest, stage.config)):
             logger.warning(f"warning: {warning}")

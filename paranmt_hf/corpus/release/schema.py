@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.util.settings import Range
+from paranmt_hf.util.markers import Range
 
 SCHEMA_VERSION = "1.0.0"
 # Columns that a corpus can get later.

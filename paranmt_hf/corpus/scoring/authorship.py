@@ -26,11 +26,13 @@ from paranmt_hf.corpus.release.record import HeldOut
 from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import TokenHashes, TokenTable, sentence_keys
+from paranmt_hf.text.identity import TokenHashes, sentence_keys
+from paranmt_hf.text.tokens import TokenTable
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
 from paranmt_hf.util.files import replacing
+from paranmt_hf.util.markers import Count, Range, Seed
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Range, Seed, Settings
+from paranmt_hf.util.settings import Settings
 
 BATCH_ROWS = 10_000
 # Steps of stochastic gradient descent: strength of the L2 penalty, which also sets their size (Bottou's schedule).
@@ -102,7 +104,7 @@ class Features:
         """Return a sparse matrix [pair, bucket] of each side, rows of length 1, and the fold of each pair [pair]."""
         tables = self._tokenizer.tables(references, translations)
         hashes = self._hashes.of(tables[0])
-        folds = lottery(sentence_keys(tables[0], hashes), self._config.seed) % np.uint64(self._config.folds)
+        folds = lottery(sentence_keys(tables[0], self._hashes), self._config.seed) % np.uint64(self._config.folds)
         return [self._matrix(table, hashes) for table in tables], folds.astype(np.int64)
 
     def _matrix(self, table: TokenTable, hashes: np.ndarray) -> Any:  # noqa: ANN401 - scipy has no types

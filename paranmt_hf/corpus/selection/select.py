@@ -35,10 +35,10 @@ from paranmt_hf.corpus.selection.run_filters import (
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import refuse_inside, replacing, shown_path
+from paranmt_hf.util.markers import AlsoWrites, RunOnly
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run
-from paranmt_hf.util.settings import AlsoWrites, RunOnly
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import working
 

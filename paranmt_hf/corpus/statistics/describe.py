@@ -41,21 +41,11 @@ from paranmt_hf.text.tokens import Bags, CorpusIds, PerToken
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import listed, refuse_inside, resolved, result_file, write_result, writing
 from paranmt_hf.util.machine import visible_cores
+from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Group, PythonOnly, Range, RunOnly, Seed, Writes
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json
-from paranmt_hf.util.settings import (
-    Advanced,
-    AlsoWrites,
-    Count,
-    Group,
-    PythonOnly,
-    Range,
-    RunOnly,
-    Seed,
-    Settings,
-    Writes,
-)
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.tables import markdown_table, text_table
 from paranmt_hf.version import __version__
 
