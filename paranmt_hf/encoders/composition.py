@@ -34,7 +34,7 @@ class Part:
             return Vocabulary(self.unit_kind, first.units, first.ngrams)
         if isinstance(first, AverageEmbedding):
             return Vocabulary(self.unit_kind, first.units)
-        units = vocabulary_of(first.tokenizer.tokenizer._tokenizer)  # type: ignore[union-attr]
+        units = vocabulary_of(first.tokenizer.tokenizer._tokenizer)  # type: ignore[union-attr, arg-type]
         if units is None:
             raise InputError(
                 "the encoder's words come from a tokenizer that is not of this package, so it can neither be trained "

@@ -94,7 +94,7 @@ def load(
         encoder = SentenceEncoder(modules=modules, device=device, **settings)
         encoder.eval()
         if composition is not None:
-            _check_rows(composition)
+            _check_tables(composition)
             # Intact files may belong to several models.
             encoder.encode(UNSEEN, show_progress_bar=False)
     encoder.remember_source(model)
@@ -153,7 +153,7 @@ def _load_module(model: Model, entry: ModuleEntry, kind: type[nn.Module]) -> nn.
         if kind is StaticEmbedding:
             module = _load_stock_table(folder)
         else:
-            module = kind.load(  # type: ignore[operator]
+            module = kind.load(  # type: ignore[attr-defined]
                 str(model.folder),
                 subfolder=entry.folder,
                 local_files_only=True,
@@ -181,7 +181,10 @@ def _load_stock_table(folder: Path) -> StaticEmbedding:
 
 
 def _rows_of_model2vec(tensors: dict[str, Tensor], tokenizer: Tokenizer) -> Tensor:
-    """The row of each token [token, dimension]; model2vec has fewer rows, with the row and the weight of each token."""
+    """The row of each token [token, dimension].
+
+    model2vec stores as many rows, or fewer with the row of each token, and perhaps a weight for each token.
+    """
     rows = tensors["embeddings"]
     if not rows.is_floating_point():
         # int8 keeps no scale, which the cosine of averages does not need.
@@ -200,14 +203,21 @@ def _rows_of_model2vec(tensors: dict[str, Tensor], tokenizer: Tokenizer) -> Tens
     return rows.contiguous()
 
 
-def _check_rows(composition: Composition) -> None:
-    """Compare the tokenizer of a table of words with its rows, which nothing else does."""
+def _check_tables(composition: Composition) -> None:
+    """Compare the tables of words with their tokenizers and the LSTMs behind them, which torch does not."""
+    from sentence_transformers.sentence_transformer.modules import LSTM
+
     for part in composition.parts:
+        if not part.family.ordered:
+            continue
+        rows, width = part.table.weight.shape
+        lstm = part.modules[1]
+        if isinstance(lstm, LSTM) and lstm.embedding_dimension != width:
+            raise ValueError(f"the LSTM reads {lstm.embedding_dimension} dimensions, and words have {width}")
         # A tokenizer of another package may leave rows free.
         with suppress(InputError):
-            words, rows = len(part.vocabulary), part.table.num_embeddings
-            if part.family.ordered and words != rows:
-                raise ValueError(f"{TOKENIZER_FILE} has {words:,} words for {rows:,} rows of weights")
+            if len(part.vocabulary) != rows:
+                raise ValueError(f"{TOKENIZER_FILE} has {len(part.vocabulary):,} words for {rows:,} rows of weights")
 
 
 def read_average_tables(model: Model) -> tuple[list[AverageTable], str] | None:
