@@ -222,7 +222,7 @@ def test_pickles_are_refused(copy, name):
     weights.unlink()
     with (weights.parent / "pytorch_model.bin").open("wb") as file:
         pickle.dump(Payload(), file)
-    with pytest.raises(InputError, match="pytorch_model.bin, which is not read because it can run code"):
+    with refused():
         load(folder)
     if name == "trigram":
         with pytest.raises(ValueError, match="has no model.safetensors"):
@@ -238,7 +238,7 @@ def test_broken_list_of_modules(copy, text):
 
 
 def test_there_is_no_such_model(tmp_path):
-    with pytest.raises(InputError, match="expected a folder that exists or a Hub id"):
+    with refused():
         load(tmp_path / "nowhere")
     with pytest.raises(InputError):
         load(tmp_path)
@@ -284,5 +284,5 @@ def test_a_link_to_a_folder_is_refused(copy, tmp_path):
     (inner,) = folder.glob("1_*")
     inner.rename(tmp_path / "elsewhere")
     inner.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match=r"1_LSTM is a link to a folder; put the folder itself there"):
+    with refused():
         load(folder)

@@ -23,10 +23,10 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.static_average import StaticAverage
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.encoders.test_sent2vec import module as sent2vec
 from tests.encoders.toys import AVERAGES, REDUCED, SENTENCES, TRIGRAMS, WORDS, encoder, rows
+from tests.refused import refused
 
 BAGS = [name for name in AVERAGES + REDUCED if "projection" not in name and "dan" not in name]
 OTHERS = ["projection", "projection,trigram", "dan-two-layers", "lstm", "word,lstm", "rnn-relu"]
@@ -80,7 +80,7 @@ def test_options_of_other_encoders_change_nothing(saved: Path) -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_encoders_are_refused(saved: Path, name: str) -> None:
-    with pytest.raises(InputError, match="is not an averaging encoder"):
+    with refused():
         StaticEncoder.from_pretrained(saved / name)
 
 
@@ -133,7 +133,7 @@ def test_options(saved: Path, options: dict[str, object]) -> None:
     static, full = StaticEncoder.from_pretrained(saved / "settings"), load(saved / "settings")
     for inputs in (SENTENCES, "The cat’s", "", [], tuple(SENTENCES)):
         np.testing.assert_array_equal(static.encode(inputs, **options), full.encode(inputs, **options))
-    with pytest.raises(InputError, match="prompt_name must be one of query, document, loud, was 'none'"):
+    with refused():
         static.encode("a", prompt_name="none")
 
 
@@ -169,7 +169,7 @@ def test_what_it_saves_is_the_model(saved: Path, tmp_path: Path, name: str) -> N
         StaticEncoder.from_pretrained(tmp_path / "copy").save_pretrained(tmp_path / again)
         np.testing.assert_array_equal(StaticEncoder.from_pretrained(tmp_path / again).encode(SENTENCES), expected)
     assert not (tmp_path / "copy" / "inner" / "inner").exists()
-    with pytest.raises(InputError, match="not read from a folder"):
+    with refused():
         StaticEncoder(TABLES).save_pretrained(tmp_path / "other")
 
 
@@ -203,7 +203,7 @@ def test_stock_modules_that_are_not_word(tmp_path: Path) -> None:
     for number, modules in enumerate([[other], [encoder("word")[0].stock(), Normalize()]]):
         folder = tmp_path / str(number)
         SentenceTransformer(modules=modules, device="cpu").save(str(folder), create_model_card=False)
-        with pytest.raises(InputError, match="is not an averaging encoder"):
+        with refused():
             StaticEncoder.from_pretrained(folder)
 
 

@@ -22,6 +22,7 @@ from paranmt_hf.training.derived import RotateConfig, average_encoders, rotate_e
 from paranmt_hf.training.record import AveragedModel, TrainingRecord
 from tests.cli.commands import fails
 from tests.encoders.toys import cosines
+from tests.refused import refused
 from tests.toys import bytes_of
 from tests.training.toys import SMALL, encoder_of, random_text, small, synonyms, write_data
 
@@ -57,9 +58,9 @@ def test_mean_of_two(tmp_path, models):
     again = average_encoders(models, tmp_path / "mean").load()
     np.testing.assert_array_equal(again.encode("w1 w2"), mean.encode("w1 w2"))
     assert bytes_of(tmp_path / "mean") == before
-    with pytest.raises(InputError, match="mean was made with other settings: mean_of.*; choose another"):
+    with refused("out", path=tmp_path / "mean"):
         average_encoders([models[0], models[0]], tmp_path / "mean")
-    with pytest.raises(InputError, match="m1.*choose another path"):
+    with refused("out", path=tmp_path / "m1"):
         average_encoders(models, models[0])
 
 
@@ -79,7 +80,7 @@ def test_a_damaged_model_is_named(tmp_path, trigrams):
         lambda: average_encoders(trigrams, tmp_path / "out"),
         lambda: export_encoder(trigrams[1], tmp_path / "out", format="static"),
     ):
-        with pytest.raises(InputError, match=f"{path.name} in {trigrams[1]}|{path} is damaged"):
+        with refused():
             make()
     assert not (tmp_path / "out").exists()
 
@@ -130,7 +131,7 @@ def test_small_rows_are_widened(tmp_path):
 def test_what_cannot_be_averaged(tmp_path, one, other):
     for name, settings in {"a": one, "b": other}.items():
         save(encoder_of(random_text(20), **{"dimension": 6, **settings}), tmp_path / name)
-    with pytest.raises(InputError, match="does not have the kind, the vocabulary and the dimensions of"):
+    with refused():
         average_encoders([tmp_path / "a", tmp_path / "b"], tmp_path / "mean")
     with pytest.raises(InputError) as error:
         average_encoders([tmp_path / "a"], tmp_path / "mean")
@@ -196,9 +197,9 @@ def test_fewer_dimensions_and_what_is_written(folder, tmp_path):
     again = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6)).load()
     np.testing.assert_array_equal(again.encode(PROBE), cut.encode(PROBE))
     assert bytes_of(tmp_path / "cut") == before
-    with pytest.raises(InputError, match="cut was made with other settings"):
+    with refused("out", path=tmp_path / "cut"):
         rotate_encoder(folder / "m", tmp_path / "cut")
-    with pytest.raises(InputError, match="m.*choose another path"):
+    with refused("out", path=folder / "m"):
         rotate_encoder(folder / "m", folder / "m")
 
 
@@ -206,13 +207,13 @@ def test_only_models_of_one_rotation_are_averaged(folder, tmp_path):
     for seed in (1, 2):
         rotate_encoder(folder / "m", tmp_path / f"r{seed}", config=RotateConfig(seed=seed, each_part=True))
     for others in ([folder / "m"], [tmp_path / "r2"]):
-        with pytest.raises(InputError, match="r1 was rotated .* average first and rotate the mean"):
+        with refused():
             average_encoders([tmp_path / "r1", *others], tmp_path / "mean")
     # A model that went on from a rotated one has its dimensions.
     encoder = EncoderConfig(init_from=str(tmp_path / "r1"))
     train(folder / "pairs.parquet", tmp_path / "further", encoder=encoder, config=TrainConfig(**SMALL))
     # Also where the rotated one is not among them.
-    with pytest.raises(InputError, match="further was rotated .* or trained from a rotated model"):
+    with refused():
         average_encoders([folder / "m", tmp_path / "further"], tmp_path / "mean")
     mean = average_encoders([tmp_path / "r1", tmp_path / "further"], tmp_path / "mean").load()
     parts = [load(tmp_path / name, device="cpu").encode(PROBE) for name in ("r1", "further")]
