@@ -12,7 +12,9 @@ from paranmt_hf.hub.push import PushOptions, is_copy, push_folder
 from paranmt_hf.util.records import Record, made_with
 
 if TYPE_CHECKING:
-    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
+    from sentence_transformers import SentenceTransformer
+
+    from paranmt_hf.hub.repository import Model
 
 LOADER = "paranmt_hf.load"
 
@@ -47,18 +49,22 @@ class MadeRecord(Record):
     parameters: int  # Number of weights
 
 
-def push_encoder(encoder: SentenceEncoder, repo_id: str, **options: Unpack[PushOptions]) -> str:
-    """Publish an encoder of this package from memory; returns the address of the commit."""
+def push_encoder(
+    encoder: SentenceTransformer, source: Model | None, repo_id: str, **options: Unpack[PushOptions]
+) -> str:
+    """Publish an encoder of this package from memory; returns the address of the commit.
+
+    `source` is where it was loaded from, if it was.
+    """
     # The command line reads the record of this module without torch.
     from paranmt_hf.encoders.saving import save
 
-    source = encoder.source
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / Path(repo_id).name
         save(encoder, folder)
         if source is not None and is_copy(folder, source.folder, LOADER):
             return push_folder(source.folder, repo_id, **options)
-        _record(encoder).write(folder)
+        _record(encoder, source).write(folder)
         try:
             return push_folder(folder, repo_id, **options)
         except InputError as error:
@@ -71,10 +77,10 @@ def push_encoder(encoder: SentenceEncoder, repo_id: str, **options: Unpack[PushO
             ) from error
 
 
-def _record(encoder: SentenceEncoder) -> MadeRecord:
+def _record(encoder: SentenceTransformer, source: Model | None) -> MadeRecord:
     from paranmt_hf.encoders.composition import take_apart
 
-    composition, source = take_apart(encoder), encoder.source
+    composition = take_apart(encoder)
     return MadeRecord(
         settings=MadeSettings(None if source is None else Origin(source.name, source.revision)),
         families=[part.family.name for part in composition.parts],

@@ -258,16 +258,16 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
             return str(
                 super().push_to_hub(
                     repo_id,
-                    token,
-                    private,
-                    safe_serialization,
-                    commit_message,
-                    local_model_path,
-                    exist_ok,
-                    replace_model_card,
-                    train_datasets,
-                    revision,
-                    create_pr,
+                    token=token,
+                    private=private,
+                    safe_serialization=safe_serialization,
+                    commit_message=commit_message,
+                    local_model_path=local_model_path,
+                    exist_ok=exist_ok,
+                    replace_model_card=replace_model_card,
+                    train_datasets=train_datasets,
+                    revision=revision,
+                    create_pr=create_pr,
                     **options,
                 )
             )
@@ -282,6 +282,7 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
             options["about"] = with_datasets(options.get("about"), train_datasets)
         return push_encoder(
             self,
+            self.source,
             repo_id,
             token=token,
             private=private,
