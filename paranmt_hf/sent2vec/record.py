@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from paranmt_hf.encoders.families import FAMILIES
+from paranmt_hf.encoders.config import FAMILIES
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.publish import About
 from paranmt_hf.sent2vec.config import Sent2VecConfig

@@ -67,7 +67,7 @@ class TrainedEncoder:
     Args:
         model: The encoder; `put_back` makes it whole again.
         parts: Its encoders.
-        bags: All sentences as rows, for each reader.
+        bags: All sentences as rows, for each kind of unit.
         freeze_words: Whether word embeddings are not trained.
     """
 
@@ -86,7 +86,7 @@ class TrainedEncoder:
         self._whole = [part.table.weight.data for part in parts]
         self._tables: list[nn.Parameter] = []
         for part, weight in zip(parts, self._whole, strict=True):
-            table = nn.Parameter(weight[torch.from_numpy(self._used[part.reader])])
+            table = nn.Parameter(weight[torch.from_numpy(self._used[part.unit_kind])])
             part.table.weight = table
             if freeze_words and part.family.units == "word":
                 table.requires_grad_(False)
@@ -125,14 +125,14 @@ class TrainedEncoder:
         return torch.cat(blocks)[torch.from_numpy(np.argsort(order))]
 
     def _forward(self, sentences: np.ndarray) -> torch.Tensor:
-        bags = [self._bags[part.reader].take(sentences) for part in self._parts]
+        bags = [self._bags[part.unit_kind].take(sentences) for part in self._parts]
         vectors: torch.Tensor = self._model(encoder_features(self._parts, bags))["sentence_embedding"]
         return vectors
 
     def put_back(self) -> None:
         """Restore the complete encoder, including its trained rows."""
         for part, weight in zip(self._parts, self._whole, strict=True):
-            weight[torch.from_numpy(self._used[part.reader])] = part.table.weight.data
+            weight[torch.from_numpy(self._used[part.unit_kind])] = part.table.weight.data
             part.table.weight = nn.Parameter(weight)
         self._model.eval()
         self._model.forget_average()

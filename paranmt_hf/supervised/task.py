@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.prefixes import by_prefix
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import UnitCounter, lookup
 from paranmt_hf.errors import DivergedError, InputError
@@ -79,10 +79,10 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
     config, task = setup.config, setup.task
     row_of: dict[str, int] = {}
     items = {name: _items(task.name, part, row_of) for name, part in task.parts.items()}
-    encoder = setup.start or new_encoder(setup)
-    parts = take_apart(list(encoder)).parts
+    encoder = trainable(setup.start or new_encoder(setup))
+    parts = take_apart(encoder).parts
     (table,) = WordTokenizer().tables(list(row_of))
-    bags = {part.reader: lookup(part.vocabulary).bags(table) for part in parts}
+    bags: dict[str, Bags] = {part.unit_kind: lookup(part.vocabulary).bags(table) for part in parts}
     unknown = _unknown_share(bags, items["train"], setup)
     head = new_head(_head_config(config, encoder, len(task.parts["train"].sides)), config.seed)
     source: Source
@@ -99,9 +99,8 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
         return figures("dev", shares)[measure_of(task.name)]
 
     try:
-        with by_prefix(encoder.modules()):
-            epochs = fit_head(source, head, items["train"], items["dev"], config, measure, work)
-            reached = {name: figures(name, probabilities(source, head, items[name])) for name in ("dev", "test")}
+        epochs = fit_head(source, head, items["train"], items["dev"], config, measure, work)
+        reached = {name: figures(name, probabilities(source, head, items[name])) for name in ("dev", "test")}
     except DivergedError:
         # It is of no use, and must not keep a run with another rate from the folder.
         (work / CHECKPOINT).unlink(missing_ok=True)
