@@ -131,19 +131,10 @@ paraphrase text = paraphrase.paraphrase_file:paraphrase_file
   sentences.txt --model models/paraphraser --out paraphrases.tsv --n 3
 paraphrase augment = paraphrase.augment:augment
   add paraphrases to labelled sentences
-  reviews.tsv --model models/paraphraser --search n=3 --out more.tsv
-paraphrase adversarial = paraphrase.adversarial:find_adversarial
-  find paraphrases that change what a classifier says
-  reviews.tsv --model models/paraphraser --classifier models/sst --out broken.tsv
+  reviews.tsv --model models/paraphraser --decoding n=3 --out more.tsv
 paraphrase evaluate = paraphrase.evaluate:evaluate_paraphrases
   evaluate paraphrasers over decodings, or files of paraphrases
-  models/paraphraser --data paranmt50m --held-out --decodings greedy beams=8 --json paraphrases.json
-paraphrase canonical = paraphrase.evaluate:evaluate_canonical
-  evaluate how noisy sentences are brought into standard form
-  models/paraphraser --data paranmt50m --held-out --json canonical.json
-paraphrase templates = corpus.parsing.template_counts:frequent_templates
-  show the most frequent templates of parsed pairs
-  parsed --top 20 --json templates.json
+  models/paraphraser --data paranmt50m --held-out --compare greedy beams=8 --json paraphrases.json
 """,
     "search": """
 search index = search.index:SentenceIndex.build

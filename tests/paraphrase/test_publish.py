@@ -1,6 +1,7 @@
 """Both kinds of paraphrasers are checked and laid out for the Hub; no Hub is needed."""
 
 import json
+import re
 import shutil
 
 import pyarrow as pa
@@ -13,12 +14,12 @@ from paranmt_hf import ParaphraseConfig, Paraphraser, ParaphraserConfig, Paraphr
 from paranmt_hf.cli import main
 from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.parsing.trees import read_tree
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.upload import stage
 from paranmt_hf.paraphrase.card import paraphraser_card
-from paranmt_hf.paraphrase.evaluate import evaluate_canonical
+from paranmt_hf.paraphrase.evaluate import MeasuredSentences, evaluate_paraphrases
 from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES
+from tests.refused import refused
 
 NAME = "org/mine"
 TREES = ["(S (NP the man) (VP sees (NP a dog)) .)", "(S (VP sees) (NP him))"]
@@ -119,17 +120,22 @@ def test_what_people_say_is_in_the_card(controlled):
 
 @pytest.mark.slow
 def test_figures_of_an_evaluation_are_on_the_card(plain, controlled, tmp_path):
-    (tmp_path / "noisy.tsv").write_text("".join(f"{text}x\t{text}\n" for text in SENTENCES[:4]))
-    results = evaluate_canonical([plain], data=tmp_path / "noisy.tsv", search=ParaphraseConfig(max_length=9))
-    path = tmp_path / "canonical.json"
+    (tmp_path / "noisy.tsv").write_text("".join(f"{text}\t{text}x\n" for text in SENTENCES[:4]))
+    results = evaluate_paraphrases(
+        [plain],
+        data=tmp_path / "noisy.tsv",
+        sentences=MeasuredSentences(noise=0),
+        decoding=ParaphraseConfig(max_length=9),
+    )
+    path = tmp_path / "figures.json"
     results.write(path)
     plan = publish(plain, NAME, license="mit", results=path, dry_run=True)
-    assert results[0].settings["command"] in plan.card and "| noisy | output | clean |" in plan.card
+    assert results[0].settings["command"] in plan.card
+    assert re.search(r"\| noisy +\| output +\| clean", plan.card)
     values = json.loads(json.dumps(plan.values))
     assert paraphraser_card(values) == plan.card and values["evaluations"] == results.to_json()
-    with pytest.raises(InputError) as error:
+    with refused("results"):
         publish(controlled, NAME, license="mit", results=results, dry_run=True)
-    assert error.value.option == "results"
 
 
 @pytest.mark.slow
@@ -168,72 +174,37 @@ def edit_record(folder, key, value):
 
 
 OTHER_CODE = {"AutoConfig": "you/x--y.Z"}
+SPOILED = {
+    "another model": lambda folder: edit_record(folder, "parameters", 7),
+    "damaged record": lambda folder: edit_record(folder, "settings.training.direction", "sideways"),
+    "code": lambda folder: (folder / "other.py").write_text(""),
+    "pickle": lambda folder: (folder / "pytorch_model.bin").write_bytes(b""),
+    "other code": lambda folder: _edit(folder / "config.json", auto_map=OTHER_CODE),
+    "other code in a list": lambda folder: _edit(folder / "generation_config.json", auto_map=["you/x--y.Z"]),
+    "NaN": _break_weights,
+    "no weights": lambda folder: (folder / "model.safetensors").unlink(),
+}
+SPOILED_NETWORKS = {
+    "code": lambda folder: (folder / "parse-generator" / "other.py").write_text(""),
+    "other code": lambda folder: _edit(folder / "parse-generator" / "config.json", auto_map=OTHER_CODE),
+    "NaN": lambda folder: _break_weights(folder / "parse-generator"),
+    "no parse generator": lambda folder: shutil.rmtree(folder / "parse-generator"),
+    "no templates": lambda folder: (folder / "templates.json").unlink(),
+}
 
 
-@pytest.mark.parametrize(
-    ("spoil", "match"),
-    [
-        (lambda folder: edit_record(folder, "parameters", 7), "parameters [0-9]+, its paraphraser.json says 7"),
-        (lambda folder: edit_record(folder, "model_type", "bart"), "model_type paranmt-lstm, .* says bart"),
-        (lambda folder: (folder / "other.py").write_text(""), "is code that is not this package's"),
-        (lambda folder: (folder / "pytorch_model.bin").write_bytes(b""), "pickle"),
-        (lambda folder: _edit(folder / "config.json", auto_map=OTHER_CODE), "names the code 'you/x--y.Z'"),
-        (
-            lambda folder: _edit(folder / "generation_config.json", auto_map=["you/x--y.Z"]),
-            r"generation_config.json is damaged: expected an object under 'auto_map', found \['you/x--y.Z'\]",
-        ),
-        (_break_weights, "holds weights that are not finite"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors"),
-    ],
-)
-def test_a_spoiled_model_is_refused(plain, spoil, match):
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
+def test_a_spoiled_model_is_refused(plain, spoil):
     spoil(plain)
-    with pytest.raises(InputError, match=match):
+    with refused():
         publish(plain, NAME, license="mit", dry_run=True)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "match"),
-    [
-        (lambda folder: edit_record(folder, "parses.tree_tokens", 7), "tree_tokens [0-9]+, .* says 7"),
-        (lambda folder: _edit(folder / "templates.json", **{"(S(S))": 1}), "templates 3, its paraphraser.json says 2"),
-        (
-            lambda folder: (folder / "parse-generator" / "other.py").write_text(""),
-            "is code that is not this package's",
-        ),
-        (
-            lambda folder: _edit(folder / "parse-generator" / "config.json", auto_map=OTHER_CODE),
-            "parse-generator/config.json names the code 'you/x--y.Z'",
-        ),
-        (lambda folder: _break_weights(folder / "parse-generator"), "holds weights that are not finite"),
-        (lambda folder: shutil.rmtree(folder / "parse-generator"), "has no parse-generator, so it is incomplete"),
-        (lambda folder: (folder / "templates.json").unlink(), "has no templates.json, so it is incomplete"),
-        (lambda folder: edit_record(folder, "parses", []), r"damaged: .*an object under 'parses', found \[\]"),
-        (lambda folder: edit_record(folder, "parses", None), "tree_tokens [0-9]+, its paraphraser.json says None"),
-    ],
-)
-def test_a_spoiled_network_is_refused(controlled, spoil, match):
+@pytest.mark.parametrize("spoil", SPOILED_NETWORKS.values(), ids=SPOILED_NETWORKS)
+def test_a_spoiled_network_is_refused(controlled, spoil):
     spoil(controlled)
-    with pytest.raises(InputError, match=match):
+    with refused():
         publish(controlled, NAME, license="mit", dry_run=True)
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "match"),
-    [
-        ("settings.training", {}, "it has no 'settings.training.learning_rate'"),
-        ("settings.training.direction", "sideways", "one of to-reference, to-translation, both under '[a-z.]*'"),
-        ("settings.training.learning_rate", None, "it has no 'settings.training.learning_rate'"),
-        ("settings.paraphraser", 3, "expected an object under 'settings.paraphraser', found 3"),
-        ("settings.data.sources", None, "expected a list under '[a-z.]*sources', found none"),
-        ("settings.data.ranges", 3, "expected an object under '[a-z.]*ranges', found 3"),
-        ("inputs", 3, "expected an object under 'inputs', found 3"),
-    ],
-)
-def test_an_edited_record_is_damaged(plain, key, value, match):
-    edit_record(plain, key, value)
-    with pytest.raises(InputError, match=f"paraphraser.json is damaged: .*{match}"):
-        publish(plain, NAME, license="mit", dry_run=True)
 
 
 @pytest.mark.slow
@@ -264,7 +235,7 @@ def test_parsed_pairs_of_which_a_file_is_missing_are_refused(parsed, tmp_path):
     (path,) = copy.glob("pairs-*.parquet")
     table = pq.read_table(path)
     pq.write_table(table.slice(0, 9), path)
-    with pytest.raises(InputError, match=r"pairs-00000-of-00001.parquet is missing or differs from its record"):
+    with refused(path=path):
         train_paraphraser(copy, tmp_path / "out", config=CONTROLLED, training=TRAINING)
     assert not (tmp_path / "out.work").exists()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +19,6 @@ from paranmt_hf.corpus.parsing.trees import templates_of
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import check_regular, checksum, decode_line, replacing
 from paranmt_hf.util.records import Record
-from paranmt_hf.util.settings import Count
 from paranmt_hf.util.tables import percent, text_table
 from paranmt_hf.util.wording import counted
 
@@ -172,26 +171,14 @@ class CountedTemplates:
         lines += [f"{line}  {found}" for line, found in zip(text_table(head, rows).split("\n"), examples, strict=True)]
         return "\n".join(lines)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "parser": self.parser,
-            "references_with_a_tree": self.total,
-            "different_templates": self.different,
-            "templates": [
-                {**asdict(each), "share": share, "cumulative_share": sum} for each, share, sum in self.shares()
-            ],
-        }
 
-
-def frequent_templates(parsed: str | Path, *, top: Count | None = 20) -> CountedTemplates:
-    """Show the most frequent templates of the references of parsed pairs.
+def frequent_templates(parsed: str | Path, *, top: int | None = 20) -> CountedTemplates:
+    """Return the most frequent templates of the references of parsed pairs.
 
     Args:
         parsed: The folder of `paranmt parse`.
         top: Maximum number of templates; None for all.
     """
-    if top is not None and top < 1:
-        raise InputError(f"top must be at least 1, was {top}", option="top")
     folder = Path(parsed).expanduser()
     record = ParseRecord.read(folder)
     counts = read_template_counts(_checked(folder / TEMPLATES_FILE, record.files.get(TEMPLATES_FILE)), top)
