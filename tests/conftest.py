@@ -79,7 +79,7 @@ def _freeze() -> None:
 @pytest.fixture
 def any_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings may be out of their ranges, as by an `object.__setattr__`: what then diverges must still be told."""
-    monkeypatch.setattr("paranmt_hf.util.settings.Range.__contains__", lambda self, value: True)
+    monkeypatch.setattr("paranmt_hf.util.markers.Range.__contains__", lambda self, value: True)
 
 
 @pytest.fixture(scope="session")

@@ -21,9 +21,9 @@ from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
 from paranmt_hf.cli.written_files import recorded_files
 from paranmt_hf.errors import InputError, OtherSettingsError
 from paranmt_hf.util.files import is_record, resolved, write_result
+from paranmt_hf.util.markers import Expands
 from paranmt_hf.util.records import from_json, read_json
 from paranmt_hf.util.run import recording
-from paranmt_hf.util.settings import Expands
 from paranmt_hf.util.wording import in_a_row, perhaps
 from paranmt_hf.util.yaml_files import as_yaml, parse_yaml, read_yaml
 from paranmt_hf.version import __version__

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from paranmt_hf.cli.command import Command
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig
 from paranmt_hf.util.files import resolved, shown_path
-from paranmt_hf.util.settings import AlsoWrites, Writes
+from paranmt_hf.util.markers import AlsoWrites, Writes
 from paranmt_hf.util.yaml_files import settings_of
 
 Permission = Literal["publish", "outside", "addresses", "servers"]

@@ -22,9 +22,9 @@ from paranmt_hf.cli.table import COMMANDS
 from paranmt_hf.cli.written_files import WrittenFileRecord
 from paranmt_hf.errors import InputError, NotMadeError, OtherSettingsError
 from paranmt_hf.util.files import checksum, resolved, shown_path, writing
+from paranmt_hf.util.markers import PythonOnly
 from paranmt_hf.util.records import FileRecord, Identity, as_json
 from paranmt_hf.util.run import find
-from paranmt_hf.util.settings import PythonOnly
 from paranmt_hf.util.wording import perhaps
 from paranmt_hf.util.work import only_finding
 from paranmt_hf.util.yaml_files import read_yaml

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from paranmt_hf.cli.command import Command
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import is_record, result_file, sweep_killed, write_bytes
+from paranmt_hf.util.markers import Writes
 from paranmt_hf.util.records import FileRecord, made_with
-from paranmt_hf.util.settings import Writes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,8 +24,8 @@ from paranmt_hf.corpus.release.schema import SIDES, AddedColumn, MadeBy
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import listed
+from paranmt_hf.util.markers import Advanced, Group
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import Advanced, Group
 
 
 def import_pairs(

@@ -14,7 +14,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import BatchEncoding, PreTrainedTokenizerFast
 
-from paranmt_hf.distillation.reduction import Kept
+from paranmt_hf.distillation.reduction import ResumeStore
 from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import word_normalizer, word_pre_tokenizer
@@ -173,7 +173,7 @@ def mean_states(
     sentences: Iterable[pa.Array],
     total: int,
     limit: int,
-    kept: Kept | None = None,
+    kept: ResumeStore | None = None,
     *,
     in_bf16: bool = False,
 ) -> np.ndarray:

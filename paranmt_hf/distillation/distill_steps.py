@@ -19,7 +19,7 @@ from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, co
 from paranmt_hf.distillation.vectors import SAMPLE, distill_vectors
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.model_folder import read_average_tables
-from paranmt_hf.encoders.named_encoder import NamedEncoder, Quiet
+from paranmt_hf.encoders.named_encoder import NamedEncoder, WithoutProgressBar
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
@@ -174,7 +174,7 @@ class DistillSteps:
             distill_vectors(self.name, path, text=[self.text], config=reading)
         else:
             known = most_frequent("word", counts, words).units[1:]
-            matrix = Quiet(encoder, 256).encode(known)
+            matrix = WithoutProgressBar(encoder, 256).encode(known)
             if dimension < width:
                 sample = keys_in(self.sentences[:SAMPLE])
                 matrix = matrix @ components(taught.of(sample).numpy(), dimension)
@@ -197,7 +197,7 @@ class DistillSteps:
         if start != TRIGRAMS:
             return NamedEncoder(encoder.init_from or str(encoder.vectors)).load()
         counts = count_units(self.sentences[SENTENCE].chunks, ["trigram"])
-        return Quiet(build_for(encoder, counts, None, seed=self.config.seed), 256)
+        return WithoutProgressBar(build_for(encoder, counts, None, seed=self.config.seed), 256)
 
     def _dimension(self, taught: TeacherVectors) -> int:
         return self.config.dimension or min(taught.dimension, len(self.sentences), MOST_DIMENSIONS)

@@ -14,8 +14,9 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import WordVectors
+from paranmt_hf.util.markers import Count, Group, Range
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Count, Group, Range, Settings
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ READING = Group("reading", "How words are read in sentences, instead of alone.")
 REDUCTION = Group("reduction", "How vectors are weighted and reduced.")
 
 
-class Kept(Protocol):
+class ResumeStore(Protocol):
     """Stores unfinished work, so that it continues after an interruption."""
 
     def read(self) -> dict[str, torch.Tensor] | None:
@@ -67,13 +68,13 @@ class VectorsConfig(Settings):
 
 
 def distill_alone(
-    words: Sequence[str], encoders: Sequence[Encode], config: VectorsConfig, kept: Sequence[Kept] = ()
+    words: Sequence[str], encoders: Sequence[Encode], config: VectorsConfig, kept: Sequence[ResumeStore] = ()
 ) -> WordVectors:
     """Distill vectors of words without context; the root mean square of their lengths is 1.
 
     `kept` has a store for the unfinished work of each encoder; without them an interrupted call starts again.
     """
-    stores: Sequence[Kept | None] = kept or [None] * len(encoders)
+    stores: Sequence[ResumeStore | None] = kept or [None] * len(encoders)
     matrix = _side_by_side([_alone(words, *part) for part in zip(encoders, stores, strict=True)])
     if config.dimension is not None or config.remove:
         matrix = matrix @ components(matrix, config.dimension, config.remove)
@@ -104,7 +105,7 @@ def distill_in_context(
     return WordVectors(list(words), _scaled(matrix))
 
 
-def _alone(words: Sequence[str], encode: Encode, kept: Kept | None) -> np.ndarray:
+def _alone(words: Sequence[str], encode: Encode, kept: ResumeStore | None) -> np.ndarray:
     import torch
 
     found = kept.read() if kept is not None else None

@@ -17,7 +17,7 @@ import pyarrow as pa
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, distill_alone, distill_in_context
-from paranmt_hf.encoders.named_encoder import Quiet
+from paranmt_hf.encoders.named_encoder import WithoutProgressBar
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import UNKNOWN, Vocabulary, most_frequent
 from paranmt_hf.errors import InputError
@@ -137,7 +137,9 @@ def distill_vectors(
         encoders = _encoders(located, words, config)
         kept = [_States(work / f"states-{index}.safetensors") for index in range(len(encoders))]
         if config.contexts is None:
-            vectors = distill_alone(words, [Quiet(encoder, 256).encode for encoder in encoders], config, kept)
+            vectors = distill_alone(
+                words, [WithoutProgressBar(encoder, 256).encode for encoder in encoders], config, kept
+            )
         else:
             vectors = _in_context(words, counts, encoders, sentences, config, kept)
         write_vectors(file, vectors)

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 from paranmt_hf.encoders.families import ALIASES, FAMILIES, OF_PAIRS, Family, Kind
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, Count, Group, Range, Settings
+from paranmt_hf.util.markers import Advanced, Count, Group, Range
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import perhaps
 
 # Dimensions of the paper's vectors, and the maximum that is accepted.

@@ -116,7 +116,7 @@ class NamedEncoder:
             return static
         from paranmt_hf.encoders.loading import load
 
-        return Quiet(load(self.model), 256)
+        return WithoutProgressBar(load(self.model), 256)
 
 
 def _stated_languages(card: Path) -> set[str]:
@@ -140,7 +140,7 @@ def word_table(vectors: WordVectors) -> AverageTable:
     return AverageTable(Vocabulary("word", units), weight)
 
 
-class Quiet:
+class WithoutProgressBar:
     """A sentence-transformers encoder with another batch size and without a progress bar."""
 
     def __init__(self, encoder: SentenceEncoder, batch_size: int = 128) -> None:

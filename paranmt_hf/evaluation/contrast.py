@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.evaluation.evaluate import Measured, Models, find_models
+from paranmt_hf.evaluation.evaluate import Models, NamedModel, find_models
 from paranmt_hf.evaluation.pair_set import parse_sentence, tab_separated
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.similarities import pair_similarities
@@ -84,7 +84,7 @@ def evaluate_contrast(models: Models, *, data: str | Path | None = None) -> Eval
     return Evaluation([_contrast(model, triples) for model in find_models(models)])
 
 
-def _contrast(model: Measured, triples: Triples) -> Results:
+def _contrast(model: NamedModel, triples: Triples) -> Results:
     left = [*triples.sentences, *triples.sentences]
     right = [*triples.paraphrases, *triples.others]
     values = pair_similarities(model.load(), left, right, triples.name).values

@@ -25,8 +25,8 @@ from paranmt_hf.evaluation.word_averages import read_averages
 from paranmt_hf.evaluation.word_weights import WordWeighting
 from paranmt_hf.hub.repository import Model, locate, weights_checksum
 from paranmt_hf.text.protocols import Encoder
+from paranmt_hf.util.markers import PythonOnly, RunOnly
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import PythonOnly, RunOnly
 from paranmt_hf.version import __version__
 
 AnyModel = str | Path | Encoder | PairSimilarity
@@ -34,7 +34,7 @@ Models = AnyModel | Sequence[AnyModel] | Mapping[str, AnyModel]
 
 
 @dataclass(frozen=True)
-class Measured:
+class NamedModel:
     """A model to evaluate, located but not loaded: an encoder, a measure of pairs, or the files of an encoder.
 
     `weights` is the checksum of its weights; None for what was not loaded from files.
@@ -72,7 +72,7 @@ def find_models(
     vectors: Sequence[str | Path] = (),
     averages: WordWeighting | None = None,
     sentences: Callable[[], Iterable[str]] = tuple,
-) -> list[Measured]:
+) -> list[NamedModel]:
     """Find all models before the first evaluation, so that a wrong name costs no finished result."""
     given = _listed(models)
     if not given and not baselines and not vectors:
@@ -80,10 +80,10 @@ def find_models(
     found = [_located(model) for model in given]
     if isinstance(models, Mapping):
         found = [replace(model, name=name) for name, model in zip(models, found, strict=True)]
-    found += [Measured(name, baseline(name)) for name in baselines]
+    found += [NamedModel(name, baseline(name)) for name in baselines]
     distinct = list(dict.fromkeys(sentences())) if vectors else []
     for title, average in read_averages(vectors, distinct, averages or WordWeighting()):
-        found.append(Measured(title, average, average.checksum))
+        found.append(NamedModel(title, average, average.checksum))
     return found
 
 
@@ -94,13 +94,13 @@ def _listed(models: Models) -> list[AnyModel]:
     return [models] if single else list(models)  # type: ignore[arg-type, list-item]
 
 
-def _located(model: AnyModel) -> Measured:
+def _located(model: AnyModel) -> NamedModel:
     if isinstance(model, str | Path):
         found = locate(model)
-        return Measured(str(model), found, weights_checksum(found.folder))
+        return NamedModel(str(model), found, weights_checksum(found.folder))
     source = getattr(model, "source", None)
     weights = weights_checksum(source.folder) if source is not None else None
-    return Measured(type(model).__name__ if source is None else source.name, model, weights)
+    return NamedModel(type(model).__name__ if source is None else source.name, model, weights)
 
 
 def evaluate(

@@ -17,7 +17,8 @@ import numpy as np
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.util.machine import one_thread, visible_cores
-from paranmt_hf.util.settings import Range, Seed, Settings
+from paranmt_hf.util.markers import Range, Seed
+from paranmt_hf.util.settings import Settings
 
 if TYPE_CHECKING:
     import torch

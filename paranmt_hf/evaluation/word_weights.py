@@ -17,7 +17,8 @@ import numpy as np
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line, open_lines
-from paranmt_hf.util.settings import Count, PythonOnly, Settings
+from paranmt_hf.util.markers import Count, PythonOnly
+from paranmt_hf.util.settings import Settings
 
 Weighting = Literal["average", "sif", "blacklist", "inverse-frequency", "norms"]
 # The names of the weightings in results.

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from paranmt_hf.corpus.release.release import read_record, release_files
 from paranmt_hf.corpus.selection.filters import LengthLimit
 from paranmt_hf.corpus.selection.run_filters import ReleaseRows
-from paranmt_hf.corpus.statistics.sampling import Sample, numbered_pairs
+from paranmt_hf.corpus.statistics.draws import Sample
+from paranmt_hf.corpus.statistics.sampling import numbered_pairs
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
@@ -32,11 +33,12 @@ from paranmt_hf.experiments.pictures import Line, draw_lines
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import train
 from paranmt_hf.util.files import checksum, replacing
+from paranmt_hf.util.markers import Count, Range
 from paranmt_hf.util.optional import available
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Count, Range, Settings, values_for
+from paranmt_hf.util.settings import Settings, values_for
 from paranmt_hf.util.tables import markdown_table, percent
 from paranmt_hf.util.wording import counted
 

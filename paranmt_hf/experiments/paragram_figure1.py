@@ -20,7 +20,7 @@ from paranmt_hf.experiments.comparison import (
     compare_samples,
 )
 from paranmt_hf.experiments.pictures import Line
-from paranmt_hf.util.settings import Range
+from paranmt_hf.util.markers import Range
 from paranmt_hf.util.tables import percent
 
 EPOCHS = 10

@@ -19,7 +19,7 @@ from paranmt_hf.evaluation.word_averages import count_words
 from paranmt_hf.evaluation.word_weights import WordCounts
 from paranmt_hf.experiments.pictures import check_picture, draw_coverage
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.util.settings import PythonOnly, Writes
+from paranmt_hf.util.markers import PythonOnly, Writes
 
 UNDER_TRAINED_BELOW = 100  # Words that were seen fewer times are under-trained (section 5.1)
 

@@ -17,8 +17,9 @@ from paranmt_hf.supervised.data import read_task
 from paranmt_hf.supervised.supervise import Supervised, supervise
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.train import Trained, train
+from paranmt_hf.util.markers import Count, PythonOnly
 from paranmt_hf.util.run import result_folder
-from paranmt_hf.util.settings import Count, PythonOnly, values_for
+from paranmt_hf.util.settings import values_for
 
 # What the paper tunes for each task (section 4.4.2), next to the optimizers at their usual rates.
 LAMBDAS = (1e-3, 1e-4, 1e-5, 1e-6)

@@ -17,7 +17,7 @@ from paranmt_hf.evaluation.results import Evaluation, Results, Row, compare
 from paranmt_hf.evaluation.sts_data import StsData, sets_of
 from paranmt_hf.experiments.pictures import check_picture, draw_lengths
 from paranmt_hf.text.tokens import WordTokenizer
-from paranmt_hf.util.settings import PythonOnly, Writes
+from paranmt_hf.util.markers import PythonOnly, Writes
 from paranmt_hf.util.wording import counted
 
 TABLE_7_LENGTHS = (4, 5, 6, 7, 8, 9)  # Longest sentences of the bins of table 7; the last bin has all longer ones

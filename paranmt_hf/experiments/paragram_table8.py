@@ -15,7 +15,7 @@ from paranmt_hf.evaluation.word_averages import count_words, word_vectors, words
 from paranmt_hf.evaluation.word_weights import RANK, counts_by_rank
 from paranmt_hf.text.definitions import words as cut
 from paranmt_hf.text.word_vectors import WordVectors
-from paranmt_hf.util.settings import Count, PythonOnly
+from paranmt_hf.util.markers import Count, PythonOnly
 from paranmt_hf.util.tables import markdown_table
 
 COMMON_WORDS = 10_000  # The neighbours of table 8 are among the most common tokens

@@ -15,7 +15,7 @@ from paranmt_hf.experiments.comparison import (
     Training,
     compare_samples,
 )
-from paranmt_hf.util.settings import Count, PythonOnly
+from paranmt_hf.util.markers import Count, PythonOnly
 
 
 def paranmt_table6(

@@ -12,7 +12,7 @@ from paranmt_hf.evaluation.results import Evaluation
 from paranmt_hf.evaluation.word_weights import RANK, SIF_A
 from paranmt_hf.experiments.paragram_section6 import WordNorms, norms_of_words
 from paranmt_hf.experiments.pictures import COLOURS, check_picture, new_figure, save_figure
-from paranmt_hf.util.settings import Writes
+from paranmt_hf.util.markers import Writes
 
 # The line through the words is the median of each of these parts of the frequencies, equally wide in the logarithm.
 PARTS = 30

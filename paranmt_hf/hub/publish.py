@@ -16,7 +16,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id
 from paranmt_hf.hub.licenses import License
 from paranmt_hf.hub.repository import PICKLES, is_inside
-from paranmt_hf.hub.upload import Content, Parcel, Published, RepositoryKind, Target, stage, upload
+from paranmt_hf.hub.upload import Content, Published, RepositoryFiles, RepositoryKind, Target, stage, upload
 from paranmt_hf.util.files import is_record, listed
 from paranmt_hf.util.records import as_bytes, from_json, read_json
 from paranmt_hf.util.wording import counted
@@ -77,7 +77,7 @@ def read_about(about: Mapping[str, Any] | str | Path | None, license: str | None
 
 
 @dataclass(frozen=True)
-class Draft:
+class PublishPlan:
     """The files and card that are published of a folder."""
 
     files: Mapping[str, Content]  # Path in the repository and content of each file, all but the card
@@ -102,7 +102,7 @@ class Kind:
     # Whether a file of a repository can belong to this kind; such files that are not published are removed
     owns: Callable[[str], bool]
     # Checks a folder against its record and says what is published
-    draft: Callable[[Path, About, Sequence[Any]], Draft]
+    draft: Callable[[Path, About, Sequence[Any]], PublishPlan]
     takes_results: bool = False  # Whether its card shows results of an evaluation
     # Paths of code files that are this package's own; any other code is rejected
     code: Callable[[], Collection[str]] = tuple
@@ -118,7 +118,7 @@ class Publication:
     """A published version, or a dry run of one."""
 
     target: Target  # Repository, branch and version
-    parcel: Parcel  # The files
+    parcel: RepositoryFiles  # The files
     card: str  # The card
     values: Mapping[str, Any] | None  # JSON values that the card of a model is rendered from; None for a corpus
     missing: list[str]  # What a reader of the card would miss, in sentences
@@ -171,7 +171,7 @@ def publish(
     *,
     license: str | None = None,
     about: Mapping[str, Any] | str | Path | None = None,
-    results: str | Path | Sequence[Any] = (),
+    results: str | Path | Sequence[str | Path | Any] = (),
     private: bool = False,
     revision: str = "main",
     tag: str | None = None,
@@ -215,7 +215,7 @@ def publish(
     draft = kind.draft(folder, read_about(about, license), given)
     card = draft.card(name)
     files = {path: _without_options(content) for path, content in draft.files.items()}
-    parcel = Parcel({**files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
+    parcel = RepositoryFiles({**files, "README.md": card.encode()}, kind.owns, draft.message, draft.checksums)
     with tempfile.TemporaryDirectory() as staged:
         stage(parcel, Path(staged))
         draft.verify(Path(staged))

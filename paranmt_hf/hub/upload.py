@@ -51,7 +51,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Parcel:
+class RepositoryFiles:
     """Files to upload."""
 
     files: Mapping[str, Content]  # Path in the repository and content of each file
@@ -106,7 +106,7 @@ class Published:
         return f"{constants.ENDPOINT}/{place}{self.target.name}/commit/{self.commit}"
 
 
-def upload(parcel: Parcel, target: Target, token: str | bool | None = None) -> Published:
+def upload(parcel: RepositoryFiles, target: Target, token: str | bool | None = None) -> Published:
     """Upload files; after an interruption, only those that are missing.
 
     The `token`, or else that of the login or of HF_TOKEN, is used by the client only.
@@ -142,7 +142,7 @@ def _interruptible(work: Callable[[], Published]) -> Published:
     return done.result()
 
 
-def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: ANN401
+def _upload(client: Any, parcel: RepositoryFiles, target: Target) -> Published:  # noqa: ANN401
     about = {"repo_id": target.name, "repo_type": target.kind}
     _check_card(client, parcel, target)
     _ensure_repository(client, target)
@@ -177,7 +177,7 @@ def _upload(client: Any, parcel: Parcel, target: Target) -> Published:  # noqa: 
     return Published(target, head, _ensure_tag(client, target, tags, head), changed)
 
 
-def _check_card(client: Any, parcel: Parcel, target: Target) -> None:  # noqa: ANN401
+def _check_card(client: Any, parcel: RepositoryFiles, target: Target) -> None:  # noqa: ANN401
     """Validate the card on the Hub before a repository is created."""
     from huggingface_hub.utils import get_session, hf_raise_for_status
 
@@ -236,7 +236,7 @@ def _version_number(tag: str) -> int:
     return int(match[1]) if match else 0
 
 
-def _differences(client: Any, parcel: Parcel, target: Target) -> list[str]:  # noqa: ANN401
+def _differences(client: Any, parcel: RepositoryFiles, target: Target) -> list[str]:  # noqa: ANN401
     """Paths to add, change or remove."""
     entries = client.list_repo_tree(target.name, repo_type=target.kind, revision=target.revision, recursive=True)
     remote = {entry.path: entry for entry in entries if hasattr(entry, "blob_id")}
@@ -245,7 +245,7 @@ def _differences(client: Any, parcel: Parcel, target: Target) -> list[str]:  # n
     return sorted(changed + gone)
 
 
-def stage(parcel: Parcel, folder: Path) -> None:
+def stage(parcel: RepositoryFiles, folder: Path) -> None:
     """Lay out the files as a folder of links, or copies if the system has no links."""
     for path, content in parcel.files.items():
         staged = folder / path

@@ -25,10 +25,11 @@ from paranmt_hf.lexicon.word_sets import WORDS, WordSets, write_word_sets
 from paranmt_hf.text.definitions import words as tokens_of
 from paranmt_hf.text.word_rules import ENGLISH, cutter
 from paranmt_hf.util.files import checksum, listed, shown_path
+from paranmt_hf.util.markers import Cosine, Count, Range, RunOnly
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Cosine, Count, Range, RunOnly, Settings
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import clear
 

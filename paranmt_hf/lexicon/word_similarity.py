@@ -17,7 +17,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.pair_set import parse_number, parse_sentence
 from paranmt_hf.lexicon.lexicon import TABLE_COUNT, Lexicon, Pair, WordParaphrase
-from paranmt_hf.util.settings import Count
+from paranmt_hf.util.markers import Count
 from paranmt_hf.util.tables import text_table
 from paranmt_hf.util.wording import counted
 

@@ -30,9 +30,10 @@ from paranmt_hf.paraphrase.paraphrase_file import (
 )
 from paranmt_hf.paraphrase.tables import LABELLED_SUFFIXES, LabelledColumns, LabelledFile, TableWriter
 from paranmt_hf.util.files import result_file
+from paranmt_hf.util.markers import Advanced, Count, Group
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Advanced, Count, Group, Settings
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import counted
 
 NO_LIMIT = sys.maxsize  # Quota of a label without one

@@ -8,21 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import (
-    Advanced,
-    Cosine,
-    Count,
-    Group,
-    PythonOnly,
-    Range,
-    RunOnly,
-    Seed,
-    Settings,
-    Share,
-    is_given,
-    named_values,
-    values_for,
-)
+from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range, RunOnly, Seed, Share
+from paranmt_hf.util.settings import Settings, is_given, values_for
+from paranmt_hf.util.typed import named_values
 from paranmt_hf.util.wording import perhaps
 
 # Memory and time grow with these, and no paraphrase of a sentence gains from more.

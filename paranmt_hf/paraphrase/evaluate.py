@@ -36,8 +36,9 @@ from paranmt_hf.paraphrase.noise import KINDS, add_noise
 from paranmt_hf.paraphrase.paraphrase_file import PARAPHRASE_SUFFIXES
 from paranmt_hf.paraphrase.record import ParaphraserRecord
 from paranmt_hf.util.files import checksum, listed, source_name
+from paranmt_hf.util.markers import Advanced, Group, Prefixed, Range, Share
 from paranmt_hf.util.optional import versions
-from paranmt_hf.util.settings import Advanced, Group, Prefixed, Range, Settings, Share, is_given, option_words
+from paranmt_hf.util.settings import Settings, is_given, option_words
 from paranmt_hf.util.wording import brief
 from paranmt_hf.version import __version__
 

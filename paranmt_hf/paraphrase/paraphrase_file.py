@@ -26,9 +26,9 @@ from paranmt_hf.paraphrase.config import ParaphraseConfig
 from paranmt_hf.paraphrase.tables import TableWriter
 from paranmt_hf.paraphrase.templates import DEFAULT_PARSER, TemplateControl, check_control, control_of
 from paranmt_hf.util.files import result_file
+from paranmt_hf.util.markers import Advanced, Group
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
-from paranmt_hf.util.settings import Advanced, Group
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import work_folder
 
@@ -126,7 +126,7 @@ def paraphrase_file(
 
     def make(work: Path, path: Path) -> ParaphrasedFileRecord:
         if control is not None:
-            control.trees.write_index(parser)
+            control.trees.write_index()
         cut = cut_shards(_lines(source), work / "input", identity, engine)
         if not cut.shards:
             raise InputError(f"{file} has no line; expected one sentence on each", path=Path(file))

@@ -9,7 +9,7 @@ from typing import Any
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results, all_results
-from paranmt_hf.hub.publish import About, Draft, Kind, files_of
+from paranmt_hf.hub.publish import About, Kind, PublishPlan, files_of
 from paranmt_hf.hub.repository import locate, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.paraphrase.card import card_values, paraphraser_card
@@ -60,7 +60,7 @@ def _refuse_other_code(folder: Path) -> None:
                 )
 
 
-def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
+def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> PublishPlan:
     """Check a paraphraser and collect the files to publish."""
     from paranmt_hf.paraphrase.models import read_models
 
@@ -81,7 +81,7 @@ def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -
         own = card_values(repository.split("/")[1], record, models.templates, about, figures)
         return {**own, "repository": repository}
 
-    return Draft(
+    return PublishPlan(
         paraphraser_files(folder, record),
         lambda repository: paraphraser_card(values(repository)),
         paraphraser_card(card_values(folder.resolve().name, record, models.templates)),

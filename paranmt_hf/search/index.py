@@ -19,9 +19,9 @@ from paranmt_hf.search.indexed_vectors import IndexConfig, IndexedVectors, encod
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.text_lists import list_of_texts
 from paranmt_hf.util.files import checksum
+from paranmt_hf.util.markers import Advanced, Count, Range
 from paranmt_hf.util.records import Record, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Advanced, Count, Range
 from paranmt_hf.util.wording import counted
 
 # Up to this many sentences, a query is compared with all of them, which takes a fraction of a second.

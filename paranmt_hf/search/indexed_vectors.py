@@ -31,8 +31,9 @@ from paranmt_hf.search.storage import (
 )
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.files import sweep, write_bytes
+from paranmt_hf.util.markers import Group, Range
 from paranmt_hf.util.records import from_json, read_json
-from paranmt_hf.util.settings import Group, Range, Settings
+from paranmt_hf.util.settings import Settings
 
 if TYPE_CHECKING:
     from paranmt_hf.search.inverted_index import InvertedIndex

@@ -26,10 +26,10 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors, holds_vectors, store_vectors
 from paranmt_hf.search.storage import spans
 from paranmt_hf.util.files import refuse_inside, replacing, resolved, shown_path
+from paranmt_hf.util.markers import Advanced, Cosine, Count, Group, PythonOnly, Range
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import FileRecord, Identity, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Advanced, Cosine, Count, Group, PythonOnly, Range
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import work_folder
 

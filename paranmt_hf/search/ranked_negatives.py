@@ -15,14 +15,14 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from paranmt_hf.corpus.statistics.draws import mix, salt
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors
 from paranmt_hf.search.storage import Precision, spans
+from paranmt_hf.text.identity import mix, salt
 from paranmt_hf.text.tokens import expand
 from paranmt_hf.util.files import replacing
+from paranmt_hf.util.markers import Cosine, Count, Group, Range, Seed, Share
 from paranmt_hf.util.progress import Progress
-from paranmt_hf.util.settings import Cosine, Count, Group, Range, Seed, Share
 
 BLOCK, LISTED_BLOCK = 8192, 65_536  # Anchors of a block, compared with all sentences, and with lists
 FEWEST, MOST = 64, 4096  # Neighbours of an anchor that are searched, paraphrases included

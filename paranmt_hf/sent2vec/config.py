@@ -14,8 +14,9 @@ from paranmt_hf.evaluation.results import Results
 from paranmt_hf.hub.publish import About
 from paranmt_hf.training.card import encoder_card, encoder_values
 from paranmt_hf.training.record import thinned
+from paranmt_hf.util.markers import Advanced, Count, Group, Range, RunOnly, Seed
 from paranmt_hf.util.records import Record
-from paranmt_hf.util.settings import Advanced, Count, Group, Range, RunOnly, Seed, Settings, option_words
+from paranmt_hf.util.settings import Settings, option_words
 
 CHECKPOINT = "checkpoint.safetensors"
 # The loss of a target takes the logarithm of a product of as many numbers of at most 2, which must stay finite.

@@ -32,10 +32,11 @@ from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.card import encoder_values, shell_word, write_card
 from paranmt_hf.util.files import shown_path
+from paranmt_hf.util.markers import ByContent, Count, Group
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, as_json, made_with
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import ByContent, Count, Group, Settings, option_words
+from paranmt_hf.util.settings import Settings, option_words
 from paranmt_hf.util.wording import counted
 
 END_OF_LINE = "</s>"  # The program's name for the end of a line, which is not a word of a text

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.markers import Count, Group, Range, Seed
 from paranmt_hf.util.records import Record
-from paranmt_hf.util.settings import Count, Group, Range, Seed, Settings
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.tables import percent, text_table
 
 TaskName = Literal["SICK-R", "SICK-E", "SST2", "SST5", "STSB", "STSB-captions", "STSB-no-captions"]

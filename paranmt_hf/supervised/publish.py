@@ -13,7 +13,7 @@ from paranmt_hf.encoders.model_folder import code_files
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.cards import render
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.hub.publish import About, Draft, Kind
+from paranmt_hf.hub.publish import About, Kind, PublishPlan
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.supervised.config import CONFIG_FILE, HEAD_FOLDER, WEIGHTS_FILE, SupervisedRecord, figure_rows
 from paranmt_hf.supervised.model import Head, SupervisedModel
@@ -24,7 +24,7 @@ from paranmt_hf.util.tables import markdown_table
 TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOLDER}/{WEIGHTS_FILE}")
 
 
-def _draft(folder: Path, about: About, results: Sequence[Any]) -> Draft:
+def _draft(folder: Path, about: About, results: Sequence[Any]) -> PublishPlan:
     record, model = SupervisedRecord.read(folder), SupervisedModel.from_pretrained(folder)
     head, task = model.head.config, record.settings.training.task
     if (head.task, head.dimension) != (task, record.dimension):
@@ -46,7 +46,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any]) -> Draft:
         if not np.array_equal(published.probabilities(*probe), model.probabilities(*probe)):
             raise InputError(f"{folder} predicts otherwise than its published files; copy it again", path=folder)
 
-    return Draft(
+    return PublishPlan(
         {**encoder_files(folder), **{path: folder / path for path in TASK_FILES}},
         lambda repository: supervised_card(values(repository)),
         "",

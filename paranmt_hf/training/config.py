@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.settings import Advanced, AlsoWrites, Count, Group, Range, RunOnly, Seed, Settings, Share
+from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Group, Range, RunOnly, Seed, Share
+from paranmt_hf.util.settings import Settings
 
 Negatives = Literal["max", "mix", "rand"]
 # With more steps or pairs memory ends before the first step.

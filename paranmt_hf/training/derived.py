@@ -25,9 +25,10 @@ from paranmt_hf.training.record import (
     training_values,
 )
 from paranmt_hf.util.files import listed
+from paranmt_hf.util.markers import Count, Seed
 from paranmt_hf.util.records import as_json
 from paranmt_hf.util.run import result_folder, run
-from paranmt_hf.util.settings import Count, Seed, Settings
+from paranmt_hf.util.settings import Settings
 
 if TYPE_CHECKING:
     from torch import nn

@@ -22,7 +22,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.sts_data import StsSet, read_benchmark, read_scored_pairs, read_sts
 from paranmt_hf.hub.repository import Model, check_name, locate, plain_name
-from paranmt_hf.text.tokens import first_of_equals, keys_of
+from paranmt_hf.text.identity import distinct_rows, keys_of
 from paranmt_hf.text.word_vectors import check_vectors, read_vectors
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import TrainingSettings
@@ -352,7 +352,7 @@ def split_text(sentences: PairsAndText, most: int, multiple: int, seed: int) -> 
     table = pa.concat_tables([nothing, *(rows.select(columns) for rows in sentences.rows())])
     log_left_out(sentences.left_out_by)
     keys = keys_in(table) if len(table) else np.empty(0, np.uint64)
-    first = first_of_equals(keys)
+    first = distinct_rows(keys)
     # 0 is the key of sentences without a word.
     distinct = first[keys[first] != 0]
     if len(distinct) < 2:

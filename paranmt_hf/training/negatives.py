@@ -13,9 +13,10 @@ import pyarrow as pa
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.text.identity import keys_of
 from paranmt_hf.util.files import listed
-from paranmt_hf.util.settings import Count, Seed, Settings
+from paranmt_hf.util.markers import Count, Seed
+from paranmt_hf.util.settings import Settings
 
 EXCLUDED = -2  # Below any cosine
 

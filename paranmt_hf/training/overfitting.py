@@ -11,16 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.reading.pairs import SIDES, Pairs, PairSelection
-from paranmt_hf.encoders.named_encoder import Quiet
+from paranmt_hf.encoders.named_encoder import WithoutProgressBar
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluate import Models, find_models
 from paranmt_hf.evaluation.results import Evaluation, Results, Row
 from paranmt_hf.evaluation.similarities import directions
 from paranmt_hf.evaluation.sts_data import StsSet, read_scored_pairs
+from paranmt_hf.text.identity import keys_of
 from paranmt_hf.text.protocols import Encoder
-from paranmt_hf.text.tokens import keys_of
 from paranmt_hf.util.files import listed
-from paranmt_hf.util.settings import PythonOnly, Range, Seed, Settings
+from paranmt_hf.util.markers import PythonOnly, Range, Seed
+from paranmt_hf.util.settings import Settings
 
 MAX_PAIRS, ENCODED_PAIRS = 3_000_000, 100_000  # Pairs in memory, and pairs that are encoded at once
 
@@ -65,7 +66,7 @@ def evaluate_overfitting(
             Results(
                 kind="overfitting",
                 model=model.name,
-                tables={"Pairs": pairs.measure(Quiet(model.load()))},
+                tables={"Pairs": pairs.measure(WithoutProgressBar(model.load()))},
                 settings=vars(pairs.config),
                 weights=model.weights,
                 notes=[f"Mean of 2 cos(g1,g2) - cos(n1,g1) - cos(n2,g2), negatives among {pairs.config.pool} pairs."],

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import Bags, CorpusIds, TokenHashes, TokenTable, WordTokenizer, sentence_keys
+from paranmt_hf.text.identity import TokenHashes, sentence_keys
+from paranmt_hf.text.tokens import Bags, CorpusIds, TokenTable, WordTokenizer
 from paranmt_hf.util.files import ChecksummedFile, checksum, parse_json, write_bytes, writing
 
 # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
@@ -82,7 +83,7 @@ def write_pairs(
         positions = np.flatnonzero(known)
         for name, sides in bags.items():
             writers[name].write([side.take(positions) for side in sides])
-        keys = [sentence_keys(table, hashes.of(table))[positions] for table in batch]
+        keys = [sentence_keys(table, hashes)[positions] for table in batch]
         key_file.write(np.stack(keys, axis=1).tobytes())
         read, kept = read + len(known), kept + len(positions)
     checksums = {KEYS: key_file.close()}
@@ -277,7 +278,7 @@ def write_tokens(
                 count(table)
             ids.write(corpus_ids.of(table)[table.ids].tobytes())
             lengths.write(table.lengths.tobytes())
-        keys.write(np.stack([sentence_keys(table, hashes.of(table)) for table in tables], axis=1).tobytes())
+        keys.write(np.stack([sentence_keys(table, hashes) for table in tables], axis=1).tobytes())
         sizes.append(len(tables[0]))
     ids.close()
     lengths.close()

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch.nn.functional import cosine_similarity
 
-from paranmt_hf.text.tokens import first_of_equals
+from paranmt_hf.text.identity import distinct_rows
 from paranmt_hf.training.pair_store import MegaBatch, PairStore, join_bags
 
 # Rows that are converted to 32 bits at a time; those of a processor stay in its cache
@@ -86,7 +86,7 @@ class DistinctSentences:
 
     def __init__(self, store: PairStore) -> None:
         self._everything = store.everything()
-        first = first_of_equals(self._everything.keys)
+        first = distinct_rows(self._everything.keys)
         self.pairs = len(first) // 2
         # In the order of the data; an odd sentence is left out.
         self._sentences = first[: 2 * self.pairs]

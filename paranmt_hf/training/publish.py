@@ -17,7 +17,7 @@ from paranmt_hf.encoders.model_folder import PREFIX, code_files
 from paranmt_hf.encoders.pushing import LOADER, MadeRecord
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import Results, all_results
-from paranmt_hf.hub.publish import KINDS, About, Draft, Kind, files_of, kind_of
+from paranmt_hf.hub.publish import KINDS, About, Kind, PublishPlan, files_of, kind_of
 from paranmt_hf.hub.repository import CALIBRATION_FILE, Model, files_checksum, weights_checksum
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.training.card import (
@@ -69,7 +69,7 @@ def belongs_to_an_encoder(path: str) -> bool:
     return path == RESULTS_FILE or bool(_FILES.fullmatch(path) or _CODE_FILES.fullmatch(path))
 
 
-def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> Draft:
+def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> PublishPlan:
     from paranmt_hf.encoders.loading import load
 
     record = origin.read(folder)
@@ -107,7 +107,7 @@ def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) 
             )
 
     missing = _missing(replace(about, commands=about.commands or distill_commands(folder)), record, figures, origin)
-    return Draft(
+    return PublishPlan(
         files,
         lambda repository: encoder_card(values(repository)),
         folder_card(origin.values(folder.resolve().name, folder, record)),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.named_encoder import Quiet
+from paranmt_hf.encoders.named_encoder import WithoutProgressBar
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson
 from paranmt_hf.evaluation.similarities import pair_similarities
@@ -40,9 +40,10 @@ from paranmt_hf.training.record import (
     training_values,
 )
 from paranmt_hf.util.files import Names, listed
+from paranmt_hf.util.markers import Expands, Group
 from paranmt_hf.util.records import as_json, from_json, made_with
 from paranmt_hf.util.run import is_free, result_folder, run
-from paranmt_hf.util.settings import Expands, Group, values_for
+from paranmt_hf.util.settings import values_for
 from paranmt_hf.util.wording import counted, perhaps
 from paranmt_hf.util.work import clear, continue_with
 from paranmt_hf.util.yaml_files import read_yaml
@@ -359,6 +360,6 @@ def development_score(model: SentenceEncoder, held_out: StsSet) -> float:
     """Pearson on the development set with the current weights."""
     training = model.training
     model.eval()
-    similarities = pair_similarities(Quiet(model), held_out.left, held_out.right, held_out.name)
+    similarities = pair_similarities(WithoutProgressBar(model), held_out.left, held_out.right, held_out.name)
     model.train(training)
     return pearson(similarities.values, held_out.gold)

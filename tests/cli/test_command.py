@@ -13,20 +13,9 @@ from paranmt_hf.cli.command import Command
 from paranmt_hf.cli.table import COMMANDS
 from paranmt_hf.cli.written_files import WrittenFileRecord
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.markers import Advanced, Count, Expands, Group, Prefixed, PythonOnly, Range, RunOnly, Seed, Writes
 from paranmt_hf.util.records import made_with
-from paranmt_hf.util.settings import (
-    Advanced,
-    Count,
-    Expands,
-    Group,
-    Prefixed,
-    PythonOnly,
-    Range,
-    RunOnly,
-    Seed,
-    Settings,
-    Writes,
-)
+from paranmt_hf.util.settings import Settings
 from tests.cli.commands import recorded_options
 
 if TYPE_CHECKING:

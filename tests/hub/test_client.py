@@ -11,7 +11,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub import repository
 from paranmt_hf.hub.client import absent_here, check_download, explain, fetching, is_id, split_revision
 from paranmt_hf.hub.repository import locate, plain_name, usual_score
-from paranmt_hf.hub.upload import Parcel, Target, _differences, _ensure_tag, stage, upload
+from paranmt_hf.hub.upload import RepositoryFiles, Target, _differences, _ensure_tag, stage, upload
 from paranmt_hf.util.optional import require
 
 # The client's library for HTTP, which has had several names.
@@ -288,14 +288,16 @@ def test_checksums_by_hand(tmp_path):
     # `git hash-object` of a file that holds "hello\n".
     known = SimpleNamespace(path="a", blob_id="ce013625030ba8dba906f756967f9e9ca394464a", lfs=None)
     (tmp_path / "a").write_bytes(b"hello\n")
-    assert Parcel({"a": b"hello\n"}).holds("a", known) and not Parcel({"a": b"hello"}).holds("a", known)
-    parcel = Parcel({"a": tmp_path / "a"})
+    assert RepositoryFiles({"a": b"hello\n"}).holds("a", known) and not RepositoryFiles({"a": b"hello"}).holds(
+        "a", known
+    )
+    parcel = RepositoryFiles({"a": tmp_path / "a"})
     assert parcel.holds("a", known)
     assert parcel.holds("a", entry("a", b"hello\n", large=True))
     assert not parcel.holds("a", entry("a", b"hello", large=True))
-    assert Parcel({"a": b"hello\n"}).holds("a", entry("a", b"hello\n", large=True))
+    assert RepositoryFiles({"a": b"hello\n"}).holds("a", entry("a", b"hello\n", large=True))
     # What is known is not taken again.
-    told = Parcel({"a": tmp_path / "a"}, known={"a": hashlib.sha256(b"other").hexdigest()})
+    told = RepositoryFiles({"a": tmp_path / "a"}, known={"a": hashlib.sha256(b"other").hexdigest()})
     assert told.holds("a", entry("a", b"other", large=True))
 
 
@@ -308,14 +310,14 @@ def test_what_is_sent_and_removed(tmp_path):
             entry("notes.txt", b"1"),
         ]
     )
-    parcel = Parcel({"same": b"1", "changed": b"2", "new": b"3"}, lambda path: path.startswith("data/"))
+    parcel = RepositoryFiles({"same": b"1", "changed": b"2", "new": b"3"}, lambda path: path.startswith("data/"))
     assert _differences(client, parcel, target()) == ["changed", "data/old.parquet", "new"]
 
 
 def test_staged_as_a_folder(tmp_path):
     (tmp_path / "large").write_bytes(b"x")
     (tmp_path / "staged").mkdir()
-    stage(Parcel({"data/a.parquet": tmp_path / "large", "README.md": b"card"}), tmp_path / "staged")
+    stage(RepositoryFiles({"data/a.parquet": tmp_path / "large", "README.md": b"card"}), tmp_path / "staged")
     assert (tmp_path / "staged" / "data" / "a.parquet").read_bytes() == b"x"
     assert (tmp_path / "staged" / "README.md").read_bytes() == b"card"
 
@@ -330,4 +332,4 @@ def test_names_of_git_and_of_the_hub(monkeypatch):
             assert error.value.option == option
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     with pytest.raises(InputError, match="publishing needs a login: run `hf auth login`"):
-        upload(Parcel({"a": b"b"}), target())
+        upload(RepositoryFiles({"a": b"b"}), target())

@@ -224,10 +224,10 @@ def test_files_of_paraphrases_of_any_format(tmp_path):
     [
         (b"dogs", b"d\xff", None),
         (b"a dog", b"\xff", None),
-        (b"rank", b"r\xff", None),
+        (b"rank", b"r\xff", "models"),
         (b"1", b'"first"', "models"),
         (b"1", b"1.5", "models"),
-        (b"1", b"1e999", None),
+        (b"1", b"1e999", "models"),
         (b'"dogs"', b"[3]", None),
     ],
 )

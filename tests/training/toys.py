@@ -13,7 +13,8 @@ from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units, lookup
-from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, sentence_keys
+from paranmt_hf.text.identity import TokenHashes, sentence_keys
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.pair_store import PairStore, write_pairs, write_tokens
 
@@ -72,7 +73,7 @@ def write_text(columns, folder: Path, readers) -> PairStore:
 def keyed(column: Sentences) -> tuple[np.ndarray, pa.Array]:
     """Sentences with their keys, as `teach` takes them."""
     (table,) = WordTokenizer().tables(column)
-    return sentence_keys(table, TokenHashes().of(table)), pa.array(column)
+    return sentence_keys(table, TokenHashes()), pa.array(column)
 
 
 def write_data(path: Path, sides: tuple[Sentences, Sentences], **options: object) -> Path:

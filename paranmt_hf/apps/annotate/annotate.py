@@ -41,10 +41,10 @@ from paranmt_hf.errors import InputError, WriteError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import parse_json, replacing, resolved, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
+from paranmt_hf.util.markers import Writes
 from paranmt_hf.util.optional import require
 from paranmt_hf.util.records import from_json
 from paranmt_hf.util.run import Result, result_folder, run
-from paranmt_hf.util.settings import Writes
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:

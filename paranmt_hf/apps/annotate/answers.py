@@ -23,8 +23,9 @@ from filelock import FileLock
 from paranmt_hf.apps.annotate.sample import AnnotationSample
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import read_text, write_bytes, writing
+from paranmt_hf.util.markers import Range
 from paranmt_hf.util.records import as_bytes, as_json, from_json, read_json
-from paranmt_hf.util.settings import Range, Settings, read_value
+from paranmt_hf.util.settings import Settings, read_value
 from paranmt_hf.util.wording import brief
 
 ANSWERS_FILE = "answers.json"

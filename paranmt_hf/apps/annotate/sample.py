@@ -21,10 +21,11 @@ from paranmt_hf.corpus.release.release import check_text, key_columns_of, read_t
 from paranmt_hf.corpus.release.schema import row_numbers
 from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.markers import Range, Seed
 from paranmt_hf.util.parquet import read_schema
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import Record, made_with
-from paranmt_hf.util.settings import Range, Seed, Settings
+from paranmt_hf.util.settings import Settings
 
 TABLE_3_RANGES = (-0.1, 0.2, 0.4, 0.6, 0.8, 1.0)  # Table 3 of ParaNMT-50M (Wieting & Gimpel 2018)
 MAX_QUANTILES = 20

@@ -23,8 +23,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.util.files import replacing, result_file, shown_path
 from paranmt_hf.util.local_page import address, listen, new_token, serve
+from paranmt_hf.util.markers import Writes
 from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import Writes
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -15,8 +15,8 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import plain_name
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.local_page import HOST, listen
+from paranmt_hf.util.markers import Group
 from paranmt_hf.util.optional import check_installed, require
-from paranmt_hf.util.settings import Group
 
 logger = logging.getLogger(__name__)
 TOKEN_VARIABLE = "PARANMT_SERVE_TOKEN"

@@ -13,7 +13,8 @@ from paranmt_hf.encoders.static_average import normalize
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.util.machine import visible_cores
-from paranmt_hf.util.settings import Count, Settings
+from paranmt_hf.util.markers import Count
+from paranmt_hf.util.settings import Settings
 
 FEW_CHARACTERS = 4096  # An average of so few takes less time than the change to a thread
 

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.machine import visible_cores
-from paranmt_hf.util.settings import Range, RunOnly, Settings
+from paranmt_hf.util.markers import Range, RunOnly
+from paranmt_hf.util.settings import Settings
 
 MAX_WORKERS = 10_000
 MAX_SHARD_ROWS = 10_000_000

@@ -20,7 +20,8 @@ from paranmt_hf.corpus.release.schema import COSINES, SIDES
 from paranmt_hf.corpus.statistics.draws import Interval, draw_bound, in_ranges, lottery
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import letters
-from paranmt_hf.util.settings import Count, Range, Settings, Share
+from paranmt_hf.util.markers import Count, Range, Share
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import counted
 
 

@@ -13,7 +13,7 @@ from paranmt_hf.corpus.release.release_card import HISTOGRAMS_PICTURE, RELEASE_F
 from paranmt_hf.corpus.statistics.release_counts import plot_histograms
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
-from paranmt_hf.hub.publish import About, Draft, Kind
+from paranmt_hf.hub.publish import About, Kind, PublishPlan
 from paranmt_hf.hub.upload import Content
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.yaml_files import card_header
@@ -52,7 +52,7 @@ def _check_license(folder: Path, record: ReleaseRecord) -> None:
         ) from None
 
 
-def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Draft:
+def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> PublishPlan:
     """Check a corpus and list the files to publish, under the licence of `about` if it states one."""
     record = check_release(folder, about.license)
     files: dict[str, Content] = {path: folder / path for config in record.configs.values() for path in config.files}
@@ -66,7 +66,7 @@ def draft_release(folder: Path, about: About, results: Sequence[Any] = ()) -> Dr
     def card(repository: str) -> str:
         return release_card(record, picture=bool(picture), repository=repository, notes=about.notes or "")
 
-    return Draft(
+    return PublishPlan(
         files,
         card,
         release_card(built, picture=(folder / HISTOGRAMS_PICTURE).exists()),

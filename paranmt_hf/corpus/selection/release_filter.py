@@ -33,7 +33,8 @@ from paranmt_hf.corpus.statistics.draws import Interval
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_rules import ENGLISH
-from paranmt_hf.util.settings import Advanced, Count, Group, Range, Seed, Settings, Share
+from paranmt_hf.util.markers import Advanced, Count, Group, Range, Seed, Share
+from paranmt_hf.util.settings import Settings
 
 logger = logging.getLogger(__name__)
 

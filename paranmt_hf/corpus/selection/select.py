@@ -35,10 +35,10 @@ from paranmt_hf.corpus.selection.run_filters import (
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import is_id, split_revision
 from paranmt_hf.util.files import refuse_inside, replacing, shown_path
+from paranmt_hf.util.markers import AlsoWrites, RunOnly
 from paranmt_hf.util.progress import Progress
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import result_folder, run
-from paranmt_hf.util.settings import AlsoWrites, RunOnly
 from paranmt_hf.util.wording import counted
 from paranmt_hf.util.work import working
 
@@ -62,8 +62,7 @@ class Selected(Built):
     def summary(self) -> str:
         lines = [f"{self.folder}: {counted(self.rows, 'pair')}" + ("" if self.fresh else " (was selected already)")]
         lines += dropped_lines(self.selection.rows, [(one.reason, one.dropped) for one in self.selection.filters])
-        for name, config in self.record.configs.items():
-            lines.append(f"  {name:<9}{counted(config.rows, 'pair'):>18} {config.file_bytes:>15,} bytes")
+        lines += self.record.config_lines()
         return "\n".join([*lines, f"load it: load_dataset({shown_path(self.folder.resolve())!r})"])
 
     def to_json(self) -> dict[str, Any]:

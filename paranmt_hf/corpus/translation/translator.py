@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.translation.unusual_lines import in_sentence_case
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.markers import Advanced, Range, Seed
 from paranmt_hf.util.optional import available
-from paranmt_hf.util.settings import Advanced, Range, Seed, Settings
+from paranmt_hf.util.settings import Settings
 from paranmt_hf.util.wording import counted
 
 Backend = Literal["auto", "transformers", "ctranslate2"]
