@@ -69,7 +69,7 @@ def belongs_to_an_encoder(path: str) -> bool:
     return path == RESULTS_FILE or bool(_FILES.fullmatch(path) or _CODE_FILES.fullmatch(path))
 
 
-def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> PublishPlan:
+def _plan(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> PublishPlan:
     from paranmt_hf.encoders.loading import load
 
     record = origin.read(folder)
@@ -206,7 +206,7 @@ def encoder_kind(
         "model",
         LOADER,
         owns=belongs_to_an_encoder,
-        draft=partial(_draft, origin=origin),
+        plan=partial(_plan, origin=origin),
         takes_results=True,
         code=code_files,
         copy=_copy,
