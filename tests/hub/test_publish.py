@@ -156,10 +156,8 @@ def test_results_from_python(model, results):
 def test_publishing_is_planning_and_sending(release, model, fake_hub):
     where = {"private": True, "revision": "trial", "tag": "t"}
     shown = publish(release, DATASET, **where).summary()
-    assert (
-        shown.endswith("load it: load_dataset('org/corpus', revision='t')")
+    assert shown.endswith("load it: load_dataset('org/corpus', revision='t')")
     assert "6 files changed, version t" in shown
-    )
     assert publish(model, MODEL, license="mit", **where).sent.tag == "t"
     plan = publish(model, MODEL, license="mit", dry_run=True)
     assert set(fake_hub.repositories[MODEL].files("t")) == set(plan.repository.files)
