@@ -27,12 +27,6 @@ TASK_FILES = (SupervisedRecord.FILE, f"{HEAD_FOLDER}/{CONFIG_FILE}", f"{HEAD_FOL
 def _plan(folder: Path, about: About, results: Sequence[Any]) -> PublishPlan:
     record, model = SupervisedRecord.read(folder), SupervisedModel.from_pretrained(folder)
     head, task = model.head.config, record.settings.training.task
-    if (head.task, head.dimension) != (task, record.dimension):
-        raise InputError(
-            f"{folder} has a head for {head.task} over {head.dimension} dimensions, and its record is of {task} over "
-            f"{record.dimension}; they do not belong together",
-            path=folder,
-        )
     about, probe = about.required(), [PROBE] * head.sides
 
     def values(repository: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from paranmt_hf.hub.publish import kind_of, publish
 from paranmt_hf.hub.push import PushedFromFolder
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.supervised.config import HEAD_FOLDER
-from paranmt_hf.supervised.model import KIND, HeadConfig, new_head
+from paranmt_hf.supervised.model import HeadConfig, new_head
 from tests.hub.releases import header
 
 NAME, SIMILARITY = "org/word", ASSETS / "sample" / "similarity.tsv"
@@ -132,7 +132,7 @@ def test_models_without_a_folder(model):
 
 
 def test_model_for_a_task(model, monkeypatch):
-    head = HeadConfig("SST", ["0", "1"], None, 1, 4, None, 2, KIND)
+    head = HeadConfig("SST", ["0", "1"], None, 1, 4, None, 2)
     SupervisedModel(paranmt_hf.load(model), new_head(head, seed=1)).head.save(model)
     # Its record is of no consequence here.
     (model / "supervised.json").write_text("{}")
