@@ -187,10 +187,13 @@ def merged(runs: Sequence[Path], words: int, *, range_entries: int = RANGE_ENTRI
 
 def _summed(keys: np.ndarray, packed: np.ndarray, words: int) -> pa.Table:
     """Sum the packed counts of equal keys, of which each is a word times `words` plus the other word."""
-    # Each run is sorted, which a stable sort exploits.
-    order = np.argsort(keys, kind="stable")
-    keys, packed = keys[order], packed[order]
-    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    steps = np.diff(keys, prepend=-1)
+    if (steps < 0).any():
+        # Each run is sorted, which a stable sort exploits.
+        order = np.argsort(keys, kind="stable")
+        keys, packed = keys[order], packed[order]
+        steps = np.diff(keys, prepend=-1)
+    starts = np.flatnonzero(steps)
     word, other = np.divmod(keys[starts], words)
     columns = {"word": word, "other": other}
     for name, shift in (("references", 0), ("across", BITS), ("translations", 2 * BITS)):

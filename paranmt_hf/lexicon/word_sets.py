@@ -23,6 +23,7 @@ from paranmt_hf.util.records import read_json
 REFERENCE, TRANSLATION = 1, 2
 SIDE_BITS = 2
 SETS, ROWS, WORDS, DONE = "sets.arrow", "rows.int32", "words.parquet", "sets.json"
+BLOCK_PAIRS = 100_000  # Pairs of sentences that are read at once
 SCHEMA = pa.schema({"words": pa.list_(pa.int32())})
 
 
@@ -49,7 +50,10 @@ def distinct_words(sides: Sequence[TokenTable], numbers: Sequence[np.ndarray]) -
     for side, table in enumerate(sides):
         pairs = np.repeat(np.arange(len(table)), np.diff(table.offsets))
         keys.append((pairs << 32) | (numbers[side].astype(np.int64) << 1) | side)
-    joined = np.unique(np.concatenate(keys))
+    joined = np.concatenate(keys)
+    # Three times as fast as `np.unique`.
+    joined.sort()
+    joined = joined[np.diff(joined, prepend=-1) != 0]
     words = joined >> 1
     first = np.diff(words, prepend=-1) != 0
     on_both = np.append(~first[1:], False)
@@ -119,11 +123,10 @@ class WordSets:
         in these. Words that are not in the lexicon are left out.
         """
         with pa.memory_map(str(self._folder / SETS)) as source, pa.ipc.open_file(source) as file:
-            for number in range(file.num_record_batches):
-                sets = file.get_batch(number)["words"]
-                skipped = min(start, len(sets))
-                start -= skipped
-                bounds = sets.offsets.to_numpy()[skipped:]
+            column = file.read_all()["words"]
+            for first in range(start, len(column), BLOCK_PAIRS):
+                sets = column.slice(first, BLOCK_PAIRS).combine_chunks()
+                bounds = sets.offsets.to_numpy()
                 entries = sets.values.to_numpy()[bounds[0] : bounds[-1]]
                 rows = self._rows[entries >> SIDE_BITS]
                 known = rows >= 0
