@@ -255,6 +255,8 @@ class SentenceEncoder(WithCalibration, SentenceTransformer):
             The address of the commit on the Hub.
         """
         if self.composition is None:
+            for name in options:
+                raise InputError(f"this encoder is not of this package, so it has no `{name}`", option=name)
             return str(
                 super().push_to_hub(
                     repo_id,

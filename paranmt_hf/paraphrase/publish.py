@@ -99,7 +99,7 @@ def _refuse_other_code(folder: Path) -> None:
                 )
 
 
-def draft_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> PublishPlan:
+def plan_paraphraser(folder: Path, about: About, results: Sequence[Any] = ()) -> PublishPlan:
     """Check a paraphraser and collect the files to publish."""
     from paranmt_hf.paraphrase.loading import read_models
 
@@ -174,7 +174,7 @@ PARAPHRASER = Kind(
     "model",
     "paranmt_hf.Paraphraser.from_pretrained",
     owns=belongs_to_a_paraphraser,
-    draft=draft_paraphraser,
+    plan=plan_paraphraser,
     takes_results=True,
     code=lambda: CODE_PATHS,
 )

@@ -79,7 +79,7 @@ def test_positions_and_columns(folder):
 def test_options_of_an_encoder_are_not_published(encoder, capsys):
     assert recorded_options(encoder / "training.json")["data"] == ["pairs.parquet"]
     planned = publish(encoder, "you/encoder", license="mit", dry_run=True)
-    sent = json.loads(planned.parcel.files["training.json"])
+    sent = json.loads(planned.repository.files["training.json"])
     assert "options" not in sent and sent["settings"] == TrainingRecord.read(encoder).to_json()["settings"]
 
 

@@ -80,12 +80,12 @@ def test_it_is_laid_out(trained, tmp_path, kind):
     (model / "modeling_paranmt_lstm.py").write_text("import os")
     plan = publish(model, NAME, license="mit", about={"datasets": ["org/pairs"]}, dry_run=True)
     names = {path.relative_to(model).as_posix() for path in model.rglob("*") if path.is_file()} - {"secrets.txt"}
-    assert set(plan.parcel.files) == names and plan.left_here == ["secrets.txt"]
+    assert set(plan.repository.files) == names and plan.left_here == ["secrets.txt"]
     head = yaml.safe_load(plan.card.split("---\n")[1])
     assert head["license"] == "mit" and head["datasets"] == ["org/pairs"] and head["library_name"] == "transformers"
     assert 'Paraphraser.from_pretrained("org/mine")' in plan.card and "published under mit" not in plan.card
     # The code is that of the package.
-    assert b"class ParaNMTLstmForConditionalGeneration" in plan.parcel.files["modeling_paranmt_lstm.py"]
+    assert b"class ParaNMTLstmForConditionalGeneration" in plan.repository.files["modeling_paranmt_lstm.py"]
     more = "" if kind == "plain" else " --model controlled"
     shape = "pieces=330,embedding=8,hidden=8" + ("" if kind == "plain" else ",tree_hidden=8,same_template=true")
     line = next(line for line in plan.card.split("\n") if line.startswith("paranmt paraphrase train"))
@@ -99,14 +99,14 @@ def test_it_is_laid_out(trained, tmp_path, kind):
         "your own words on the data: 'data' in --about FILE",
         "your own words on the license text: 'license_text' in --about FILE",
     ]
-    assert plan.parcel.owns("modeling_paranmt_lstm.py") and not plan.parcel.owns("mine.txt")
-    assert not plan.parcel.owns("parse-generator/mine.txt") and not plan.parcel.owns("mine.py")
+    assert plan.repository.owns("modeling_paranmt_lstm.py") and not plan.repository.owns("mine.txt")
+    assert not plan.repository.owns("parse-generator/mine.txt") and not plan.repository.owns("mine.py")
     if kind == "controlled":
         assert {"templates.json", "parse-generator/model.safetensors", "modeling_paranmt_controlled.py"} < names
         assert "Generates paraphrases of English sentences that have the syntax asked for" in plan.card
         assert "| `(S(NP)(VP))` |" in plan.card and "The trees are those of stanza 1.9." in plan.card
         for name in ("parse-generator/modeling_paranmt_lstm.py", "parse-generator/config.json", "templates.json"):
-            assert plan.parcel.owns(name)
+            assert plan.repository.owns(name)
 
 
 @pytest.mark.slow
@@ -136,7 +136,7 @@ def test_figures_of_an_evaluation_are_on_the_card(plain, controlled, tmp_path):
 @pytest.mark.slow
 def test_what_is_sent_is_a_network(controlled, tmp_path):
     plan = publish(controlled, NAME, license="mit", dry_run=True)
-    stage(plan.parcel, tmp_path / "staged")
+    stage(plan.repository, tmp_path / "staged")
     # As it arrives elsewhere: files in the place of links.
     shutil.copytree(tmp_path / "staged", tmp_path / "sent")
     load(controlled).save_pretrained(tmp_path / "saved")

@@ -151,7 +151,7 @@ def test_published(model, tmp_path):
         "paranmt_averages.py",
         "paranmt_tables.py",
         "vocabulary.json",
-    } <= plan.parcel.sizes.keys()
+    } <= plan.repository.sizes.keys()
     assert plan.left_here == []
     assert "license: mit" in plan.card
     assert "`-dim 4 -epoch 3 -minCount 2 -neg 10 -t 0.0001 -wordNgrams 2 -bucket 50`" in plan.card

@@ -298,7 +298,7 @@ def test_published_with_a_card_that_is_true(pairs_of_words):
     assert "--ngrams 2" in text and "--dimension 8" in text and "--ngram-settings dropped_ngrams=1,buckets" in text
     assert "pagliardini-etal-2018-unsupervised" in text and "wieting-gimpel" not in text
     assert "English" not in text and "pairs" not in text.split("## Training")[1].split("## Licence")[0]
-    assert {"sent2vec.json", "README.md", "model.safetensors", "paranmt_averages.py"} <= set(plan.parcel.files)
+    assert {"sent2vec.json", "README.md", "model.safetensors", "paranmt_averages.py"} <= set(plan.repository.files)
     assert "README.md (the card" not in " ".join(plan.left_here)
 
 

@@ -170,7 +170,7 @@ def test_words_of_the_development_items_are_not_learned_from(made, folder):
 def test_a_model_for_a_task_is_published(made, folder, task, start):
     record = run(made, "out", task, start, epochs=1).record
     plan = publish("out", "org/task", license="mit", dry_run=True)
-    assert {"head/head.json", "head/model.safetensors", "supervised.json"} < plan.parcel.files.keys()
+    assert {"head/head.json", "head/model.safetensors", "supervised.json"} < plan.repository.files.keys()
     shown = [f"{figure:.3f}" if name == "mse" else percent(figure) for name, figure in record.figures["test"].items()]
     assert all(figure in plan.card for figure in shown)
     assert task in plan.card and 'from_pretrained("org/task")' in plan.card
