@@ -62,7 +62,7 @@ class Progress:
                 self._bar.unpause()
                 self._bar.start_t = self._bar._time()
         if self._bar is not None:
-            self._bar.set_postfix_str(", ".join(filter(None, [note, self._in_all(rows)])), refresh=False)
+            self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(rows - self.rows)
         self.rows = rows
         if self._shown and self._bar is None and rows > self.initial and time.monotonic() - self._last >= self._every:
