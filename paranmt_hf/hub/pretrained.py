@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
 from transformers import logging as transformers_logging
 
 from paranmt_hf.errors import InputError
@@ -64,17 +64,8 @@ def read_configuration(files: Model, expected: str) -> tuple[Any, Any]:
 
 def read_encoder_decoder(files: Model, dtype: torch.dtype, what: str) -> Any:  # noqa: ANN401 - there is no common type
     """Read the weights of an encoder-decoder in a number format, whatever that of the folder; errors name `what`."""
-    return _read(AutoModelForSeq2SeqLM, files, dtype, what)
-
-
-def read_sequence_classifier(files: Model, what: str) -> Any:  # noqa: ANN401 - there is no common type
-    """Read a text classifier in float32; errors name `what` it is."""
-    return _read(AutoModelForSequenceClassification, files, torch.float32, what)
-
-
-def _read(kind: Any, files: Model, dtype: torch.dtype, what: str) -> Any:  # noqa: ANN401 - there is no common type
     with loadable(files, f"cannot be read as a {what}") as folder:
-        model, report = kind.from_pretrained(
+        model, report = AutoModelForSeq2SeqLM.from_pretrained(
             folder,
             dtype=dtype,
             use_safetensors=True,

@@ -193,7 +193,7 @@ def publish(
         about: Optional YAML file (in Python also a mapping) with your own words for the card: `notes` in Markdown, and
             of a model license_text, summary, data, commands and datasets.
         results: For a model: files that `paranmt evaluate sts --json`, or for a paraphraser `paranmt paraphrase
-            evaluate --json` and `canonical --json`, wrote for its weights; in Python also the results themselves.
+            evaluate --json`, wrote for its weights; in Python also the results themselves.
         private: Make a new repository private.
         revision: Branch that gets the files.
         tag: Name of this version; the next of v1, v2, ... on the main branch if left out.
