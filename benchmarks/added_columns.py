@@ -1,4 +1,4 @@
-"""Speed of the columns that a release can get: mismatches of meaning, and the classifier behind `human_score`.
+"""Speed of the columns that a release can get.
 
 Each run is `paranmt score --add` of a release of the pairs, as a process of its own on one core:
 
@@ -8,7 +8,6 @@ Each run is `paranmt score --add` of a release of the pairs, as a process of its
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -26,10 +25,7 @@ def run(release: Path, columns: tuple[str, ...]) -> tuple[Run, str]:
     shutil.copytree(release, copy)
     took = paranmt("score", copy, "--add", *columns, "--engine", "workers=1")
     table = pq.read_table(copy / "data", columns=list(columns))
-    held_out = json.loads((copy / "build.json").read_bytes()).get("held_out")
     shutil.rmtree(copy)
-    if held_out is not None:
-        return took, f"held out: {', '.join(f'{name} {value}' for name, value in held_out.items())}"
     found = [pc.mean(pc.greater(table[name], 0).cast("int8")).as_py() for name in columns]
     return took, f"in {', '.join(f'{share:.2%}' for share in found)} of the pairs"
 
@@ -40,19 +36,17 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, required=True, help="Parquet file with reference and translation")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--alone", nargs="*", default=[], help="columns to measure alone too")
-    parser.add_argument("--without-classifier", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         release = Path(folder) / "release"
         paranmt("import", options.pairs, "--out", release, "--license", "unknown", "--engine", "workers=1")
         rows = rows_of(release)
-        print(f"{rows:,} pairs, {heading('numpy', 'pyarrow', 'scikit-learn')}\n")
+        print(f"{rows:,} pairs, {heading('numpy', 'pyarrow')}\n")
         print("| columns | runs | pairs per CPU second: median (min to max) | memory, GB | found |")
         print("|---|---:|---:|---:|---|")
         columns = [MISMATCHES, *((name,) for name in options.alone)]
-        for names in [*columns, *([] if options.without_classifier else [("human_score",)])]:
-            # The classifier is learned in each run, which takes minutes.
-            runs = [run(release, names) for _ in range(1 if names == ("human_score",) else options.repeats)]
+        for names in columns:
+            runs = [run(release, names) for _ in range(options.repeats)]
             rates = spread([rows / took.cpu for took, _ in runs])
             memory = max(took.memory for took, _ in runs)
             print(f"| {' '.join(names)} | {len(runs)} | {rates} | {memory:.2f} | {runs[0][1]} |", flush=True)

@@ -11,9 +11,9 @@ FAMILIES = {
     "explore": "look at a corpus, on a local page or as one HTML file",
     "annotate": "let people rate a sample of a corpus",
     "paraphrase": "train models that paraphrase, use and evaluate them (none is carried)",
-    "encoder": "average, rotate, convert or export an encoder, take word vectors, see negatives",
+    "encoder": "average, convert or export an encoder, take word vectors",
     "experiment": "tables and figures of the papers",
-    "evaluate": "similarity, transfer tasks, tasks of mteb, triples of sentences, overfitting",
+    "evaluate": "similarity, transfer tasks, tasks of mteb, triples of sentences",
     "lexicon": "word paraphrases found in a corpus",
     "search": "index a corpus, and find its sentences nearest to queries",
 }
@@ -80,12 +80,9 @@ supervise = supervised.supervise:supervise
 tune = tuning.tune:tune
   search for the settings of an encoder
   ppdb-2.0-xl-phrasal.gz --grid word --development phrases.tsv --out tuned
-encoder average = training.derived:average_encoders
+encoder average = training.average:average_encoders
   average the weights of encoders trained from one start
   models/one models/two --out models/mean
-encoder rotate = training.derived:rotate_encoder
-  order dimensions, so that cutting some off costs less
-  models/word-trigram --out models/word-trigram-even
 encoder convert = sent2vec.convert:convert_model
   convert a .bin model of the original Sent2Vec program
   model.bin --out models/sent2vec --license cc-by-4.0
@@ -98,9 +95,6 @@ encoder vectors = distillation.vectors:distill_vectors
 negatives = search.hard_negatives:hard_negatives
   give pairs hard negatives, for losses of sentence-transformers
   paranmt50m --encoder small --out paranmt50m-negatives
-encoder negatives = training.negatives:mined_negatives
-  show the hard negatives that mega-batches give
-  "a man is playing a guitar ." --data paranmt50m --mega-batches 1 20 40
 """,
     "evaluation": """
 evaluate sts = evaluation.evaluate:evaluate
@@ -118,9 +112,6 @@ calibrate = calibration.calibrate:calibrate
 evaluate contrast = evaluation.contrast:evaluate_contrast
   evaluate encoders on triples of sentences
   models/word small --json contrast.json
-evaluate overfitting = training.overfitting:evaluate_overfitting
-  how far training pairs stand out from their negatives
-  models/word --data ppdb-2.0-xl-phrasal.gz --development sample
 """,
     "paraphrases": """
 paraphrase train = paraphrase.train:train_paraphraser

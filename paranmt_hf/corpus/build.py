@@ -13,7 +13,6 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
 from paranmt_hf.corpus.jobs.stages import PivotStage, ScoreStage, TranslateStage, column_stages
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
-from paranmt_hf.corpus.language_models.requests import Cost, cost_of
 from paranmt_hf.corpus.language_models.stage import AskStage
 from paranmt_hf.corpus.reading.inputs import TextInput
 from paranmt_hf.corpus.reading.readers import Reader, Report
@@ -24,7 +23,7 @@ from paranmt_hf.corpus.translation.unusual_lines import with_letters
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import check_terms
-from paranmt_hf.util.markers import Advanced, Count, Group, RunOnly
+from paranmt_hf.util.markers import Advanced, Count, Group
 from paranmt_hf.util.run import result_folder
 from paranmt_hf.util.yaml_files import settings_of
 
@@ -42,8 +41,7 @@ def build(
     add: Sequence[AddedColumn] = (),
     engine: Annotated[EngineConfig | None, Group()] = None,
     keep_without_letters: Annotated[bool, Advanced] = False,
-    estimate: Annotated[bool, RunOnly] = False,
-) -> Built | Cost:
+) -> Built:
     """Translate a bitext, score the pairs and release them (ParaNMT-50M, section 3).
 
     Text without a foreign side becomes pairs by a pivot, which translates it into another language, from which the
@@ -65,7 +63,6 @@ def build(
         engine: Where translation and scoring run.
         keep_without_letters: Translate lines without a letter too, such as `...`, of which models make sentences of
             their own; else they are dropped and counted.
-        estimate: Print what a language model would be asked for, and what that costs, and end; no server is asked.
     """
     release, encoder = release or ReleaseConfig(), NamedEncoder.of(scorer)
     opened = text.open(release.language) if isinstance(text, TextInput) else text
@@ -95,10 +92,6 @@ def build(
         sources.append(str(scorer))
     out = result_folder(out, sources=sources)
     task: ModelTask = "translate" if is_bitext else "paraphrase"
-    if estimate:
-        if asked is None:
-            raise InputError("`estimate` needs a `language_model`", option="estimate")
-        return cost_of(asked, task, batches(Report()))
     release.check_license()
     for model in (translating, through):
         if model is not None:
@@ -119,7 +112,6 @@ def build(
         translating = follow_record(translating, translator_of(out, "translator"))
         stages.append(TranslateStage(translating, engine.threads))
     elif asked is not None:
-        asked.check_installed()
         stages.append(AskStage(asked, task))
     stages += [ScoreStage(encoder, language=release.language), *column_stages(add, release.language, encoder)]
     read = {**opened.identity, **({"without_letters": "kept"} if keep_without_letters else {})}

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.shards import Stage
-from paranmt_hf.corpus.jobs.stages import PROBABILITY, ColumnStage, ScoreStage, added_columns
+from paranmt_hf.corpus.jobs.stages import PROBABILITY, ColumnStage, ScoreStage
 from paranmt_hf.corpus.reading.readers import Report
+from paranmt_hf.corpus.release.input_checks import check_stages
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release.release import read_record, read_tables, release_files
 from paranmt_hf.corpus.release.release_card import RELEASE_FILES
@@ -21,12 +22,10 @@ from paranmt_hf.corpus.release.release_run import (
     RESCORED,
     Built,
     ReleaseConfig,
-    check_stages,
+    ReleaseRun,
     holds_shards,
-    write_rows,
 )
 from paranmt_hf.corpus.release.schema import ADDED, AddedColumn
-from paranmt_hf.corpus.scoring.authorship import AuthorshipConfig
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS, CARRIED
@@ -62,13 +61,12 @@ def rescore(
         engine: Where scoring runs.
     """
     encoder = None if (add or prior is not None) and scorer is None else NamedEncoder.of(scorer)
-    columns = ColumnStage(added_columns(add), AuthorshipConfig(), prior=prior)
     folder = resolved(corpus)
     finish_replacing(folder, COMMAND)
     record, files = read_record(folder), release_files(folder)
     parts = {name: value for name, value in record.settings.items() if name != "release"}
     settings = from_json(ReleaseConfig, record.settings["release"], folder / RELEASE_RECORD)
-    stages = _stages(parts, encoder, columns, settings.language)
+    stages = _missing_stages(parts, encoder, ColumnStage(tuple(add), settings.language, prior=prior))
     check_stages(stages, settings.language)
     if not stages:
         remove_leftover(folder, COMMAND)
@@ -76,7 +74,6 @@ def rescore(
     for stage in stages:
         parts = _merged(parts, stage.identity)
     identity = {**parts, RESCORED: record.configs["default"].files}
-    own = (engine or EngineConfig()).resolved()
 
     def batches(report: Report) -> Iterator[pa.Table]:
         for table in read_tables(files):
@@ -87,27 +84,34 @@ def rescore(
     def make(work: Path, new: Path) -> ReleaseRecord:
         if ReleaseRecord.read(folder) != record:
             raise InputError(f"{folder} was scored by another process in the meantime; run the same command again")
-        made = write_rows(batches, work, new, identity, stages, settings, own, folder.name, record)
+        written = run.write(work, new)
         _keep_others(folder, new)
-        return made
+        return written
 
+    run = ReleaseRun(
+        folder.name, batches, identity, stages, settings, (engine or EngineConfig()).resolved(), before=record
+    )
     return replace_result(folder, identity, ReleaseRecord, make, result=Built, command=COMMAND, holds=holds_shards)
 
 
-def _stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnStage, language: str) -> list[Stage]:
-    """The stages that a corpus with these settings still needs."""
+def _missing_stages(parts: dict[str, Any], scorer: NamedEncoder | None, columns: ColumnStage) -> list[Stage]:
+    """The stages that a corpus with these settings still needs for a scorer and for columns."""
     stages: list[Stage] = []
-    if scorer is not None and parts["scorer"] != (stage := ScoreStage(scorer, language=language)).identity["scorer"]:
-        stages.append(stage)
+    if scorer is not None:
+        scoring = ScoreStage(scorer, language=columns.language)
+        if parts["scorer"] != scoring.identity["scorer"]:
+            stages.append(scoring)
     known = parts.get("columns", {})
     if columns.prior is not None and PROBABILITY not in {*columns.names, *known}:
         raise InputError(f"`prior` is for {PROBABILITY}; `add` it", option="prior")
+    # The probability of another scorer would not belong to the new score.
     if PROBABILITY in columns.names or (PROBABILITY in known and (stages or columns.prior is not None)):
-        # That of another scorer would not belong to the new score.
-        prior = known.get(PROBABILITY, {}).get("prior") if columns.prior is None else columns.prior
-        names, encoder = added_columns([*columns.names, PROBABILITY]), scorer or _carried(parts["scorer"], language)
-        columns = replace(columns, names=names, scorer=encoder, prior=prior)
-    columns = replace(columns, language=language)
+        columns = replace(
+            columns,
+            names=(*columns.names, PROBABILITY),
+            scorer=scorer or _carried(parts["scorer"], columns.language),
+            prior=known.get(PROBABILITY, {}).get("prior") if columns.prior is None else columns.prior,
+        )
     wanted = as_json(columns.identity)["columns"]
     if names := tuple(name for name in columns.names if known.get(name) != wanted[name]):
         stages.append(replace(columns, names=names))

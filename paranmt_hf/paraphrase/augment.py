@@ -16,7 +16,7 @@ from paranmt_hf.corpus.jobs.engine import EngineConfig
 from paranmt_hf.corpus.jobs.job import run_job
 from paranmt_hf.corpus.jobs.shards import Manifest
 from paranmt_hf.corpus.reading.pairs import plain
-from paranmt_hf.corpus.statistics.draws import lottery, text_numbers
+from paranmt_hf.corpus.statistics.draws import lottery
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraseConfig
@@ -29,6 +29,7 @@ from paranmt_hf.paraphrase.paraphrase_file import (
     without_lines,
 )
 from paranmt_hf.paraphrase.tables import LABELLED_SUFFIXES, LabelledColumns, LabelledFile, TableWriter, with_text
+from paranmt_hf.text.identity import hash_texts
 from paranmt_hf.util.files import result_file
 from paranmt_hf.util.markers import Advanced, Count, Group
 from paranmt_hf.util.records import FileRecord, as_json, made_with
@@ -187,7 +188,7 @@ def _choose(
     codes = {label: code for code, label in enumerate(quotas)}
     # A row may be without text.
     sources = (pq.read_table(shard, columns=["source"])["source"].drop_null() for shard in whole.paths())
-    known = np.concatenate([text_numbers(plain(source)) for source in sources])
+    known = np.concatenate([hash_texts(plain(source)) for source in sources])
     columns: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "index", "rank", "label")}
     numbers = [np.empty(0, np.uint64)]
     first = candidates = 0
@@ -204,7 +205,7 @@ def _choose(
         columns["index"].append(found["index"].to_numpy())
         columns["rank"].append(found["rank"].to_numpy())
         columns["label"].append(labels[at])
-        numbers.append(text_numbers(text.take(worded)))
+        numbers.append(hash_texts(text.take(worded)))
         first += len(text)
     row, index, rank, label = (np.concatenate([np.empty(0, np.int64), *column]) for column in columns.values())
     number = np.concatenate(numbers)

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase.config import ParaphraserConfig, ParaphraserTraining
-from paranmt_hf.training.record import ShownData
-from paranmt_hf.util.records import Record, from_json
+from paranmt_hf.util.records import Record
 from paranmt_hf.util.wording import counted
 
 
@@ -111,7 +110,6 @@ class ParaphraserSettings:
     data: dict[str, Any]
 
     def __post_init__(self) -> None:
-        from_json(ShownData, self.data, "data")
         if self.training.learning_rate is None:
             raise InputError("it has no 'settings.training.learning_rate'")
 

@@ -185,12 +185,12 @@ def _check(config: ParaphraserConfig, training: ParaphraserTraining) -> None:
 
     if training.device == "cuda" and not torch.cuda.is_available():
         raise InputError("device cuda: torch finds no GPU; leave it out, or use cpu", option="device")
-    from paranmt_hf.training.distributed import started
+    from paranmt_hf.training.processes import process_count
     from paranmt_hf.training.reporting import reporting_callbacks
 
     if training.report_to:
         reporting_callbacks(training.report_to, Path())
-    if (count := started()) > 1:
+    if (count := process_count()) > 1:
         raise InputError(f"paraphrasers are trained by one process, and {count} were started; start one")
 
 

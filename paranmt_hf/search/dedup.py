@@ -33,7 +33,6 @@ from paranmt_hf.corpus.selection.duplicates import (
 )
 from paranmt_hf.corpus.selection.minhash import BATCH, FIRST, CandidateFiles
 from paranmt_hf.corpus.selection.run_filters import dropped_file, dropped_lines
-from paranmt_hf.corpus.statistics.draws import text_hashes
 from paranmt_hf.encoders.named_encoder import NamedEncoder
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.dropped_texts import DROPPED, dropped_rows, write_dropped
@@ -42,13 +41,13 @@ from paranmt_hf.search.storage import (
     WRITTEN,
     StoredSentences,
     Vectors,
-    first_equal,
     normalised,
     spans,
     write_encoded,
     write_in_order,
     write_sentences,
 )
+from paranmt_hf.text.identity import first_equal, hash_texts
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import replacing, result_file, write_bytes
 from paranmt_hf.util.markers import Advanced, AlsoWrites, Count, Range, RunOnly
@@ -386,7 +385,7 @@ def _exact(texts: StoredSentences, rows: np.ndarray, folder: Path) -> np.ndarray
     def letters_of(some: np.ndarray) -> pa.Array:
         return plain(texts.take(rows[some]).cast(pa.string()))
 
-    hashes = [text_hashes(letters_of(np.arange(start, stop))) for start, stop in spans(len(rows), BATCH)]
+    hashes = [hash_texts(letters_of(np.arange(start, stop))) for start, stop in spans(len(rows), BATCH)]
     repeats = first_equal(np.concatenate([np.empty(0, np.uint64), *hashes]), letters_of)
     later = np.flatnonzero(repeats >= 0)
     return dropped_rows(rows[later], rows[repeats[later]], np.ones(len(later)))

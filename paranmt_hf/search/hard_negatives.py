@@ -20,7 +20,7 @@ from paranmt_hf.hub.cards import render
 from paranmt_hf.search.indexed_vectors import COUNTED, IndexedVectors, holds_vectors, index_sentences, write_counted
 from paranmt_hf.search.ranked_negatives import NOBODY, FoundNegatives, HardNegativesConfig, find_negatives
 from paranmt_hf.search.storage import ITEMS, Counted, spans, write_sentences
-from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.text.identity import keys_of
 from paranmt_hf.training.inputs import sentences_of
 from paranmt_hf.util.files import checksum, listed, replacing, source_name, sweep, write_bytes
 from paranmt_hf.util.markers import Group, Prefixed

@@ -15,10 +15,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from paranmt_hf.corpus.statistics.draws import mix, salt
 from paranmt_hf.errors import InputError
 from paranmt_hf.search.indexed_vectors import SEARCH, IndexConfig, IndexedVectors
 from paranmt_hf.search.storage import Precision, spans
+from paranmt_hf.text.identity import mix, salt
 from paranmt_hf.text.tokens import expand
 from paranmt_hf.util.files import replacing
 from paranmt_hf.util.markers import Cosine, Count, Group, Range, Seed, Share

@@ -11,9 +11,8 @@ from typing import IO, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from paranmt_hf.corpus.statistics.draws import text_hashes
+from paranmt_hf.text.identity import first_equal, hash_texts
 from paranmt_hf.text.tokens import text_bytes
 from paranmt_hf.util.files import ChecksummedFile, replacing, write_bytes, writing
 from paranmt_hf.util.progress import Progress
@@ -73,7 +72,7 @@ def write_sentences(batches: Iterable[pa.RecordBatch], folder: Path, *, copies: 
             files[TEXT].write(data.tobytes())
             files[OFFSETS].write((offsets[1:] + end).tobytes())
             files[LINES].write(batch["id"].to_numpy().astype(np.int64).tobytes())
-            files[HASHES].write(text_hashes(column).tobytes())
+            files[HASHES].write(hash_texts(column).tobytes())
             end, count = end + int(offsets[-1]), count + len(column)
             progress.advance_to(count)
     for file in files.values():
@@ -91,25 +90,6 @@ def _distinct(folder: Path) -> np.ndarray:
     """
     text = _stored(folder)
     return np.flatnonzero(first_equal(_mapped(folder / HASHES, np.uint64), lambda rows: text.take(pa.array(rows))) < 0)
-
-
-def first_equal(hashes: np.ndarray, texts: Callable[[np.ndarray], pa.Array]) -> np.ndarray:
-    """Find the first row with an equal text for each row, -1 if none is before it [row].
-
-    `hashes` [row] are those of the texts, and `texts` gets the texts of some rows.
-    """
-    count, order = len(hashes), np.argsort(hashes, kind="stable")
-    # Of the row in each place, whether it has the hash of the row before it.
-    same = np.zeros(count, bool)
-    same[1:] = hashes[order[1:]] == hashes[order[:-1]]
-    first = np.maximum.accumulate(np.where(same, 0, np.arange(count)))
-    places, found = np.flatnonzero(same), np.full(count, -1)
-    for start in range(0, len(places), STEP):
-        some = places[start : start + STEP]
-        pairs = [order[some], order[first[some]]]
-        equal = pc.equal(*map(texts, pairs)).to_numpy(zero_copy_only=False)
-        found[pairs[0][equal]] = pairs[1][equal]
-    return found
 
 
 def _stored(folder: Path) -> pa.Array:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, count, islice, pairwise
 
@@ -17,7 +16,6 @@ from numpy.typing import ArrayLike
 from paranmt_hf.text.definitions import cut_chunk
 from paranmt_hf.text.fast_split import Pieces, cut_at_blanks, cut_column
 
-SLICE = 100_000  # Tokens that are hashed at once
 # Bytes of text that are cut at once, and sentences of which fewer are cut sooner chunk by chunk.
 PART_BYTES, FEW = 2**22, 32
 
@@ -209,48 +207,6 @@ def ngram_starts(table: TokenTable, size: int) -> tuple[np.ndarray, np.ndarray]:
     return starts, sentences[starts]
 
 
-def sentence_keys(table: TokenTable, hashes: np.ndarray) -> np.ndarray:
-    """Hash sentences [sentence], uint64: equal sequences of tokens get equal numbers, and different ones almost never.
-
-    `hashes` has a random-looking number for each token of the vocabulary, uint64.
-    """
-    lengths = np.diff(table.offsets)
-    # Position of each token in its own sentence: its index less the index at which the sentence begins.
-    positions = np.arange(len(table.ids)) - np.repeat(table.offsets[:-1], lengths)
-    powers = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, 0x9E3779B97F4A7C15, np.uint64))
-    # Sums from the start of the table to each token; a sentence's sum is the difference at its two bounds.
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes[table.ids] * powers[positions])])
-    return sums[table.offsets[1:]] - sums[table.offsets[:-1]]
-
-
-def keys_of(*columns: pa.Array | Sequence[str]) -> np.ndarray:
-    """Keys of the sentences of several columns of equal length [column, sentence], uint64; see `sentence_keys`."""
-    hashes = TokenHashes()
-    return np.stack([sentence_keys(table, hashes.of(table)) for table in WordTokenizer().tables(*columns)])
-
-
-def first_of_equals(keys: np.ndarray) -> np.ndarray:
-    """Find the first of all equal keys: positions [distinct key], ascending."""
-    return np.sort(np.unique(keys, return_index=True)[1])
-
-
-def distinct_texts(
-    sentences: Iterable[tuple[np.ndarray, pa.Array | pa.ChunkedArray]],
-) -> tuple[np.ndarray, pa.LargeStringArray]:
-    """Find the distinct keys [text] of columns of sentences with their keys, and the first sentence of each [text].
-
-    The order is that of the first occurrences. Texts stay in Arrow: Python strings take several times the memory.
-    """
-    keys, texts = [np.empty(0, np.uint64)], [pa.array([], pa.large_string())]
-    for own, column in sentences:
-        keys.append(own)
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        texts += [chunk.cast(pa.large_string()) for chunk in chunks]
-    every = np.concatenate(keys)
-    first = first_of_equals(every)
-    return every[first], pa.concat_arrays(texts).take(pa.array(first))
-
-
 class PerToken:
     """A number for each token of a tokenizer's vocabulary, computed once by a function of some tokens [token]."""
 
@@ -267,25 +223,6 @@ class PerToken:
         if new := table.vocabulary[len(self._numbers) :]:
             self._numbers = np.concatenate([self._numbers, np.asarray(self._compute(new), self._kind)])
         return self._numbers
-
-
-class TokenHashes(PerToken):
-    """The hash of every token, uint64."""
-
-    def __init__(self) -> None:
-        super().__init__(hash_texts, np.uint64)
-
-
-def hash_texts(tokens: Sequence[str] | pa.Array) -> np.ndarray:
-    """Hash texts [text], uint64."""
-    parts = [np.empty(0, np.uint64)]
-    # In slices: the digests of a large vocabulary as Python objects would take several times its own memory.
-    for start in range(0, len(tokens), SLICE):
-        some = tokens[start : start + SLICE]
-        some = some.to_pylist() if isinstance(some, pa.Array) else some
-        digests = b"".join(hashlib.blake2b(token.encode(), digest_size=8).digest() for token in some)
-        parts.append(np.frombuffer(digests, np.uint64))
-    return np.concatenate(parts)
 
 
 class CorpusIds(PerToken):

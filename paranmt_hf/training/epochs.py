@@ -17,8 +17,9 @@ from transformers import TrainingArguments
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.cpu_engine import CpuEngine
+from paranmt_hf.training.cpu_engine import CpuEngine, CpuTable
 from paranmt_hf.training.device.engine import DeviceEngine
+from paranmt_hf.training.device.tables import DeviceOptimizer
 from paranmt_hf.training.pair_store import MegaBatch
 from paranmt_hf.training.record import History
 from paranmt_hf.training.reporting import Reporter
@@ -121,28 +122,32 @@ class Epochs:
         return _ahead(engine.prepare(mega, self._generator(number)) for number, mega in numbered)
 
     @property
+    def _tables(self) -> list[CpuTable | DeviceOptimizer]:
+        return list(self.engine.optimizers)
+
+    @property
     def _step(self) -> int:
-        return self.engine.optimizers[0].step
+        return self._tables[0].step
 
     def _catch_up(self) -> None:
-        for table in self.engine.optimizers:
+        for table in self._tables:
             table.catch_up()
 
     def _score(self) -> None:
         self._catch_up()
         if self.evaluate is not None and self.history.add_score(self._step, self.evaluate()):
-            weights = {f"{index}": table.weight for index, table in enumerate(self.engine.optimizers)}
+            weights = {f"{index}": table.weight for index, table in enumerate(self._tables)}
             write_checkpoint(self._best, weights, {"step": self._step})
 
     def _load_best(self) -> None:
         best = read_checkpoint(self._best)
         if best is not None:
-            for index, table in enumerate(self.engine.optimizers):
+            for index, table in enumerate(self._tables):
                 table.weight.copy_(best[0][f"{index}"])
 
     def _save(self) -> None:
         tensors: dict[str, torch.Tensor] = {}
-        for index, table in enumerate(self.engine.optimizers):
+        for index, table in enumerate(self._tables):
             tensors |= {f"{index}.{name}": value for name, value in table.state().items()}
         state = {"epoch": self._epoch, "mega": self._mega, "history": as_json(self.history), "step": self._step}
         write_checkpoint(self._checkpoint, tensors, state)
@@ -153,7 +158,7 @@ class Epochs:
         if found is None:
             return
         tensors, state = found
-        for index, table in enumerate(self.engine.optimizers):
+        for index, table in enumerate(self._tables):
             table.restore({name: tensors[f"{index}.{name}"] for name in table.state()}, state["step"])
         self._epoch, self._mega = state["epoch"], state["mega"]
         self.history = from_json(History, state["history"], self._checkpoint)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.sentences import SentenceSources
@@ -51,12 +51,13 @@ class TrainingInputs:
     @cached_property
     def settings(self) -> TrainingSettings:
         """Everything that determines the result."""
-        config, development = self.config, self.development
-        for name, teacher in zip(_named_teachers(config), self.teachers, strict=True):
-            config = replace(config, **{name: teacher.revision})
+        development = self.development
+        revisions: dict[str, Any] = {}
+        for name, teacher in zip(_named_teachers(self.config), self.teachers, strict=True):
+            revisions[name] = teacher.revision
         return TrainingSettings(
             encoder=encoder_identity(self.encoder, self.start, self.vectors),
-            training=config,
+            training=replace(self.config, **revisions),
             data=self.pairs.identity,
             development=None if development is None else development.name,
             development_checksum=None if development is None else development.checksum,
@@ -108,11 +109,10 @@ def find_inputs(
         check_vectors(vectors_file(encoder.vectors))
     held_out = read_scored_pairs(development) if development is not None else None
     unwanted = sentences_of(exclude) if exclude is not None else set()
-    pairs: Pairs | PairsAndText | None = None
+    own = None
     if data is not None:
-        pairs = Pairs(listed(data), selection, unwanted, columns=columns, option="columns", seed=config.seed)
-    if text is not None:
-        pairs = PairsAndText(pairs, SentenceSources(listed(text)), unwanted)
+        own = Pairs(listed(data), selection, unwanted, columns=columns, option="columns", seed=config.seed)
+    pairs = own if text is None else PairsAndText(own, SentenceSources(listed(text)), unwanted)
     assert pairs is not None
     located = [locate(name) for name in teachers]
     encoder, start, vectors = resolve_encoder(encoder)

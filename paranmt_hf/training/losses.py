@@ -61,9 +61,7 @@ def margin_loss(
     return loss
 
 
-def margin_loss_and_gradient(
-    vectors: torch.Tensor, roles: int, margin: float
-) -> tuple[torch.Tensor, torch.Tensor]:
+def margin_loss_and_gradient(vectors: torch.Tensor, roles: int, margin: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute the loss and its gradient [role x pair, dimension], with a quarter of the operations of autograd.
 
     The vectors are those of s, s', t and, with four roles, t' of all pairs [role x pair, dimension].

@@ -18,7 +18,7 @@ from torch.utils.data import get_worker_info
 
 from paranmt_hf.corpus.reading.pairs import SIDES
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import keys_of
+from paranmt_hf.text.identity import keys_of
 from paranmt_hf.training.config import Negatives, TrainConfig
 from paranmt_hf.training.losses import margin_loss
 from paranmt_hf.training.mega_batch import select_negatives

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from paranmt_hf.text.tokens import first_of_equals
+from paranmt_hf.text.identity import distinct_rows
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.pair_store import MegaBatch, PairStore
 from paranmt_hf.training.teacher import TeacherVectors
@@ -36,7 +36,7 @@ class Neighbours:
             self._items = np.arange(2 * store.pairs).reshape(-1, 2)
         else:
             self.unit = "pairs of sentences"
-            first = first_of_equals(self._everything.keys)
+            first = distinct_rows(self._everything.keys)
             # An odd sentence is left out, so that batches keep their sizes.
             self._items = first[: len(first) // 2 * 2, None]
         self.pairs = self._items.size // 2

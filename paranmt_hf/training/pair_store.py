@@ -15,7 +15,8 @@ import numpy as np
 
 from paranmt_hf.encoders.units import Lookup
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import Bags, TokenHashes, TokenTable, sentence_keys
+from paranmt_hf.text.identity import TokenHashes, sentence_keys
+from paranmt_hf.text.tokens import Bags, TokenTable
 from paranmt_hf.util.files import ChecksummedFile, checksum, parse_json, write_bytes, writing
 
 # Pairs are shuffled in blocks of neighbours, and a buffer of blocks is shuffled pair by pair.
@@ -163,7 +164,7 @@ def write_pairs(
         positions = np.flatnonzero(known)
         for name, (references, translations) in bags.items():
             writers[name].write(references.take(positions), translations.take(positions))
-        keys = [sentence_keys(table, hashes.of(table))[positions] for table in batch]
+        keys = [sentence_keys(table, hashes)[positions] for table in batch]
         key_file.write(np.stack(keys, axis=1).tobytes())
         read += len(known)
         kept += len(positions)

@@ -32,11 +32,6 @@ class Recipe:
     first: Mapping[str, Any]
     then: Mapping[str, Any] = field(default_factory=dict)
 
-    def settings(self) -> tuple[EncoderConfig, TrainConfig, PairSelection]:
-        """Settings of the first step."""
-        encoder, config, selection = values_for([EncoderConfig, TrainConfig, PairSelection], self.first, "recipe")
-        return EncoderConfig(**encoder), TrainConfig(**config), PairSelection(**selection)
-
     def margin_step(
         self, first: Path, config: TrainConfig, selection: PairSelection | None = None
     ) -> tuple[EncoderConfig, TrainConfig, PairSelection]:

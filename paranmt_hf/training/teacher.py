@@ -22,7 +22,7 @@ from paranmt_hf.corpus.reading.pairs import SIDES
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
-from paranmt_hf.text.tokens import distinct_texts, hash_texts
+from paranmt_hf.text.identity import distinct_texts, hash_texts
 from paranmt_hf.training.checkpoint import read_checkpoint, write_checkpoint
 from paranmt_hf.training.inputs import TrainingInputs
 from paranmt_hf.training.text import TAUGHT

@@ -15,7 +15,7 @@ from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import SENTENCE, TRANSLATION, SentenceSources
 from paranmt_hf.corpus.selection.decontamination import EvaluationText
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import first_of_equals, keys_of
+from paranmt_hf.text.identity import distinct_rows, keys_of
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
@@ -26,7 +26,7 @@ NO_PAIRS: dict[str, Any] = {"sources": [], "ranges": {}, "unwanted_sentences": 0
 
 
 class PairsAndText:
-    """Pairs, if there are any, followed by sentences of text, every two of which form a row.
+    """Pairs, if there are any, followed by sentences of text, if there are any, every two of which form a row.
 
     The sentences of a row are no paraphrases, so this is for a teacher alone. Text that shares one of the `unwanted`
     sentences of test sets, or eight words in a row, is left out, and so is text whose translation does. `unit` is the
@@ -35,7 +35,7 @@ class PairsAndText:
 
     unit = "pairs of sentences"
 
-    def __init__(self, pairs: Pairs | None, text: SentenceSources, unwanted: Collection[str] = ()) -> None:
+    def __init__(self, pairs: Pairs | None, text: SentenceSources | None, unwanted: Collection[str] = ()) -> None:
         self._pairs, self._text = pairs, text
         self._unwanted: EvaluationText | None = None
         self._checksum: str | None = None
@@ -51,17 +51,17 @@ class PairsAndText:
     def identity(self) -> dict[str, Any]:
         """Everything that determines the sentences, as JSON values."""
         pairs = self._pairs.identity if self._pairs is not None else NO_PAIRS
-        return {**pairs, "text": self._text.identity, "text_unwanted_checksum": self._checksum}
+        return {**pairs, "text": self._text and self._text.identity, "text_unwanted_checksum": self._checksum}
 
     @property
     def translated(self) -> bool:
         """Whether a teacher reads translations of some of the text."""
-        return self._text.translated
+        return self._text is not None and self._text.translated
 
     @property
     def names(self) -> list[str]:
         """Names of the files and datasets of text, without folders."""
-        return self._text.names
+        return self._text.names if self._text is not None else []
 
     @property
     def left_out_by(self) -> dict[str, int]:
@@ -102,6 +102,8 @@ class PairsAndText:
 
     def rows(self) -> Iterator[pa.Table]:
         """Read the text next to what a teacher reads of it, without excluded sentences, and count these."""
+        if self._text is None:
+            return
         report = Report()
         kept = shared = 0
         for rows in self._text.rows(report):
@@ -152,7 +154,7 @@ def split_text(sentences: PairsAndText, most: int, multiple: int, seed: int) -> 
     table = pa.concat_tables([nothing, *(rows.select(columns) for rows in sentences.rows())])
     log_left_out(sentences.left_out_by)
     keys = keys_in(table) if len(table) else np.empty(0, np.uint64)
-    first = first_of_equals(keys)
+    first = distinct_rows(keys)
     # 0 is the key of sentences without a word.
     distinct = first[keys[first] != 0]
     if len(distinct) < 2:

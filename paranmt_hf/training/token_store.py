@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.text.tokens import CorpusIds, TokenHashes, TokenTable, WordTokenizer, sentence_keys
+from paranmt_hf.text.identity import TokenHashes, sentence_keys
+from paranmt_hf.text.tokens import CorpusIds, TokenTable, WordTokenizer
 from paranmt_hf.util.files import ChecksummedFile, checksum, write_bytes, writing
 
 KEYS, IDS, LENGTHS, CHECKSUM = "keys", "ids", "lengths", "keys.sha256"
@@ -58,7 +59,7 @@ def write_tokens(
                 count(table)
             ids.write(corpus_ids.of(table)[table.ids].tobytes())
             lengths.write(table.lengths.tobytes())
-        keys.write(np.stack([sentence_keys(table, hashes.of(table)) for table in tables], axis=1).tobytes())
+        keys.write(np.stack([sentence_keys(table, hashes) for table in tables], axis=1).tobytes())
         sizes.append(len(tables[0]))
     ids.close()
     lengths.close()

@@ -27,7 +27,8 @@ from paranmt_hf.util.files import Names, listed
 from paranmt_hf.util.markers import Expands, Group
 from paranmt_hf.util.records import as_json, made_with
 from paranmt_hf.util.run import is_free, result_folder, run
-from paranmt_hf.util.wording import counted
+from paranmt_hf.util.settings import values_for
+from paranmt_hf.util.wording import counted, in_a_row
 from paranmt_hf.util.work import clear, continue_with
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def train(
         exclude: Folder with STS sets: leave out pairs with their sentences, and text that shares eight words in a row
             with one.
     """
-    options = {"columns": columns, "development": development, "exclude": exclude, "text": text}
+    options: dict[str, Any] = {"columns": columns, "development": development, "exclude": exclude, "text": text}
     if recipe is not None:
         return _train_recipe(recipe, data, result_folder(out), encoder, config, selection, options)
     encoder, config = encoder or EncoderConfig(), config or TrainConfig()
@@ -120,8 +121,9 @@ def _train_recipe(
     result is their mean.
     """
     recipe = read_recipe(name)
-    own = recipe.settings()
-    encoder, config, selection = encoder or own[0], config or own[1], selection or own[2]
+    values = values_for([EncoderConfig, TrainConfig, PairSelection], recipe.first, "recipe")
+    encoder, config = encoder or EncoderConfig(**values[0]), config or TrainConfig(**values[1])
+    selection = selection or PairSelection(**values[2])
     given = {"data": data, "text": options["text"], "vectors": encoder.vectors, "teacher": config.teacher}
     _check_needs(name, recipe, given)
     if not recipe.then:
@@ -150,7 +152,7 @@ def _check_needs(name: str, recipe: Recipe, given: Mapping[str, object]) -> None
     missing = [need for need in recipe.needs if not given.get(need)]
     if missing:
         hint = "; `paranmt encoder vectors` makes vectors" if "vectors" in missing else ""
-        needs = " and ".join(f"`{need}`" for need in missing)
+        needs = in_a_row(f"`{need}`" for need in missing)
         raise InputError(f"recipe {name} needs {needs}{hint}", option=missing[0])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -25,9 +24,9 @@ from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.supervised.data import measure_of
 from paranmt_hf.supervised.supervise import Supervised, supervise
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.training.inputs import PairsAndText, TrainingRun, log_left_out, resolve_inputs
-from paranmt_hf.training.overfitting import MarginPairs
-from paranmt_hf.training.train import Trained, fit_encoder, train
+from paranmt_hf.training.inputs import TrainingInputs, find_inputs
+from paranmt_hf.training.text import PairsAndText, log_left_out
+from paranmt_hf.training.train import Trained, train
 from paranmt_hf.tuning.grid import SUPERVISE, TRAIN, Grid, TuneConfig, apply
 from paranmt_hf.tuning.trials import NoScoreError, Search, TuneTrial, short_name
 from paranmt_hf.util.files import listed, replacing
@@ -74,7 +73,7 @@ class PairSearch(Search):
         self._data = listed(data)
         self._columns = columns
         self._tuning, self._selection, self._exclude = tuning, selection, exclude
-        self._whole = resolve_inputs(
+        self._whole = find_inputs(
             self._data,
             self._encoder,
             self._config,
@@ -87,22 +86,22 @@ class PairSearch(Search):
     @property
     def identity(self) -> Identity:
         """Everything that determines a trial except for what is varied."""
-        return self._whole.identity
+        return as_json(self._whole.settings)
 
     def begin(self, work: Path) -> None:
         """See `Search`: the sample of the pairs."""
         self._work, self._sample = work, _write_sample(self._whole.pairs, work)
         self.items = pq.read_metadata(self._sample).num_rows
-        self._margins = MarginPairs([self._sample], self._whole.development)
 
-    def resolve(self, combination: Mapping[str, Any]) -> TrainingRun:
+    def resolve(self, combination: Mapping[str, Any]) -> TrainingInputs:
         """See `Search`."""
         encoder, config = apply(combination, self._encoder, self._config)
-        return resolve_inputs([self._sample], encoder, config, PairSelection())
+        return find_inputs([self._sample], encoder, config, PairSelection())
 
-    def train_trial(self, trial: TuneTrial, resolved: TrainingRun, running: Path) -> TuneTrial:
+    def train_trial(self, trial: TuneTrial, resolved: TrainingInputs, running: Path) -> TuneTrial:
         """See `Search`."""
         # Imports torch.
+        from paranmt_hf.training.fit import fit_encoder
         from paranmt_hf.training.prepare import prepare_training
 
         # What goes before the first step depends on the encoder and the seed alone.
@@ -113,17 +112,8 @@ class PairSearch(Search):
         history = fit_encoder(model, store, resolved.config, running, teacher=teacher)
         model.eval()
         score = _spearman(WithoutProgressBar(model), held_out)
-        measured: dict[str, float | None] = {}
-        # The pairs of a small development set may have no negatives; it can be ranked all the same.
-        with suppress(InputError):
-            measured = {row.name: row.main for row in self._margins.measure(WithoutProgressBar(model))}
-        return replace(
-            trial,
-            score=score,
-            train_margin=measured.get("train"),
-            development_margin=measured.get("development"),
-            loss=history.losses[-1][1] if history.losses else None,
-        )
+        loss = history.losses[-1][1] if history.losses else None
+        return replace(trial, score=score, loss=loss)
 
     def best(self, chosen: Mapping[str, Any]) -> tuple[EncoderConfig, TrainConfig]:
         """The settings with those of the best trial, and with the final number of epochs."""

@@ -36,9 +36,6 @@ class TuneTrial:
         settings: The settings of the grid, by name.
         score: Spearman's rho on the development set, of a task its main figure on the development items; None if
             training failed.
-        train_margin: Mean of 2 cos(g1, g2) - cos(n1, g1) - cos(n2, g2) over training pairs, in [-4, 4] (section
-            5); None for a task.
-        development_margin: The same over the pairs of the development set.
         loss: Loss at the end.
         seconds: Time spent on it.
         reason: Why training failed.
@@ -47,8 +44,6 @@ class TuneTrial:
     number: int
     settings: dict[str, Any]
     score: float | None = None
-    train_margin: float | None = None
-    development_margin: float | None = None
     loss: float | None = None
     seconds: float = 0.0
     reason: str | None = None

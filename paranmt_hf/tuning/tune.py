@@ -38,11 +38,9 @@ TABLE = "trials.tsv"
 # Rows that a terminal shows.
 SHOWN_TRIALS = 20
 NOTES = {
-    "train": "{} x 100 on the development set; train, dev: mean of 2cos(g1,g2) - cos(n1,g1) - cos(n2,g2)",
+    "train": "{} x 100 on the development set",
     "supervise": "{} x 100 on the development items",
 }
-# Figures of a trial on pairs, and their columns.
-MARGINS = {"train_margin": "train", "development_margin": "dev"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,17 +85,13 @@ class TuneRecord(Record):
 def table_of(record: TuneRecord) -> str:
     """Write the trials as a table, the best first."""
     names = list(record.trials[0].settings)
-    # A task has no margins.
-    margins = MARGINS if record.command == "train" else {}
-    header = ["trial", *(name.replace("_", "-") for name in names), record.measure, *margins.values(), "loss"]
+    header = ["trial", *(name.replace("_", "-") for name in names), record.measure, "loss"]
 
     def cells(trial: TuneTrial) -> list[str]:
-        measured = [getattr(trial, name) for name in margins]
         return [
             str(trial.number),
             *(written(trial.settings[name]) for name in names),
             "failed" if trial.score is None else percent(trial.score),
-            *("" if margin is None else f"{margin:.3f}" for margin in measured),
             "" if trial.loss is None else f"{trial.loss:.4f}",
         ]
 

@@ -6,7 +6,8 @@ import pytest
 
 from paranmt_hf.corpus.import_pairs import import_pairs
 from paranmt_hf.corpus.jobs.engine import EngineConfig
-from paranmt_hf.corpus.release.release_run import MANY_ROWS, ReleaseConfig, _unlike_sentences
+from paranmt_hf.corpus.release.input_checks import MANY_ROWS, unlike_sentences
+from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.errors import InputError
 
 COLUMNS = {
@@ -56,9 +57,9 @@ def test_real_columns_of_sentences_and_of_labels(shared_data):
     for table in (whole, whole.sort_by("reference")):
         for name in sides:
             for start in range(0, table.num_rows - MANY_ROWS, 50 * MANY_ROWS):
-                assert not _unlike_sentences(table[name].slice(start, MANY_ROWS))
+                assert not unlike_sentences(table[name].slice(start, MANY_ROWS))
     for name in labels:
-        assert _unlike_sentences(whole[name].cast(pa.string()).slice(0, MANY_ROWS))
+        assert unlike_sentences(whole[name].cast(pa.string()).slice(0, MANY_ROWS))
 
 
 @pytest.mark.parametrize("wrong", [2, 3])

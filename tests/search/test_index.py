@@ -252,9 +252,7 @@ def test_copies_stay_if_wanted(tmp_path):
 
 
 def test_equal_hashes_are_no_proof(tmp_path, monkeypatch):
-    """Sentences of one hash are compared; steps of one place, so that every step is used."""
-    monkeypatch.setattr(module, "text_hashes", lambda column: np.zeros(len(column), np.uint64))
-    monkeypatch.setattr(module, "STEP", 1)
+    monkeypatch.setattr(module, "hash_texts", lambda column: np.zeros(len(column), np.uint64))
     # All are compared with the first, so a copy of it is found, and other sentences are kept, copies or not.
     write_sentences(batches(["a", "b", "a", "c"]), tmp_path, copies=False)
     assert StoredSentences(tmp_path).take(np.arange(3)).to_pylist() == ["a", "b", "c"]

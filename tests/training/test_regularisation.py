@@ -9,6 +9,7 @@ from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.sequences import sequence_features
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.fit import fit_encoder
 from paranmt_hf.training.losses import (
     margin_loss,
     penalty,
@@ -18,7 +19,6 @@ from paranmt_hf.training.losses import (
 )
 from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from paranmt_hf.training.optimizers import clip_weights, leave_first_row
-from paranmt_hf.training.train import fit_encoder
 from paranmt_hf.training.trainer import bag_features
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
 

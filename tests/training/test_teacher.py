@@ -10,7 +10,8 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import TokenHashes, WordTokenizer, distinct_texts, sentence_keys
+from paranmt_hf.text.identity import TokenHashes, distinct_texts, sentence_keys
+from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training import teacher
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import cpu_engine
@@ -151,7 +152,7 @@ class Spelling:
 
 def keys_of(sentences):
     (table,) = WordTokenizer().tables(sentences)
-    return sentence_keys(table, TokenHashes().of(table))
+    return sentence_keys(table, TokenHashes())
 
 
 def test_teach_encodes_each_sentence_once_and_goes_on_after_an_interruption(tmp_path, monkeypatch):
@@ -279,7 +280,8 @@ def test_training_with_a_teacher_lowers_its_term(tmp_path, weight):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"weigh_similar": True}, {"teacher_loss": "listwise", "temperature": 0.3, "teacher_weight": 1.0}]
+    "settings",
+    [{}, {"teacher_loss": "weighted"}, {"teacher_loss": "listwise", "temperature": 0.3, "teacher_weight": 1.0}],
 )
 def test_settings_name_the_loss(settings):
     vectors = torch.randn(4, 3, generator=torch.Generator().manual_seed(1))
@@ -289,13 +291,13 @@ def test_settings_name_the_loss(settings):
     if "temperature" in settings:
         assert found == listwise_loss(vectors, taught.of(keys), 0.3)
     else:
-        assert found == similarity_loss(vectors, taught.of(keys), weighted="weigh_similar" in settings)
+        assert found == similarity_loss(vectors, taught.of(keys), weighted=bool(settings))
     zero = torch.zeros(3, 2, requires_grad=True)
     similarity_loss(zero, torch.eye(3)).backward()
     assert torch.isfinite(zero.grad).all()
 
 
-@pytest.mark.parametrize("name", ["weigh_similar", "neighbours", "second_teacher"])
+@pytest.mark.parametrize("name", ["neighbours", "second_teacher"])
 def test_settings_about_a_teacher_need_one(name):
     with pytest.raises(InputError) as refused:
         TrainConfig(**{name: "x" if name == "second_teacher" else True})

@@ -8,8 +8,7 @@ import torch
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.errors import InputError
-from paranmt_hf.training import train as workflow
-from paranmt_hf.training.device import engine
+from paranmt_hf.training import fit, inputs
 from paranmt_hf.training.device.engine import DeviceEngine
 from paranmt_hf.training.epochs import _ahead
 from paranmt_hf.training.train import train
@@ -24,14 +23,14 @@ pytestmark = pytest.mark.usefixtures("checkpoint_always")
 def gpu(monkeypatch):
     """A GPU that is the CPU; notes where it was asked for."""
     asked = []
-    made = engine.device_engine
+    made = fit.device_engine
 
     def device_engine(composition, config, pairs, teacher, device, **options):
         asked.append(device)
         return made(composition, config, pairs, teacher, CPU, **options)
 
-    monkeypatch.setattr(engine, "device_engine", device_engine)
-    monkeypatch.setattr(workflow, "_check_device", lambda config: None)
+    monkeypatch.setattr(fit, "device_engine", device_engine)
+    monkeypatch.setattr(inputs, "_check_device", lambda config: None)
     return asked
 
 

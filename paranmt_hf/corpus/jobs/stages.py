@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
+from paranmt_hf.corpus.jobs.shards import Report, Work
 from paranmt_hf.corpus.release.schema import ADDED, COLUMNS, SIDES
 from paranmt_hf.corpus.scoring import repetitions, sentence_ends
-from paranmt_hf.corpus.scoring.authorship import Authorship, AuthorshipConfig, HumanScorer, learn, sides_of
 from paranmt_hf.corpus.scoring.mismatch_columns import DEFINITION, MISMATCHES, MismatchReader
 from paranmt_hf.corpus.scoring.repetitions import REPEATED_WORDS, repeated_words
 from paranmt_hf.corpus.scoring.scores import score_pairs
@@ -32,8 +28,7 @@ from paranmt_hf.util.records import describe_differences
 WINDOW = 2000  # Rows of one sorted window: enough for batches of equal lengths, few enough for progress to move
 SCORE_ROWS = 10_000
 ROUNDING = 1e-3
-HUMAN_SCORE, PROBABILITY = "human_score", "para_probability"
-WEIGHTS = "human-score.safetensors"
+PROBABILITY = "para_probability"
 
 
 @dataclass(frozen=True)
@@ -105,8 +100,8 @@ class ScoreStage:
 
     @property
     def identity(self) -> dict[str, Any]:
-        stated = {} if self.language == ENGLISH else {"language": self.language}
-        return {"scorer": {**(self.config.identity if self.config else {"name": "as imported"}), **stated}}
+        scorer = self.config.identity if self.config else {"name": "as imported"}
+        return {"scorer": {**scorer, **stated_language(self.language)}}
 
     def load(self) -> Work:
         encoder = self.config.load() if self.config else None
@@ -158,20 +153,59 @@ def by_windows(rows: int, change: Callable[[pa.Table], tuple[pa.Table, Mapping[s
 def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
     """Set columns of a table, and cast all to the order and types of the schema; unknown columns are dropped."""
     available = {name: table[name] for name in table.column_names} | columns
-    fields = [column for column in COLUMNS if column.name in available]
-    return pa.table({column.name: pc.cast(available[column.name], column.type) for column in fields})
+    return pa.table({one.name: pc.cast(available[one.name], one.type) for one in COLUMNS if one.name in available})
 
 
-def added_columns(names: Sequence[str]) -> tuple[str, ...]:
-    """Sort names of optional columns by the order of the schema."""
-    if unknown := [name for name in names if name not in ADDED]:
-        raise InputError(f"the columns that can be added are {', '.join(ADDED)}, not {unknown[0]!r}")
-    return tuple(name for name in ADDED if name in names)
+@dataclass(frozen=True)
+class ColumnStage:
+    """Adds optional columns to shards of pairs."""
+
+    names: tuple[str, ...]  # Which columns of `schema.ADDED`, in its order
+    language: str = ENGLISH  # ISO 639-1 code of that of the pairs, which determines their words
+    scorer: NamedEncoder | None = None  # That of the corpus, for `para_probability`
+    prior: float | None = None  # Share of paraphrases among the pairs; None for that of the calibration
+    label: str = "columns"
+    unit: str = "pairs"
+
+    def __post_init__(self) -> None:
+        if unknown := [name for name in self.names if name not in ADDED]:
+            raise InputError(f"the columns that can be added are {', '.join(ADDED)}, not {unknown[0]!r}", option="add")
+        object.__setattr__(self, "names", tuple(name for name in ADDED if name in self.names))
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        made: dict[str, Any] = dict.fromkeys(MISMATCHES, {"definition": DEFINITION})
+        made[SENTENCE_MISMATCH] = {"definition": sentence_ends.DEFINITION}
+        made[REPEATED_WORDS] = {"definition": repetitions.DEFINITION, **stated_language(self.language)}
+        if PROBABILITY in self.names:
+            made[PROBABILITY] = calibration_of(self.scorer).stated(self.prior)
+        return {"columns": {name: made[name] for name in self.names}}
+
+    def load(self) -> Work:
+        mismatches = [name for name in self.names if name in MISMATCHES]
+        reader = MismatchReader(mismatches)
+        calibration = calibration_of(self.scorer) if PROBABILITY in self.names else None
+        tokenizer = word_tokenizer_for(self.language)
+
+        def added(window: pa.Table) -> tuple[pa.Table, dict[str, int]]:
+            sides = sides_of(window)
+            columns = reader.columns(*sides) if mismatches else {}
+            if SENTENCE_MISMATCH in self.names:
+                lengths = [window[f"{side}_length"].to_numpy() for side in SIDES]
+                columns[SENTENCE_MISMATCH] = sentence_mismatch(*sides, *lengths)
+            if REPEATED_WORDS in self.names:
+                columns[REPEATED_WORDS] = repeated_words(*tokenizer.tables(*sides))
+            if calibration is not None:
+                scores = window["para_score"].to_numpy()
+                columns[PROBABILITY] = pa.array(calibration.probability(scores, prior=self.prior), pa.float32())
+            return with_columns(window, columns), {}
+
+        return by_windows(SCORE_ROWS, added)
 
 
 def column_stages(names: Sequence[str], language: str, scorer: NamedEncoder | None) -> list[ColumnStage]:
     """The stage that adds columns to pairs of a language (ISO 639-1), if there are any to add."""
-    return [ColumnStage(added_columns(names), AuthorshipConfig(), language, scorer)] if names else []
+    return [ColumnStage(tuple(names), language, scorer)] if names else []
 
 
 def calibration_of(scorer: NamedEncoder | None) -> Calibration:
@@ -184,67 +218,11 @@ def calibration_of(scorer: NamedEncoder | None) -> Calibration:
     return found
 
 
-@dataclass(frozen=True)
-class ColumnStage:
-    """Adds optional columns to shards of pairs."""
+def stated_language(language: str) -> dict[str, str]:
+    """Part of an identity: the language of the pairs, unless it is English."""
+    return {} if language == ENGLISH else {"language": language}
 
-    names: tuple[str, ...]  # Which columns of `schema.ADDED`
-    authorship: AuthorshipConfig = AuthorshipConfig()  # How the classifier behind `human_score` learns
-    language: str = ENGLISH  # ISO 639-1 code of that of the pairs, which determines the word tokens to the classifier
-    scorer: NamedEncoder | None = None  # That of the corpus, for `para_probability`
-    prior: float | None = None  # Share of paraphrases among the pairs; None for that of the calibration
-    weights: Path | None = None  # The classifier, once it has learned: see `ready`
-    label: str = "columns"
-    unit: str = "pairs"
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        classifier = {"classifier": "hashed words and neighbours, logistic regression", **vars(self.authorship)}
-        classifier |= self._stated_language
-        made = {**dict.fromkeys(MISMATCHES, {"definition": DEFINITION}), HUMAN_SCORE: classifier}
-        made[SENTENCE_MISMATCH] = {"definition": sentence_ends.DEFINITION}
-        made[REPEATED_WORDS] = {"definition": repetitions.DEFINITION, **self._stated_language}
-        if PROBABILITY in self.names:
-            made[PROBABILITY] = calibration_of(self.scorer).stated(self.prior)
-        return {"columns": {name: made[name] for name in added_columns(self.names)}}
-
-    @property
-    def _stated_language(self) -> dict[str, Any]:
-        return {} if self.language == ENGLISH else {"language": self.language}
-
-    def ready(self, manifest: Manifest, work: Path) -> ColumnStage:
-        """Train the classifier of `human_score` on the pairs, if it is needed, and keep it in the work folder."""
-        if HUMAN_SCORE not in self.names:
-            return self
-        # Named by data and settings: a stopped command may continue with other settings.
-        learned = json.dumps([manifest.checksum, vars(self.authorship), self.language], sort_keys=True)
-        path = work / f"{hashlib.sha256(learned.encode()).hexdigest()[:16]}-{WEIGHTS}"
-        if not path.exists():
-            learn(manifest.paths(), manifest.rows, self.authorship, self.language).save(path)
-        return replace(self, weights=path)
-
-    def load(self) -> Work:
-        mismatches = [name for name in self.names if name in MISMATCHES]
-        reader = MismatchReader(mismatches)
-        scorer = HumanScorer(Authorship.load(self.weights)) if self.weights else None
-
-        calibration = calibration_of(self.scorer) if PROBABILITY in self.names else None
-        tokenizer = word_tokenizer_for(self.language)
-
-        def added(window: pa.Table) -> tuple[pa.Table, dict[str, int]]:
-            sides = sides_of(window)
-            columns = reader.columns(*sides) if mismatches else {}
-            if SENTENCE_MISMATCH in self.names:
-                lengths = [window[f"{side}_length"].to_numpy() for side in SIDES]
-                columns[SENTENCE_MISMATCH] = sentence_mismatch(*sides, lengths[0], lengths[1])
-            if REPEATED_WORDS in self.names:
-                tables = tokenizer.tables(*sides)
-                columns[REPEATED_WORDS] = repeated_words(tables[0], tables[1])
-            if scorer is not None:
-                columns[HUMAN_SCORE] = scorer.scores(*sides)
-            if calibration is not None:
-                scores = window["para_score"].to_numpy()
-                columns[PROBABILITY] = pa.array(calibration.probability(scores, prior=self.prior), pa.float32())
-            return with_columns(window, columns), {}
-
-        return by_windows(SCORE_ROWS, added)
+def sides_of(table: pa.Table) -> tuple[pa.Array, pa.Array]:
+    """Both sides of pairs as arrays."""
+    return table[SIDES[0]].combine_chunks(), table[SIDES[1]].combine_chunks()

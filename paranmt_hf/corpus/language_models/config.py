@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -12,8 +13,7 @@ from paranmt_hf.corpus.language_models.reasoning import REASONING_MARKS, Mark, p
 from paranmt_hf.corpus.scoring.language import LANGUAGES as DETECTABLE
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.languages import LANGUAGES
-from paranmt_hf.util.markers import Count, Range, Seed
-from paranmt_hf.util.optional import check_installed
+from paranmt_hf.util.markers import Range, Seed
 from paranmt_hf.util.settings import Settings
 
 ModelTask = Literal["translate", "paraphrase"]
@@ -24,19 +24,7 @@ PROMPTS: dict[ModelTask, str] = {
     "paraphrase": "Say this sentence in {target_language} in other words and with another structure, without changing "
     "what it means. Answer with the new sentence and nothing else.\n\n{sentence}",
 }
-PLACES = ("sentence", "source_language", "target_language")
-
-
-def language_name(code: str) -> str:
-    """English name of a language by its ISO 639-1 code; answers in it must be detectable."""
-    if code not in DETECTABLE:
-        raise InputError(f"languages of a language model are two-letter codes ({', '.join(DETECTABLE)}), was {code!r}")
-    return LANGUAGES[code]
-
-
 PREFIX = "openai:"  # Prefix of the names of language models in records
-KEY = "OPENAI_API_KEY"
-ADDRESS = "OPENAI_BASE_URL"
 HOSTED = "https://api.openai.com/v1"
 
 
@@ -53,19 +41,13 @@ class LanguageModelConfig(Settings):
         prompt: The request, with {sentence} in the place of the sentence (default: see docs/language-models.md).
         source_language: Two-letter code of the language of the sentences, for the prompt.
         target_language: Two-letter code of the language of the answers (default: en).
-        request_temperature: 0 takes the most probable answer; higher values sample more freely; null leaves it to the
-            server.
-        request_seed: Seed of a request, if the server takes one.
+        temperature: 0 takes the most probable answer; higher values sample more freely; null leaves it to the server.
+        seed: Seed of a request, if the server takes one.
         max_answer_tokens: Maximum length of an answer in tokens of the model, its reasoning included.
         reasoning_marks: More marks around reasoning, such as `<cot> ... </cot>`; those of most models are known.
-        max_length_ratio: Maximum ratio of the lengths of an answer and its sentence in characters, 20 more allowed.
         concurrency: Number of requests at the same time.
-        retries: Number of tries after a failed one, with longer and longer waits.
+        max_retries: Number of further tries after a failed one, with longer and longer waits.
         timeout: Seconds after which a request has failed.
-        requests_per_minute: Maximum number of requests in any minute.
-        tokens_per_minute: Maximum number of tokens in any minute, of requests and answers.
-        price_input: Price of a million tokens of requests, for the estimate.
-        price_output: Price of a million tokens of answers, for the estimate.
     """
 
     name: str
@@ -73,35 +55,25 @@ class LanguageModelConfig(Settings):
     prompt: str | None = None
     source_language: str | None = None
     target_language: str | None = None
-    request_temperature: Annotated[float | None, Range(at_least=0, at_most=2)] = 0.0
-    request_seed: Seed = 0
+    temperature: Annotated[float | None, Range(at_least=0, at_most=2)] = 0.0
+    seed: Seed = 0
     max_answer_tokens: Annotated[int, Range(at_least=1, at_most=1_000_000)] = 1024
-    reasoning_marks: tuple[str, ...] | None = None
-    max_length_ratio: Annotated[float, Range(at_least=1, at_most=1000)] = 3.0
+    reasoning_marks: Sequence[str] = ()
     concurrency: Annotated[int, Range(at_least=1, at_most=1000)] = 8
-    retries: Annotated[int, Range(at_least=0, at_most=100)] = 6
+    max_retries: Annotated[int, Range(at_least=0, at_most=100)] = 12
     timeout: Annotated[float, Range(above=0, at_most=86_400)] = 120.0
-    requests_per_minute: Count | None = None
-    tokens_per_minute: Count | None = None
-    price_input: Annotated[float | None, Range(at_least=0)] = None
-    price_output: Annotated[float | None, Range(at_least=0)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.name.strip() or self.name.startswith(PREFIX):
-            raise InputError(f"a language model needs the name that the server has for it; got {self.name!r}")
         if self.base_url is not None:
-            _checked_address(self.base_url)
-        for code in (self.source_language, self.target_language):
-            if code is not None:
-                language_name(code)
+            _check_address(self.base_url)
         self.template("translate")
         _ = self.marks
 
     @property
     def marks(self) -> list[Mark]:
         """The marks around reasoning, those of the settings first."""
-        return [*map(parse_mark, self.reasoning_marks or ()), *REASONING_MARKS]
+        return [*map(parse_mark, self.reasoning_marks), *REASONING_MARKS]
 
     @property
     def language(self) -> str:
@@ -111,7 +83,10 @@ class LanguageModelConfig(Settings):
     @property
     def address(self) -> str:
         """Address of the server, with `/v1` if it has no path."""
-        return _checked_address(self.base_url or os.environ.get(ADDRESS) or HOSTED)
+        address = self.base_url or os.environ.get("OPENAI_BASE_URL") or HOSTED
+        _check_address(address)
+        address = address.rstrip("/")
+        return address if urlsplit(address).path else f"{address}/v1"
 
     def answering_in(self, language: str) -> LanguageModelConfig:
         """The same settings for answers in the language of a corpus, by its code."""
@@ -121,51 +96,61 @@ class LanguageModelConfig(Settings):
             )
         return replace(self, target_language=language)
 
-    def check_installed(self) -> None:
-        """Raise an error if a package is missing."""
-        for package in ("openai", "py3langid"):
-            check_installed(package, "llm")
-
     def template(self, task: ModelTask) -> str:
         """The prompt of a task, filled in except for `{sentence}`."""
-        prompt, named = self.prompt, language_name(self.source_language) if self.source_language else ""
-        if prompt is None:
-            # The default prompts may leave the language out.
-            prompt, named = PROMPTS[task], f" from {named}" if named else ""
+        source = _language_name(self.source_language) if self.source_language else ""
+        if self.prompt is None:
+            prompt = PROMPTS[task]
+            source = f" from {source}" if source else ""
         else:
-            names = re.findall(r"\{([a-z_]+)\}", prompt)
-            if names.count("sentence") != 1 or set(names) - set(PLACES):
-                raise InputError(
-                    f"prompt must hold {{sentence}} once, and may hold {{source_language}} and {{target_language}}; "
-                    f"it holds {', '.join(f'{{{name}}}' for name in names) or 'none of them'}",
-                    option="prompt",
-                )
-            if "source_language" in names and not named:
-                raise InputError("prompt holds {source_language}, so `source_language` must be given", option="prompt")
-        return prompt.replace("{source_language}", named).replace("{target_language}", language_name(self.language))
+            prompt = self.prompt
+            _check_prompt(prompt, source)
+        prompt = prompt.replace("{source_language}", source)
+        return prompt.replace("{target_language}", _language_name(self.language))
 
     def request_identity(self, task: ModelTask) -> dict[str, Any]:
         """Everything that determines an answer, as JSON values; the server's address is not part of it."""
         return {
             "model": f"{PREFIX}{self.name}",
             "prompt": self.template(task),
-            "temperature": self.request_temperature,
-            "seed": self.request_seed,
+            "temperature": self.temperature,
+            "seed": self.seed,
             "max_answer_tokens": self.max_answer_tokens,
         }
 
 
-def _checked_address(address: str) -> str:
+def _language_name(code: str) -> str:
+    """English name of a language by its ISO 639-1 code; answers in it must be detectable."""
+    if code not in DETECTABLE:
+        raise InputError(f"languages of a language model are two-letter codes ({', '.join(DETECTABLE)}), was {code!r}")
+    return LANGUAGES[code]
+
+
+def _check_prompt(prompt: str, source: str) -> None:
+    names = re.findall(r"\{([a-z_]+)\}", prompt)
+    if names.count("sentence") != 1 or not set(names) <= {"sentence", "source_language", "target_language"}:
+        raise InputError(
+            "prompt must hold {sentence} once, and may hold {source_language} and {target_language}, but no other "
+            f"name in braces; was {prompt!r}",
+            option="prompt",
+        )
+    if "source_language" in names and not source:
+        raise InputError("prompt holds {source_language}, so `source_language` must be given", option="prompt")
+
+
+def _check_address(address: str) -> None:
     try:
         parts = urlsplit(address)
-        known = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         known = False
     if not known:
-        raise InputError(f"base_url must be an address such as http://localhost:8000/v1, not {address!r}")
+        raise InputError(
+            f"base_url must be an address such as http://localhost:8000/v1, not {address!r}", option="base_url"
+        )
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise InputError(
-            f"base_url must be an address alone, without user, password or anything behind `?`, because it is "
-            f"written into files; a key goes into the environment, {KEY}"
+            "base_url must be an address alone, without user, password or anything behind `?`, because it is "
+            "written into files; a key goes into the environment, OPENAI_API_KEY",
+            option="base_url",
         )
-    return address.rstrip("/") + ("" if parts.path.strip("/") else "/v1")

@@ -1,26 +1,28 @@
-"""The stage that asks a language model for a translation or a paraphrase of each row, and what it costs."""
+"""The stage that asks a language model for a translation or a paraphrase of each row."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from paranmt_hf.corpus.jobs.shards import Manifest, Report, Work
-from paranmt_hf.corpus.language_models.answers import ANSWERS_FILE, Answer, Judge, KeptAnswers
+from paranmt_hf.corpus.language_models.answers import Judge
 from paranmt_hf.corpus.language_models.config import LanguageModelConfig, ModelTask
-from paranmt_hf.corpus.language_models.requests import Asker, MinuteLimits, cost_of, money, price
+from paranmt_hf.corpus.language_models.kept_answers import ANSWERS_FILE, Answer, KeptAnswers
 from paranmt_hf.corpus.language_models.server import OPTIONAL, Server
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.optional import check_installed
 from paranmt_hf.util.wording import counted
 
 logger = logging.getLogger(__name__)
@@ -33,7 +35,7 @@ WINDOW, FIRST = 2000, 50
 class AskStage:
     """Shards with `reference`, and `source` to translate, get `translation` and `translation_score`.
 
-    All requests go out from one process, which keeps to the limits; the server does the work.
+    All requests go out from one process; the server does the work.
     """
 
     config: LanguageModelConfig  # The language model, and what it is asked
@@ -41,6 +43,10 @@ class AskStage:
     answers: Path | None = None  # The file of answers; see `ready`
     begun: bool = False  # Whether shards with usable answers are done; see `ready`
     unit: str = "sentences"
+
+    def __post_init__(self) -> None:
+        for package in ("openai", "py3langid"):
+            check_installed(package, "llm")
 
     @property
     def label(self) -> str:
@@ -54,17 +60,13 @@ class AskStage:
         return {part: {**self.config.request_identity(self.task), **Judge.identity(self.config)}}
 
     def ready(self, manifest: Manifest, work: Path) -> AskStage:
-        """Log the estimated cost; returns the stage with the file of answers in the work folder."""
-        done = work / f"1-{self.label}"
-        left = [path for path in manifest.paths() if not (done / path.name).exists()]
-        if left:
-            cost = cost_of(self.config, self.task, map(pq.read_table, left))
-            where = f"{self.config.name} at {self.config.address}"
-            kept = " less what is kept from before" if (work / ANSWERS_FILE).exists() else ""
-            logger.info(f"{where}: {cost.summary()}{kept}")
-        finished = [done / path.name for path in manifest.paths() if (done / path.name).exists()]
-        begun = any(pq.read_metadata(path).num_rows for path in finished)
-        return replace(self, answers=work / ANSWERS_FILE, begun=begun)
+        """Log the number of sentences; returns the stage with the file of answers in the work folder."""
+        done = [work / f"1-{self.label}" / path.name for path in manifest.paths()]
+        finished = [pq.read_metadata(path).num_rows for path in done if path.exists()]
+        if len(finished) < len(done):
+            sentences = counted(manifest.rows, "sentence")
+            logger.info(f"asking {self.config.name} at {self.config.address} for {sentences}, less those kept before")
+        return replace(self, answers=work / ANSWERS_FILE, begun=any(finished))
 
     def warnings(self) -> list[str]:
         """Notes for the readers of the card: parameters that the server refused, so that requests left them out."""
@@ -73,19 +75,6 @@ class AskStage:
         with closing(KeptAnswers(self.answers, {})) as kept:
             left_out = sorted(kept.left_out())
         return [f"the server of {self.config.name} takes no {name}: {OPTIONAL[name]}" for name in left_out]
-
-    def tell_use(self) -> None:
-        """Log the number of tokens that the server counted for all stored answers."""
-        if self.answers is None or not self.answers.exists():
-            return
-        with closing(KeptAnswers(self.answers, {})) as kept:
-            answers, input_tokens, output_tokens = kept.tokens()
-        if input_tokens + output_tokens:
-            paid = price(self.config, input_tokens, output_tokens)
-            logger.info(
-                f"{counted(answers, 'answer')}, {input_tokens:,} tokens of requests and {output_tokens:,} of answers"
-                + ("" if paid is None else f", which cost {money(paid)}")
-            )
 
     def load(self) -> Work:
         # `ready` sets it.
@@ -102,53 +91,58 @@ class _AskWork:
 
     def __init__(self, stage: AskStage, server: Server, answers: Path) -> None:
         self._path, self._config, self._task = answers, stage.config, stage.task
-        self._judge = Judge(self._config, self._task)
-        limits = MinuteLimits(self._config.requests_per_minute, self._config.tokens_per_minute)
-        self._server, self._asker = server, Asker(server, self._config, limits)
+        self._server = server
+        self._judge = Judge(stage.config, stage.task)
+        self._judged = 0
         # A run that continues after usable answers does not check the first ones again.
-        self._seen, self._good = 0, int(stage.begun)
+        self._usable = int(stage.begun)
         self._reasons: Counter[str] = Counter()
 
     def __call__(self, table: pa.Table, report: Report) -> tuple[pa.Table, dict[str, int]]:
-        parts, dropped, done = [], Counter[str](), 0
+        dropped: Counter[str] = Counter()
+        parts = [self._with_translations(table.slice(0, 0), [], dropped)]
+        start = 0
+
+        def report_answers(count: int) -> None:
+            report(start + count)
+
         with closing(KeptAnswers(self._path, self._config.request_identity(self._task))) as kept:
-            for window in _windows(table, 0 if self._seen else FIRST):
-                part, missing = self._answered(window, kept, report, done)
-                parts.append(part)
-                dropped.update(missing)
-                self._reasons.update(missing)
-                done += window.num_rows
-                self._seen += window.num_rows
-                self._good += part.num_rows
-                report(done)
+            while start < table.num_rows:
+                window = table.slice(start, WINDOW if self._judged else FIRST)
+                answers = self._answers(self._sentences(window), kept, report_answers)
+                parts.append(self._with_translations(window, answers, dropped))
+                start += window.num_rows
+                report(start)
                 self._check_useful()
         return pa.concat_tables(parts), dict(dropped)
 
-    def _answered(
-        self, table: pa.Table, kept: KeptAnswers, report: Report, done: int
-    ) -> tuple[pa.Table, dict[str, int]]:
-        """Add translations to a table, as `translate_table` does, and count the dropped rows by reason."""
-        references = table["reference"].to_pylist()
-        sentences = table["source"].to_pylist() if self._task == "translate" else references
-        answers = self._answers(sentences, kept, lambda count: report(done + count))
-        texts, reasons = self._judge.judge(sentences, references, answers)
-        scores = np.array([np.nan if answer.score is None else answer.score for answer in answers], np.float32)
-        columns = {
-            "translation": pa.array(texts, pa.string()),
-            "translation_score": pa.array(scores, from_pandas=True),
-        }
-        rest = {name: table[name] for name in table.column_names if name not in columns}
-        usable = pa.table({**rest, **columns}).filter(pa.array([text is not None for text in texts], pa.bool_()))
-        return usable, dict(Counter(reason for reason in reasons if reason))
+    def _sentences(self, table: pa.Table) -> list[str]:
+        sentences: list[str] = table["source" if self._task == "translate" else "reference"].to_pylist()
+        return sentences
+
+    def _with_translations(self, table: pa.Table, answers: list[Answer], dropped: Counter[str]) -> pa.Table:
+        """Add translations to a table, as `translate_table` does; rows without a usable answer are `dropped`."""
+        judged = self._judge.judge(self._sentences(table), table["reference"].to_pylist(), answers)
+        columns = {name: table[name] for name in table.column_names}
+        columns["translation"] = pa.array([one.text for one in judged], pa.string())
+        columns["translation_score"] = pa.array([answer.score for answer in answers], pa.float32())
+        usable = [one.reason is None for one in judged]
+        reasons = [one.reason for one in judged if one.reason is not None]
+        dropped.update(reasons)
+        self._reasons.update(reasons)
+        self._judged += len(judged)
+        self._usable += sum(usable)
+        return pa.table(columns).filter(pa.array(usable, pa.bool_()))
 
     def _answers(self, sentences: list[str], kept: KeptAnswers, report: Callable[[int], None]) -> list[Answer]:
         """Find the answer of each sentence, or request it; equal sentences are requested once."""
         distinct = list(dict.fromkeys(sentences))
         found = kept.find(distinct)
         missing = [sentence for sentence in distinct if sentence not in found]
-        done, template = len(sentences) - len(missing), self._config.template(self._task)
+        done = len(sentences) - len(missing)
+        template = self._config.template(self._task)
         prompts = [template.replace("{sentence}", sentence) for sentence in missing]
-        for index, answer in self._asker.ask(prompts):
+        for index, answer in ask_all(self._server, prompts, self._config.concurrency):
             self._keep_left_out(kept)
             kept.add(missing[index], answer)
             found[missing[index]] = answer
@@ -159,32 +153,44 @@ class _AskWork:
     def _keep_left_out(self, kept: KeptAnswers) -> None:
         """Record the parameters that the server refused, before the first answer without them is kept."""
         fresh = self._server.left_out - kept.left_out()
-        if "temperature" in fresh and kept.tokens()[0]:
-            count = counted(kept.tokens()[0], "answer")
+        if "temperature" in fresh and len(kept):
             raise InputError(
-                f"{self._server.address} takes no temperature, but {count} came from requests with one: continue "
-                f"with the server that took it, or delete {self._path.parent} to start again"
+                f"{self._server.address} takes no temperature, but {counted(len(kept), 'answer')} came from requests "
+                f"with one: continue with the server that took it, or delete {self._path.parent} to start again"
             )
         kept.leave_out(fresh)
 
     def _check_useful(self) -> None:
         """Stop if none of the first answers is usable, before many are paid for."""
-        if self._seen >= FIRST and not self._good:
+        if self._judged >= FIRST and not self._usable:
             counts = ", ".join(f"{count:,} {reason}" for reason, count in self._reasons.most_common())
             raise InputError(
-                f"none of the first {self._seen:,} answers is usable ({counts}): check `prompt`, the model and "
+                f"none of the first {self._judged:,} answers is usable ({counts}): check `prompt`, the model and "
                 f"`target_language`; the answers are kept in {self._path}, delete its folder to start again"
             )
 
 
-def holds_answers(work: Path) -> bool:
-    """Whether a work folder holds answers of a server, which may have been paid for."""
-    return (work / ANSWERS_FILE).exists()
+def ask_all(server: Server, prompts: Sequence[str], concurrency: int) -> Iterator[tuple[int, Answer]]:
+    """Ask for answers with several threads; yields the index of a prompt and its answer, as they come.
 
-
-def _windows(table: pa.Table, first: int) -> Iterator[pa.Table]:
-    """Split a table; the first piece may be shorter, and an empty table is one piece."""
-    start, size = 0, first or WINDOW
-    while start < max(1, table.num_rows):
-        yield table.slice(start, size)
-        start, size = start + size, WINDOW
+    The next request begins only when the caller asks for the next answer: if it keeps each one, a kill loses at most
+    `concurrency` of them.
+    """
+    pool = ThreadPoolExecutor(concurrency)
+    waiting = enumerate(prompts)
+    running = {pool.submit(server.ask, prompt): index for index, prompt in islice(waiting, concurrency)}
+    try:
+        while running:
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running[done], done.result()
+                del running[done]
+                for index, prompt in islice(waiting, 1):
+                    running[pool.submit(server.ask, prompt)] = index
+    except Exception:
+        # Nothing more begins, but the answers to requests in progress may have been paid for.
+        for future, index in running.items():
+            if future.exception() is None:
+                yield index, future.result()
+        raise
+    finally:
+        pool.shutdown(wait=False)

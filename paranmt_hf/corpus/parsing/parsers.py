@@ -22,9 +22,9 @@ from paranmt_hf.corpus.reading.columns import read_blocks
 from paranmt_hf.corpus.reading.heading import Heading
 from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
 from paranmt_hf.corpus.reading.tab_separated import TabSeparated
-from paranmt_hf.corpus.statistics.draws import text_hashes
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import perhaps_path
+from paranmt_hf.text.identity import hash_texts
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.util.files import check_regular, checksum, existing, new_folder, writing
 from paranmt_hf.util.optional import require
@@ -96,7 +96,7 @@ def write_index(file: TreeFile, folder: Path) -> None:
             for batch in file.batches():
                 table = pa.table([batch["sentence"], batch["tree"], pc.add(batch["id"], 1)], names=INDEX_SCHEMA.names)
                 writer.write_table(table.cast(INDEX_SCHEMA))
-                hashes.append(text_hashes(batch["sentence"]))
+                hashes.append(hash_texts(batch["sentence"]))
         joined = np.concatenate(hashes)
         # The first tree of a sentence counts.
         order = np.argsort(joined, kind="stable")
@@ -127,7 +127,7 @@ class TreeIndex:
     def trees(self, sentences: Sequence[str]) -> Iterator[Tree | None]:
         """Look up the tree of each sentence; None if it is not in the file or has no tree."""
         wanted = pa.array(sentences, pa.large_string())
-        hashes = text_hashes(wanted)
+        hashes = hash_texts(wanted)
         places = np.searchsorted(self._hashes, hashes)
         inside = np.flatnonzero(places < len(self._hashes))
         present = inside[self._hashes[places[inside]] == hashes[inside]]

@@ -12,6 +12,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import check_terms
 from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.records import Identity, Record, from_json, read_json
+from paranmt_hf.util.wording import counted
 
 RELEASE_RECORD = "build.json"
 # Settings under `release` that only word the card; another wording is not another corpus.
@@ -66,18 +67,8 @@ class StatisticsRecord:
     histograms: dict[str, list[int]] = field(default_factory=dict)
     # Number of pairs with a mismatch, by column, for those columns that the corpus has
     mismatches: dict[str, int] = field(default_factory=dict)
-    mean_human_score: float | None = None  # Mean of `human_score`; None without this column
     # Number of distinct ids; None without a column `rank`, when it equals that of the rows
     sentences: int | None = None
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """How well a classifier separates held-out references from translations."""
-
-    pairs: int  # Pairs that were looked at
-    accuracy: float  # Share of their sentences that were classified correctly
-    ordered: float  # Share of pairs whose reference got the higher score
 
 
 @dataclass(frozen=True)
@@ -122,7 +113,6 @@ class ReleaseRecord(Record):
     configs: dict[str, ConfigFiles]  # What was written for each config
     statistics: StatisticsRecord  # What is in the config `default`
     warnings: list[str] = field(default_factory=list)  # Notes for the readers of the card
-    held_out: HeldOut | None = None  # Accuracy of the classifier behind `human_score`; None without this column
 
     @classmethod
     def read(cls, folder: str | Path, name: str = "") -> Self:
@@ -159,6 +149,13 @@ class ReleaseRecord(Record):
         """Reject a licence that the terms of the models that wrote its translations do not permit."""
         for model in self.written_by:
             check_terms(model, license)
+
+    def config_lines(self) -> list[str]:
+        """A line for each config, with its rows and bytes, for a terminal."""
+        return [
+            f"  {name:<9}{counted(config.rows, 'pair'):>18} {config.file_bytes:>15,} bytes"
+            for name, config in self.configs.items()
+        ]
 
     @property
     def identity(self) -> Identity:

@@ -20,7 +20,6 @@ AddedColumn = Literal[
     "address_mismatch",
     "sentence_mismatch",
     "repeated_words",
-    "human_score",
     "para_probability",
 ]
 # Who wrote the second sentences of pairs that were imported.
@@ -82,13 +81,6 @@ _ADDED = (
         pa.int32(),
         "how many words of the translation are in a run of up to 8 words that repeats the run right before it, less "
         "those of the reference; at least 0",
-    ),
-    _added(
-        "human_score",
-        pa.float32(),
-        "probability that a person wrote the translation, from 0 to 1, by a classifier that separated references from "
-        "translations and did not learn from this reference",
-        SHARES,
     ),
     _added(
         "para_probability",
@@ -234,8 +226,8 @@ def row_numbers(table: pa.Table | pa.RecordBatch) -> np.ndarray:
 def describe_missing(where: object, missing: Collection[str]) -> str:
     """Describe which columns a corpus or file lacks, and which command makes them.
 
-    The result is the beginning of a sentence: ``corpus lacks the column human_score; `paranmt score CORPUS --add
-    human_score` makes it``.
+    The result is the beginning of a sentence: ``corpus lacks the column name_mismatch; `paranmt score CORPUS --add
+    name_mismatch` makes it``.
     """
     names = sorted(missing)
     one = len(names) == 1

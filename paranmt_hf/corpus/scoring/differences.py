@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from paranmt_hf.corpus.scoring.mismatch_columns import MISMATCHES, MismatchReader
-from paranmt_hf.corpus.statistics.draws import mix
+from paranmt_hf.text.identity import mix
 from paranmt_hf.text.word_rules import ENGLISH
 
 # What is the same in every language: digits, units by their signs, and addresses.

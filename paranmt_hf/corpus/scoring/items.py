@@ -8,7 +8,6 @@ condition only: if the other sentence's evidence holds another key. So a unit co
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from itertools import accumulate, chain, count, islice, repeat
 import numpy as np
 import pyarrow as pa
 
+from paranmt_hf.text.identity import hash_texts
 from paranmt_hf.text.tokens import expand
 
 Claim = tuple[str, ...]  # Keys that confirm the claim, and conditions
@@ -88,8 +88,9 @@ class Claims:
     def number(self, claim: Claim, keys: dict[str, int]) -> int:
         if claim not in self._known:
             self._known[claim] = len(self._known)
-            self._hashes.append(_hash("\n".join(claim)))
-            self._first_keys.append(_hash(claim[0]))
+            whole, first = hash_texts(["\n".join(claim), claim[0]]).tolist()
+            self._hashes.append(whole)
+            self._first_keys.append(first)
             self.keys.add([[keys[key] for key in claim if not key.startswith(CONDITION)]])
             self.conditions.add([[keys[key[len(CONDITION) :]] for key in claim if key.startswith(CONDITION)]])
         return self._known[claim]
@@ -97,10 +98,6 @@ class Claims:
     def hashes(self, numbers: np.ndarray, *, first_key: bool = False) -> np.ndarray:
         """Hashes of numbered claims, or of their first keys alone [claim], uint64; the numbers do not count."""
         return np.array(self._first_keys if first_key else self._hashes, np.uint64)[numbers]
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 class Memory:

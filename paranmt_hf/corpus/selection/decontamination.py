@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from paranmt_hf.corpus.reading.evaluation_sets import EvaluationSentences
 from paranmt_hf.corpus.selection.filters import Filter, Verdict
-from paranmt_hf.corpus.statistics.draws import mix, salt
 from paranmt_hf.errors import InputError
+from paranmt_hf.text.identity import mix, salt
 from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.tokens import PerToken, TokenTable, ranges
 from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for

@@ -30,8 +30,8 @@ from paranmt_hf.corpus.selection.minhash import (
     sharing,
 )
 from paranmt_hf.corpus.selection.text_file import TextFile
-from paranmt_hf.corpus.statistics.draws import mix, salt
 from paranmt_hf.encoders.named_encoder import NamedEncoder
+from paranmt_hf.text.identity import mix, salt
 from paranmt_hf.text.normal_form import normal_form
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_rules import ENGLISH

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.statistics.draws import mix, run_hashes, salt
+from paranmt_hf.text.identity import TokenHashes, mix, salt
 from paranmt_hf.text.normal_form import normal_form
-from paranmt_hf.text.tokens import TokenHashes, ranges
+from paranmt_hf.text.tokens import ranges
 from paranmt_hf.text.word_rules import ENGLISH, with_blanks, word_tokenizer_for
 
 WORDS = 2  # Words of a shingle
@@ -68,6 +68,14 @@ def _runs(hashes: np.ndarray, offsets: np.ndarray, documents: np.ndarray, size: 
     starts, _ = ranges(offsets[:-1][documents], counts)
     shingles = mix(run_hashes(hashes, starts, size) ^ salt(side)) & _SHINGLE
     return (np.repeat(documents, counts).astype(np.uint64) << SHINGLE_BITS) | shingles
+
+
+def run_hashes(hashes: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
+    """Hash runs of `size` tokens, given token hashes [token], uint64, and starts [run]; token order counts."""
+    combined = np.full(len(starts), salt(size), np.uint64)
+    for step in range(size):
+        combined = mix(combined ^ hashes[starts + step]) + salt(step)
+    return mix(combined)
 
 
 def jaccard(left: Sets, right: Sets) -> np.ndarray:

@@ -62,8 +62,7 @@ class Selected(Built):
     def summary(self) -> str:
         lines = [f"{self.folder}: {counted(self.rows, 'pair')}" + ("" if self.fresh else " (was selected already)")]
         lines += dropped_lines(self.selection.rows, [(one.reason, one.dropped) for one in self.selection.filters])
-        for name, config in self.record.configs.items():
-            lines.append(f"  {name:<9}{counted(config.rows, 'pair'):>18} {config.file_bytes:>15,} bytes")
+        lines += self.record.config_lines()
         return "\n".join([*lines, f"load it: load_dataset({shown_path(self.folder.resolve())!r})"])
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""64-bit hashes, seeded sampling with them, and ranges of columns."""
+"""Sampling by seeded hashes, and ranges of columns."""
 
 from __future__ import annotations
 
@@ -10,46 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.text.tokens import text_bytes
-
-_GOLDEN = 0x9E3779B97F4A7C15
-
-
-def mix(values: np.ndarray) -> np.ndarray:
-    """Mix 64-bit numbers [value], uint64, by the finaliser of MurmurHash3 (public domain).
-
-    Each input bit changes each output bit half of the time, and different inputs stay different.
-    """
-    mixed = values ^ (values >> np.uint64(33))
-    for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-        mixed *= np.uint64(multiplier)
-        mixed ^= mixed >> np.uint64(33)
-    return mixed
-
-
-def salt(number: int) -> np.uint64:
-    """Map a small integer to a 64-bit salt."""
-    return np.uint64((number + 1) * _GOLDEN % 2**64)
-
-
-def run_hashes(hashes: np.ndarray, starts: np.ndarray, size: int) -> np.ndarray:
-    """Hash runs of `size` tokens, given token hashes [token], uint64, and starts [run]; token order counts."""
-    combined = np.full(len(starts), salt(size), np.uint64)
-    for step in range(size):
-        combined = mix(combined ^ hashes[starts + step]) + salt(step)
-    return mix(combined)
-
-
-def text_hashes(column: pa.Array) -> np.ndarray:
-    """Hash texts [row] without nulls by their bytes; equal texts have equal hashes [row], uint64, on every machine."""
-    text, offsets = text_bytes(column)
-    lengths = np.diff(offsets)
-    places = np.arange(len(text)) - np.repeat(offsets[:-1], lengths)
-    # The sum of the bytes, each times a factor of its place; zero bytes count too, and sums may wrap around.
-    factors = np.random.PCG64(0).random_raw(int(lengths.max(initial=0)))
-    sums = np.cumsum((text.astype(np.uint64) + np.uint64(1)) * factors[places], dtype=np.uint64)
-    return np.diff(np.concatenate([np.zeros(1, np.uint64), sums])[offsets])
-
+from paranmt_hf.text.identity import mix, salt
 
 MAX_TOKENS = 30
 TENTHS = 2

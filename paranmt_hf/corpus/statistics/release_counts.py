@@ -60,7 +60,6 @@ class Statistics:
         self._tokens = np.zeros(2, np.int64)
         self._score_sum, self._score_rows = 0.0, 0
         self._mismatches: dict[str, int] = {}
-        self._human_sum: float | None = None
         self._sentences: int | None = None
         self._last_id: int | None = None
 
@@ -92,8 +91,6 @@ class Statistics:
             if name.endswith("_mismatch") or name == REPEATED_WORDS:
                 found = int(np.count_nonzero(table[name].to_numpy()))
                 self._mismatches[name] = self._mismatches.get(name, 0) + found
-        if "human_score" in table.column_names:
-            self._human_sum = (self._human_sum or 0.0) + float(table["human_score"].to_numpy().sum(dtype=np.float64))
 
     def _add_sentences(self, table: pa.Table) -> None:
         """Count the ids of a corpus with several hypotheses, in ascending order."""
@@ -136,7 +133,6 @@ class Statistics:
             histograms={name: counts.tolist() for name, counts in self._histograms.items()},
             mismatches=dict(self._mismatches),
             sentences=self._sentences,
-            mean_human_score=_rounded(None if self._human_sum is None else self._human_sum / max(1, self.rows)),
         )
 
 

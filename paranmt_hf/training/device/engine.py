@@ -188,9 +188,7 @@ class DeviceEngine:
             table.update(gradient)
         return torch.stack([loss.double(), *(part.count.double() for part in units)])
 
-    def _loss(
-        self, vectors: list[torch.Tensor], pairs: torch.Tensor
-    ) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
+    def _loss(self, vectors: list[torch.Tensor], pairs: torch.Tensor) -> tuple[torch.Tensor, Sequence[torch.Tensor]]:
         """Compute `combined_loss` and its gradient with respect to the vectors of each table."""
         config, roles = self.config, 3 if self.config.one_sided else 4
         if self.teacher is None:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from paranmt_hf.corpus.language_models.answers import Answer, Judge
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-from paranmt_hf.errors import InputError
+from paranmt_hf import LanguageModelConfig
+from paranmt_hf.corpus.language_models.answers import Judge
+from paranmt_hf.corpus.language_models.kept_answers import Answer
+from tests.refused import refused
 
 SOURCE, REFERENCE = "Muž jede na kole po mokré ulici.", "A man is riding a bicycle on a wet street."
 ANSWER = "A man rides a bike along a wet street."
@@ -12,8 +13,8 @@ ANSWER = "A man rides a bike along a wet street."
 
 def judged(text, *, finish="stop", source=SOURCE, reference=REFERENCE, **settings):
     judge = Judge(LanguageModelConfig("m", **settings), "translate")
-    texts, reasons = judge.judge([source], [reference], [Answer(text, finish)])
-    return texts[0], reasons[0]
+    (one,) = judge.judge([source], [reference], [Answer(text, finish)])
+    return one.text if one.reason is None else None, one.reason
 
 
 # The marks of vLLM 0.31 (vllm/reasoning) and of SGLang 0.5 (parser/reasoning_parser.py).
@@ -89,12 +90,11 @@ def test_marks_of_the_settings():
 
 
 def test_marks_of_the_settings_belong_to_the_identity():
-    plain, marked = (LanguageModelConfig("m", reasoning_marks=marks) for marks in (None, ("<cot> ... </cot>",)))
+    plain, marked = (LanguageModelConfig("m", reasoning_marks=marks) for marks in ((), ("<cot> ... </cot>",)))
     assert Judge.identity(plain) != Judge.identity(marked)
 
 
 @pytest.mark.parametrize("marks", [("<cot>",), ("<cot> ...",), ("",)])
 def test_marks_that_are_none(marks):
-    with pytest.raises(InputError) as caught:
+    with refused("reasoning_marks"):
         LanguageModelConfig("m", reasoning_marks=marks)
-    assert caught.value.option == "reasoning_marks"

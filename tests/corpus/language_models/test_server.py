@@ -1,16 +1,14 @@
 """One request to a real server on loopback, whatever it does."""
 
 import math
-import time
-from email.utils import formatdate
 
 import pytest
 
-from paranmt_hf.corpus.language_models.answers import Answer
-from paranmt_hf.corpus.language_models.config import LanguageModelConfig
-from paranmt_hf.corpus.language_models.server import PassingError, Server
-from paranmt_hf.errors import InputError
+from paranmt_hf import LanguageModelConfig
+from paranmt_hf.corpus.language_models.kept_answers import Answer
+from paranmt_hf.corpus.language_models.server import Server
 from tests.corpus.language_models.chat_server import KEY, Reply, failure, serving
+from tests.refused import refused
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +18,7 @@ def plain_environment(monkeypatch):
 
 
 def server_of(server, **settings):
-    return Server(LanguageModelConfig("small", base_url=server.url, **settings))
+    return Server(LanguageModelConfig("small", **{"base_url": server.url, "max_retries": 0, **settings}))
 
 
 def ask(reply, prompt="Say it.\n\nMuž.", **settings):
@@ -32,10 +30,8 @@ class TestAnswers:
     @pytest.mark.slow
     def test_what_is_asked(self):
         with serving(lambda *_: "A man.") as server:
-            answer = server_of(server, request_temperature=0.5, request_seed=7, max_answer_tokens=9).ask(
-                "Say it.\n\nMuž."
-            )
-        assert answer == Answer("A man.", "stop", None, 10, 5)
+            answer = server_of(server, temperature=0.5, seed=7, max_answer_tokens=9).ask("Say it.\n\nMuž.")
+        assert answer == Answer("A man.", "stop")
         assert server.requests == [
             {
                 "model": "small",
@@ -76,7 +72,7 @@ class TestAnswers:
     )
     def test_reasoning_apart_from_the_answer(self, reply):
         reply.logprobs = [-0.5]
-        assert ask(reply) == Answer("A man.", "stop", None, 10, 5)
+        assert ask(reply) == Answer("A man.", "stop")
 
     def test_reasoning_without_an_answer(self):
         assert ask(Reply(None, fields={"reasoning": "Hm."})).finish == "reasoning"
@@ -86,9 +82,9 @@ class TestAnswers:
         assert ask(Reply("A man.", fields={"reasoning": ""}, logprobs=[-0.5])).score == -0.5
 
     def test_refusals_and_cut_answers_are_told(self):
-        assert ask(Reply(None, refusal="No.")) == Answer("No.", "refusal", None, 10, 5)
+        assert ask(Reply(None, refusal="No.")) == Answer("No.", "refusal")
         assert ask(Reply("A ma", finish="length", usage=None)) == Answer("A ma", "length")
-        assert ask(Reply(None)) == Answer("", "stop", None, 10, 5)
+        assert ask(Reply(None)) == Answer("", "stop")
 
 
 class TestAServerThatTakesLess:
@@ -122,7 +118,7 @@ class TestAServerThatTakesLess:
 
     def test_no_temperature_is_sent_if_none_is_set(self):
         with serving(lambda *_: "A man.") as server:
-            server_of(server, request_temperature=None).ask("x")
+            server_of(server, temperature=None).ask("x")
         assert "temperature" not in server.requests[0]
 
     def test_the_limit_of_an_answer_has_two_names(self):
@@ -141,39 +137,33 @@ class TestAServerThatTakesLess:
 
 class TestFailures:
     @pytest.mark.parametrize(
-        ("reply", "kind", "message"),
+        "reply",
         [
-            (failure(503, "busy"), PassingError, "answered with status 503: busy"),
-            (failure(408, "busy"), PassingError, "answered with status 408: busy"),
-            (Reply("A man.", half=True), PassingError, "the connection to http://127.0.0.1:.*/v1 broke"),
-            (Reply("A man.", stall=0.3), PassingError, r"gave no answer in 0\.1 seconds"),
-            (Reply(body=b"<html>hello</html>"), PassingError, "answered with no chat completion"),
-            (Reply(body=b'{"choices": ['), PassingError, "answered with no chat completion"),
-            (Reply(body={"object": "chat.completion", "choices": []}), PassingError, "no chat completion"),
-            (Reply(body=[1]), PassingError, "answered with no chat completion"),
-            (failure(429, "exceeded", code="insufficient_quota"), InputError, "no credit left for this key: exceeded"),
-            (failure(400, "bad words"), InputError, r"does not take the request for 'small' \(400\): bad words"),
+            failure(503, "busy"),
+            failure(429, "exceeded", code="insufficient_quota"),
+            failure(400, "bad words"),
+            Reply("A man.", half=True),
+            Reply("A man.", stall=0.3),
+            Reply(body=b"<html>hello</html>"),
+            Reply(body=b'{"choices": ['),
+            Reply(body={"object": "chat.completion", "choices": []}),
+            Reply(body=[1]),
         ],
     )
-    def test_failures(self, reply, kind, message):
-        with pytest.raises(kind, match=message):
+    def test_failures(self, reply):
+        with refused():
             ask(reply, timeout=0.1 if reply.stall else 9)
 
-    def test_too_many_requests(self):
-        with pytest.raises(PassingError) as caught:
-            ask(failure(429, "busy"))
-        assert caught.value.crowded and caught.value.wait is None
-
-    @pytest.mark.parametrize(("header", "wait"), [("7", 7.0), ("0.5", 0.5), ("-1", 0.0), ("soon", None)])
-    def test_retry_after(self, header, wait):
-        with pytest.raises(PassingError) as caught:
-            ask(failure(429, "slow", Retry_After=header))
-        assert caught.value.wait == wait
-
-    def test_retry_after_as_a_date(self):
-        with pytest.raises(PassingError) as caught:
-            ask(failure(503, "slow", Retry_After=formatdate(time.time() + 100, usegmt=True)))
-        assert 90 < caught.value.wait <= 100
+    @pytest.mark.parametrize(
+        "trouble", [failure(503, "busy", Retry_After="0.01"), failure(429, "busy", Retry_After="0.01")]
+    )
+    def test_what_passes_is_tried_again(self, trouble):
+        with serving(lambda _, __, attempt: trouble if attempt < 2 else "A man.") as server:
+            assert server_of(server, max_retries=2).ask("x").text == "A man."
+            assert sum(server.asked.values()) == 3
+        with serving(lambda *_: trouble) as server, refused():
+            server_of(server, max_retries=2).ask("x")
+        assert sum(server.asked.values()) == 3
 
     @pytest.mark.parametrize(
         "error",
@@ -187,15 +177,11 @@ class TestFailures:
     def test_a_context_that_is_too_long_is_an_answer(self, error):
         assert ask(error).finish == "context"
 
-    def test_an_unknown_model(self):
-        with serving(lambda *_: failure(404, "no such model"), models=("b", "a")) as server:
-            with pytest.raises(InputError, match="/v1 has no model 'small'; it has a, b$"):
-                server_of(server).ask("x")
-            server.models = None
-            with pytest.raises(
-                InputError, match="has no model 'small', or no chat completions .* usually ends in /v1"
-            ):
-                server_of(server).ask("x")
+    @pytest.mark.parametrize(("models", "named"), [(("b", "a"), "it has a, b"), (None, "/v1")])
+    def test_an_unknown_model(self, models, named):
+        with serving(lambda *_: failure(404, "no such model"), models=models) as server, refused() as caught:
+            server_of(server).ask("x")
+        assert "'small'" in str(caught.value) and str(caught.value).endswith(named)
 
 
 class TestTheKey:
@@ -206,30 +192,26 @@ class TestTheKey:
             asks.check()
             assert asks.ask("x").text == "A."
 
-    def test_a_wrong_one_is_never_shown(self, monkeypatch):
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-mine-987654")
+    @pytest.mark.parametrize("key", ["sk-mine-987654", ""])
+    def test_a_wrong_one_is_never_shown(self, key, monkeypatch):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
         with serving(lambda *_: "A.", key=KEY) as server:
             asks = server_of(server)
             for call in (asks.check, lambda: asks.ask("x")):
-                with pytest.raises(InputError, match="refused the key in OPENAI_API_KEY .401: Incorrect") as caught:
+                with refused() as caught:
                     call()
-                assert "sk-mine" not in str(caught.value)
+                assert "OPENAI_API_KEY" in str(caught.value) and "sk-mine" not in str(caught.value)
                 assert caught.value.__suppress_context__
 
     def test_an_odd_one_that_a_server_repeats(self, monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "openSesame")
-        with pytest.raises(PassingError) as caught:
+        with refused() as caught:
             ask(failure(500, "openSesame is a fine key"))
-        assert "***" in caught.value.reason and "openSesame" not in caught.value.reason
-
-    def test_none(self):
-        with serving(lambda *_: "A.", key=KEY) as server:
-            with pytest.raises(InputError, match="refused a request without a key; set OPENAI_API_KEY"):
-                server_of(server).check()
+        assert "***" in str(caught.value) and "openSesame" not in str(caught.value)
 
     def test_one_with_a_line_break_inside(self, monkeypatch):
         monkeypatch.setenv("OPENAI_API_KEY", "sk-a\nb")
-        with pytest.raises(InputError, match="holds characters that no key has") as caught:
+        with refused() as caught:
             Server(LanguageModelConfig("small", base_url="http://127.0.0.1:9"))
         assert "sk-a" not in str(caught.value)
 
@@ -237,8 +219,8 @@ class TestTheKey:
 def test_no_server_is_there():
     with serving(lambda *_: "A.") as server:
         pass
-    with pytest.raises(InputError, match=r"no server answers at http://127\.0\.0\.1:\d+/v1 \(.*\): start it, or"):
-        server_of(server).check()
+    with refused():
+        server_of(server, max_retries=9).check()
 
 
 def test_a_server_without_a_list_of_models_is_one():

@@ -5,14 +5,12 @@ import re
 from itertools import accumulate
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.parsing.parsers import TreeFile, TreeIndex, write_index
 from paranmt_hf.corpus.parsing.trees import MAX_DEPTH, READINGS, Tree, read_tree, top_levels
-from paranmt_hf.corpus.statistics.draws import text_hashes
 from paranmt_hf.errors import InputError
 from tests.corpus.parsing.toys import LINK, PENN, trees
 
@@ -143,14 +141,6 @@ def test_many_sentences_are_found_as_in_the_file(tmp_path):
 def test_a_sentence_with_the_hash_of_another_is_not_taken_for_it(tmp_path, monkeypatch):
     from paranmt_hf.corpus.parsing import parsers
 
-    monkeypatch.setattr(parsers, "text_hashes", lambda column: np.zeros(len(column), np.uint64))
+    monkeypatch.setattr(parsers, "hash_texts", lambda column: np.zeros(len(column), np.uint64))
     index = index_of(tmp_path, ["a\t(S a)"])
     assert list(index.trees(["a", "b"])) == [Tree("S", ("a",)), None]
-
-
-@given(st.lists(st.text(max_size=6), unique=True, max_size=20), st.integers(0, 4))
-def test_hashes_are_those_of_the_bytes_of_each_sentence(sentences, skipped):
-    whole = text_hashes(pa.array(sentences, pa.string()))
-    assert len(set(whole.tolist())) == len(sentences)
-    assert text_hashes(pa.array(sentences, pa.large_string()).slice(skipped)).tolist() == whole[skipped:].tolist()
-    assert [text_hashes(pa.array([each]))[0] for each in sentences] == whole.tolist()

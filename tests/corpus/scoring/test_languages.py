@@ -14,7 +14,6 @@ from paranmt_hf.corpus.parsing.parse import parse_pairs
 from paranmt_hf.corpus.reading.readers import LineFiles, TableFiles
 from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.score import rescore
-from paranmt_hf.corpus.scoring.authorship import Authorship, AuthorshipConfig, HumanScorer, learn
 from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.statistics.describe import StatsConfig, describe_corpora
@@ -233,22 +232,6 @@ def test_a_lexicon_has_words_of_the_language(chinese, release, tmp_path):
         made.nearest("北京")
     with pytest.raises(InputError, match=r"of several languages \(en, zh\), and a lexicon has words of one; make one"):
         Lexicon.build([chinese, release], tmp_path / "both", config=config)
-
-
-def test_a_classifier_of_human_text_reads_words_of_the_language(tmp_path):
-    """Translations have one character more; cut at blanks, no sentence would share a word with another."""
-    random = np.random.default_rng(3)
-    references = ["".join(random.choice(list("我今天去北京看朋友"), 8)) for _ in range(400)]
-    table = pa.table({"reference": references, "translation": [f"{each}了" for each in references]})
-    pq.write_table(table.append_column("id", pa.array(range(400), pa.int64())), tmp_path / "pairs.parquet")
-    config = AuthorshipConfig(folds=2, bits=10)
-    chinese = learn([tmp_path / "pairs.parquet"], 400, config, "zh")
-    assert chinese.held_out.ordered == 1.0
-    assert learn([tmp_path / "pairs.parquet"], 400, config).held_out.ordered < 0.8
-    chinese.save(tmp_path / "weights")
-    assert Authorship.load(tmp_path / "weights").language == "zh"
-    probability = HumanScorer(Authorship.load(tmp_path / "weights")).scores(table["reference"], table["translation"])
-    assert probability.to_numpy().max() < 0.5
 
 
 @pytest.mark.parametrize("parser", ["link-grammar", "stanza"])

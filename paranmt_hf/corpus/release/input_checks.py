@@ -1,0 +1,109 @@
+"""What is wrong with the input of a corpus: columns of no sentences, a scorer or a translator that does not fit."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from paranmt_hf.corpus.jobs.shards import Manifest, Stage
+from paranmt_hf.corpus.jobs.stages import ColumnStage, ScoreStage, TranslateStage
+from paranmt_hf.corpus.release.release import read_tables
+from paranmt_hf.corpus.scoring.mismatch_columns import MISMATCHES
+from paranmt_hf.corpus.translation.translator import TranslatorConfig
+from paranmt_hf.corpus.translation.unusual_lines import are_in_capitals
+from paranmt_hf.errors import InputError
+from paranmt_hf.hub.repository import usual_score
+from paranmt_hf.text.word_rules import ENGLISH, word_tokenizer_for
+from paranmt_hf.util.parquet import read_schema
+from paranmt_hf.util.wording import brief, counted
+
+logger = logging.getLogger(__name__)
+
+MISFIT = 0.4  # The carried translator loses 0.1 from its test captions to other captions, and 0.7 to news
+MANY_ROWS = 1000  # Rows of a shard from which a column of no sentences is refused
+# Columns of which nearly all texts are one text, or have no letter, or that hold some single words only, are labels or
+# numbers. In 1,000 rows in a row of real pairs, sorted too, at most 25 % are one text and 24 % are without a letter.
+NEARLY_ALL, FEW_VALUES, FEW_ROWS = 0.9, 20, 20
+
+
+def check_stages(stages: Sequence[Stage], language: str) -> None:
+    """Reject stages that are for another language."""
+    for stage in stages:
+        if isinstance(stage, ScoreStage) and stage.config is not None:
+            stage.config.check_language(language)
+        rules = [name for name in stage.names if name in MISMATCHES] if isinstance(stage, ColumnStage) else []
+        if rules and language != ENGLISH:
+            raise InputError(f"{rules[0]} is made by rules for English, not for language {language}; leave it out")
+
+
+def check_scorers(manifest: Manifest, stages: Sequence[Stage]) -> None:
+    """Reject a scorer that knows none of the words, before hours of translation."""
+    for stage in stages:
+        if isinstance(stage, ScoreStage) and stage.config is not None:
+            first = pq.read_table(manifest.paths()[0], columns=["reference"])
+            stage.config.check_knows(first["reference"].to_pylist(), word_tokenizer_for(stage.language))
+
+
+def check_sentences(manifest: Manifest) -> list[str]:
+    """Reject columns of something else than sentences, such as labels; of few rows, return a warning."""
+    warnings = []
+    table = pq.read_table(manifest.paths()[0])
+    for name in ("source", "reference", "translation"):
+        reason = unlike_sentences(table[name]) if name in table.column_names else ""
+        if not reason:
+            continue
+        warning = f"the column {name} does not seem to hold sentences: {reason}; name another column"
+        if table.num_rows >= MANY_ROWS:
+            raise InputError(warning, option="columns")
+        logger.warning(f"warning: {warning}")
+        warnings.append(warning)
+    return warnings
+
+
+def unlike_sentences(column: pa.ChunkedArray) -> str:
+    """Explain why texts [row] are not sentences; empty if they may be."""
+    rows = len(column)
+    if rows < FEW_ROWS:
+        return ""
+    values, counts = column.value_counts().flatten()
+    most = pc.max(counts)
+    if most.as_py() >= NEARLY_ALL * rows:
+        return f"{most.as_py():,} of {rows:,} are {brief(values[pc.index(counts, most).as_py()].as_py())}"
+    letters = pc.sum(pc.match_substring_regex(column, r"\pL")).as_py()
+    if rows - letters >= NEARLY_ALL * rows:
+        return f"{rows - letters:,} of {rows:,} have no letter"
+    if len(values) <= FEW_VALUES and not pc.any(pc.match_substring(values, " ")).as_py():
+        return f"{rows:,} rows hold {counted(len(values), 'different word')}"
+    return ""
+
+
+def count_capitals(manifest: Manifest, stages: Sequence[Stage]) -> int:
+    """Count the lines in capitals that are translated."""
+    if not any(isinstance(stage, TranslateStage) for stage in stages):
+        return 0
+    names = read_schema(manifest.paths()[0]).names
+    side = "source" if "source" in names else "reference"
+    return sum(pc.sum(are_in_capitals(table[side])).as_py() or 0 for table in read_tables(manifest.paths(), [side]))
+
+
+def misfit(manifest: Manifest, translator: TranslatorConfig) -> str | None:
+    """Return a warning if the scores are far below the translator's usual scores."""
+    expected = usual_score(translator.name)
+    # Samples are less probable than what a search finds, on any text.
+    if expected is None or translator.sample or not manifest.rows:
+        return None
+    ranked = ["rank"] if translator.hypotheses > 1 else []
+    table = pa.concat_tables(read_tables(manifest.paths(), ["translation_score", *ranked]))
+    if ranked:
+        table = table.filter(pc.equal(table["rank"], 1))
+    mean = pc.mean(table["translation_score"]).as_py()
+    if mean >= expected - MISFIT:
+        return None
+    return (
+        f"the mean translation score is {mean:.2f}, far below the {expected:.2f} that {translator.name!r} reaches on "
+        "the text it was trained for: these translations are of no use; choose another `translator`"
+    )
