@@ -171,7 +171,7 @@ def publish(
     *,
     license: str | None = None,
     about: Mapping[str, Any] | str | Path | None = None,
-    results: str | Path | Sequence[Any] = (),
+    results: str | Path | Sequence[str | Path | Any] = (),
     private: bool = False,
     revision: str = "main",
     tag: str | None = None,

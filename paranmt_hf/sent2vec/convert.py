@@ -13,7 +13,7 @@ import numpy as np
 
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.corpus.reading.sentences import open_sentences
-from paranmt_hf.encoders.families import FAMILIES
+from paranmt_hf.encoders.config import FAMILIES
 from paranmt_hf.encoders.modules.paranmt_tables import known_rows, ngram_buckets
 from paranmt_hf.encoders.units import WordLookup
 from paranmt_hf.encoders.vocabulary import CUTTERS, Vocabulary

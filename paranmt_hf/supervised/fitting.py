@@ -98,7 +98,7 @@ class TrainedEncoder(VectorSource):
         self._whole = [(part, part.table.weight.data) for part in parts]
         self.tables = []
         for part, weight in self._whole:
-            table = nn.Parameter(weight[torch.from_numpy(self._used[part.reader])])
+            table = nn.Parameter(weight[torch.from_numpy(self._used[part.unit_kind])])
             part.table.weight = table
             if freeze_words and part.family.units == "word":
                 table.requires_grad_(False)
@@ -124,14 +124,14 @@ class TrainedEncoder(VectorSource):
         return torch.cat(parts)[torch.from_numpy(np.argsort(order))]
 
     def _forward(self, sentences: np.ndarray) -> torch.Tensor:
-        bags = [self._bags[part.reader].take(sentences) for part in self._parts]
+        bags = [self._bags[part.unit_kind].take(sentences) for part in self._parts]
         vectors: torch.Tensor = self._model(encoder_features(self._parts, bags))["sentence_embedding"]
         return vectors
 
     def put_back(self) -> None:
         """Restore the complete encoder, including its trained rows."""
         for part, weight in self._whole:
-            weight[torch.from_numpy(self._used[part.reader])] = part.table.weight.data
+            weight[torch.from_numpy(self._used[part.unit_kind])] = part.table.weight.data
             part.table.weight = nn.Parameter(weight)
         self._model.eval()
         self._model.forget_average()

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.prefixes import by_prefix
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import UnitCounter, lookup
 from paranmt_hf.errors import DivergedError, InputError
@@ -95,7 +95,7 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
     texts = list(dict.fromkeys(text for part in task.parts.values() for side in part.sides for text in side))
     row_of = {text: row for row, text in enumerate(texts)}
     items = {name: _items(task.name, part, row_of) for name, part in task.parts.items()}
-    encoder = setup.start or new_encoder(setup)
+    encoder = trainable(setup.start or new_encoder(setup))
     bags = _cut(encoder, texts)
     unknown = _unknown_share(bags, items["train"], setup)
     head = new_head(_head_config(config, encoder, len(task.parts["train"].sides)), config.seed)
@@ -103,25 +103,24 @@ def train_task(setup: TaskSetup, work: Path) -> tuple[SupervisedModel, Supervise
     if config.way == "fixed":
         source = FixedVectors(_encode(encoder, texts, task.name))
     else:
-        source = TrainedEncoder(encoder, take_apart(list(encoder)).parts, bags, freeze_words=config.freeze_words)
+        source = TrainedEncoder(encoder, take_apart(encoder).parts, bags, freeze_words=config.freeze_words)
     trained = sum(weights.numel() for weights in chain(source.tables, *source.dense, head.parameters()))
 
     try:
-        with by_prefix(encoder.modules()):
-            labels = task.parts["dev"].labels
-            epochs = fit_head(
-                source,
-                head,
-                items["train"],
-                items["dev"],
-                config,
-                lambda shares: _figures(task.name, shares, labels, "dev")[measure_of(task.name)],
-                work,
-            )
-            figures = {
-                name: _figures(task.name, probabilities(source, head, items[name]), task.parts[name].labels, name)
-                for name in ("dev", "test")
-            }
+        labels = task.parts["dev"].labels
+        epochs = fit_head(
+            source,
+            head,
+            items["train"],
+            items["dev"],
+            config,
+            lambda shares: _figures(task.name, shares, labels, "dev")[measure_of(task.name)],
+            work,
+        )
+        figures = {
+            name: _figures(task.name, probabilities(source, head, items[name]), task.parts[name].labels, name)
+            for name in ("dev", "test")
+        }
     except DivergedError:
         # It is of no use, and must not keep a run with another rate from the folder.
         (work / CHECKPOINT).unlink(missing_ok=True)
@@ -165,7 +164,7 @@ def new_encoder(setup: TaskSetup) -> SentenceEncoder:
 def _cut(encoder: SentenceEncoder, texts: list[str]) -> dict[str, Bags]:
     """Units of all sentences as rows of each vocabulary, by the name of its lookup."""
     (table,) = WordTokenizer().tables(texts)
-    vocabularies = {part.reader: part.vocabulary for part in take_apart(list(encoder)).parts}
+    vocabularies = {part.unit_kind: part.vocabulary for part in take_apart(encoder).parts}
     return {name: lookup(vocabulary).bags(table) for name, vocabulary in vocabularies.items()}
 
 

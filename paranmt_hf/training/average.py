@@ -57,7 +57,7 @@ def _mean(located: Sequence[Model]) -> SentenceEncoder:
     mean = trainable(load(located[0], device="cpu"))
     sums = {name: weight.double() for name, weight in mean.state_dict().items()}
     for source in located[1:]:
-        other = load(source, device="cpu")
+        other = trainable(load(source, device="cpu"))
         weights = other.state_dict()
         if _kind(other) != _kind(mean) or any(weights[name].shape != sums[name].shape for name in sums):
             raise InputError(
@@ -75,7 +75,7 @@ def _kind(model: SentenceEncoder) -> tuple[Any, ...]:
     """What averaged models must have in common, including how a BLSTM joins directions and pooling."""
     from paranmt_hf.encoders.composition import take_apart
 
-    composition = take_apart(list(model))
+    composition = take_apart(model)
     parts = []
     for part in composition.parts:
         parts.append(([_described(module) for module in part.modules], part.vocabulary.units))

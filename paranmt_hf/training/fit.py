@@ -40,7 +40,7 @@ def fit_encoder(
 
     `work` gets checkpoints; `held_out` is the development set.
     """
-    composition = take_apart(list(model))
+    composition = take_apart(model)
     evaluate = partial(development_score, model, held_out) if held_out is not None else None
     if not composition.only_tables or config.word_factors or process_count() > 1:
         with scaled_words(model[0]) if config.word_factors else nullcontext():

@@ -45,7 +45,7 @@ class TrainingInputs:
     @property
     def in_engine(self) -> bool:
         """Whether an engine for averages trains the encoder, and not the trainer."""
-        dense = any(family.dense for family in self.encoder.families)
+        dense = any(family.layers for family in self.encoder.families)
         return not dense and not self.config.word_factors and process_count() == 1
 
     @cached_property
@@ -177,7 +177,7 @@ def _resolved(encoder: EncoderConfig, start: SentenceEncoder) -> EncoderConfig:
     """Fill in settings from the initial encoder, and reject those of another encoder."""
     from paranmt_hf.encoders.composition import take_apart
 
-    name = take_apart(list(start)).name
+    name = take_apart(start).name
     given = {entry.name for entry in fields(encoder) if is_given(encoder, entry.name)} - {"init_from"}
     if given - {"model"} or encoder.model not in (EncoderConfig().model, name, name.replace(",", "-")):
         raise InputError(

@@ -14,8 +14,7 @@ from pathlib import Path
 from paranmt_hf.corpus.reading.pairs import SIDES
 from paranmt_hf.encoders.building import build_encoder, choose_vocabularies, trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.families import Kind
+from paranmt_hf.encoders.config import EncoderConfig, UnitKind
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
@@ -84,7 +83,7 @@ def _make(inputs: TrainingInputs, work: Path) -> tuple[SentenceEncoder, PairStor
     return model, store
 
 
-def _build(inputs: TrainingInputs, counts: Mapping[Kind, Counter[str]]) -> SentenceEncoder:
+def _build(inputs: TrainingInputs, counts: Mapping[UnitKind, Counter[str]]) -> SentenceEncoder:
     if not any(counts.values()):
         raise InputError(
             f"nothing to train on: {inputs.pairs.left_out}; check the data and the options that select them"
@@ -93,7 +92,7 @@ def _build(inputs: TrainingInputs, counts: Mapping[Kind, Counter[str]]) -> Sente
 
 
 def build_for(
-    config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: Path | None, *, seed: int
+    config: EncoderConfig, counts: Mapping[UnitKind, Counter[str]], path: Path | None, *, seed: int
 ) -> SentenceEncoder:
     """Build an encoder with initial weights, from the unit counts of a text and a file of word vectors, if any.
 
@@ -106,7 +105,7 @@ def build_for(
         raise UnfitError(str(error)) from None
 
 
-def _vectors(config: EncoderConfig, counts: Mapping[Kind, Counter[str]], path: Path | None) -> WordVectors | None:
+def _vectors(config: EncoderConfig, counts: Mapping[UnitKind, Counter[str]], path: Path | None) -> WordVectors | None:
     """Read the vectors of the vocabulary: those of the text from the whole file, others from its beginning."""
     if path is None or "word" not in config.kinds:
         return None
@@ -136,8 +135,8 @@ def _save_initial(model: SentenceEncoder, work: Path) -> None:
 def _store(tokens: TokenStore, folder: Path, model: SentenceEncoder, inputs: TrainingInputs) -> PairStore:
     """Write the pairs as rows of the encoder's tables."""
     readers: dict[str, Lookup] = {}
-    for part in take_apart(list(model)).parts:
-        readers[part.reader] = readers.get(part.reader) or lookup(part.vocabulary)
+    for part in take_apart(model).parts:
+        readers[part.unit_kind] = readers.get(part.unit_kind) or lookup(part.vocabulary)
     reasons, unit = inputs.pairs.left_out_by, inputs.pairs.unit
     store = write_pairs(tokens.tables(), folder, readers, left_out=reasons, unit=unit)
     log_left_out(store.left_out)

@@ -13,7 +13,6 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraini
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
 from paranmt_hf.encoders.composition import Composition, Part
-from paranmt_hf.encoders.prefixes import by_prefix
 from paranmt_hf.training import checkpoint
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.epochs import Evaluate, evaluation_points
@@ -77,7 +76,7 @@ def _pulls(parts: Sequence[Part], config: TrainConfig, store: PairStore) -> list
         if not part.table.sparse:
             pulls += towards_initial([table], config.lambda_w)
         elif config.lambda_w:
-            rows = torch.from_numpy(store.rows_of(part.reader))
+            rows = torch.from_numpy(store.rows_of(part.unit_kind))
             pulls += rows_towards_initial(table, rows, config.lambda_w)
         towards = towards_zero if part.family.centre == "zero" else towards_initial
         pulls += towards(part.weights, config.lambda_c)
@@ -115,7 +114,7 @@ def train_with_trainer(
     """
     callback, args, parts = HistoryCallback(folder, config, evaluate), _arguments(config, folder), composition.parts
     on_cpu = args.device.type == "cpu"
-    with by_prefix(model.modules() if on_cpu else ()), _trained_tables(parts, config, sparse=on_cpu):
+    with _trained_tables(parts, config, sparse=on_cpu):
         model.to(args.device)
         optimizer = make_optimizer(model, config, args.device)
         trainer = MegaBatchTrainer(

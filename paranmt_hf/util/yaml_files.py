@@ -76,15 +76,15 @@ def read_yaml(path: Path, expected: str, *, as_text: bool = False) -> dict[str, 
     try:
         values = parse_yaml(path.read_text(encoding="utf8"), as_text=as_text)
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}") from None
+        raise InputError(f"cannot read {path}: {error.strerror or error}; expected {expected}", path=path) from None
     except (yaml.YAMLError, ValueError) as error:
         reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else " ".join(str(error).split())
-        raise InputError(f"cannot read {path}: {reason}; expected {expected}") from None
+        raise InputError(f"cannot read {path}: {reason}; expected {expected}", path=path) from None
     if values is None:
         return {}
     if not isinstance(values, dict):
         kind = "a list" if isinstance(values, list) else f"{type(values).__name__} and no mapping"
-        raise InputError(f"{path} holds {kind}; expected {expected}")
+        raise InputError(f"{path} holds {kind}; expected {expected}", path=path)
     return values
 
 

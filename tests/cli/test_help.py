@@ -10,7 +10,7 @@ import pytest
 from paranmt_hf.cli import main, overview
 from paranmt_hf.cli.command import flag_of
 from paranmt_hf.cli.table import COMMANDS, FAMILIES, GROUPS
-from paranmt_hf.encoders.families import OF_PAIRS
+from paranmt_hf.encoders.config import OF_PAIRS
 from tests.cli.commands import kept_options
 
 # What a person reads at once.

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch.nn.functional import kl_div
 
+from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.prefixes import by_prefix
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer_heads import target_distributions
 from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.supervised.fitting import FixedVectors, Items, TrainedEncoder, fit_head, probabilities
 from paranmt_hf.training import checkpoint
+from tests.refused import refused
 from tests.supervised.toys import TEXTS, cut, encoder, head_of, items_of
 
 LAMBDAS = {"lambda_s": 0.02, "lambda_c": 0.03, "lambda_w": 0.05}
@@ -25,7 +25,7 @@ def settings(way="regularised", optimizer="adam", **changes):
 
 
 def source_of(model, **options):
-    return TrainedEncoder(model, take_apart(list(model)).parts, cut(model), **options)
+    return TrainedEncoder(model, take_apart(model).parts, cut(model), **options)
 
 
 def flat(weights):
@@ -34,8 +34,8 @@ def flat(weights):
 
 def plain(model, head, items, config):
     """The algorithm as the paper describes it: whole tables, and penalties that are part of the loss."""
-    composition = take_apart(list(model))
-    words = {id(part.table.weight) for part in composition.parts if part.reader == "word"}
+    composition = take_apart(model)
+    words = {id(part.table.weight) for part in composition.parts if part.unit_kind == "word"}
     tables = {id(part.table.weight) for part in composition.parts}
     # An identity-RNN is always pulled to where it began.
     to_start = config.way == "regularised" or composition.name == "irnn"
@@ -86,13 +86,12 @@ def plain(model, head, items, config):
     ],
 )
 def test_equal_to_whole_tables_and_autograd(tmp_path, model, way, optimizer):
-    own, other = encoder(model), encoder(model)
+    own, other = trainable(encoder(model)), encoder(model)
     head, head2, items, config = head_of(**width(own)), head_of(**width(own)), items_of(), settings(way, optimizer)
     before = flat(own.parameters())
     source = source_of(own)
-    with by_prefix(own.modules()):
-        # A figure that rises keeps the last epoch.
-        fit_head(source, head, items, items, config, rising(), tmp_path)
+    # A figure that rises keeps the last epoch.
+    fit_head(source, head, items, items, config, rising(), tmp_path)
     source.put_back()
     plain(other, head2, items, config)
     torch.testing.assert_close(flat(own.parameters()), flat(other.parameters()), atol=2e-6, rtol=1e-4)
@@ -236,11 +235,11 @@ def test_a_last_step_that_diverges(tmp_path):
     source = FixedVectors(torch.randn(13, 4, generator=torch.Generator().manual_seed(1)))
     source.vectors = source.all_vectors
     source.all_vectors = lambda sentences: torch.full((len(sentences), 4), float("nan"))
-    with pytest.raises(InputError, match="the loss of step 3 is nan"):
+    with refused():
         fit_head(source, head_of(), items_of(), items_of(), settings("fixed", epochs=1), rising(), tmp_path)
 
 
 def test_a_loss_that_is_no_number(tmp_path):
     vectors = torch.full((13, 4), float("inf"))
-    with pytest.raises(InputError, match="the loss of step 1 is nan; lower the learning rate"):
+    with refused():
         fit_head(FixedVectors(vectors), head_of(), items_of(), items_of(), settings("fixed"), rising(), tmp_path)

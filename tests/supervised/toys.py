@@ -34,5 +34,5 @@ def encoder(model="word", **settings):
 def cut(model):
     """`TEXTS` as rows of an encoder's tables."""
     (table,) = WordTokenizer().tables(TEXTS)
-    parts = take_apart(list(model)).parts
-    return {part.reader: lookup(part.vocabulary).bags(table) for part in parts}
+    parts = take_apart(model).parts
+    return {part.unit_kind: lookup(part.vocabulary).bags(table) for part in parts}

@@ -5,13 +5,11 @@ import json
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.export.export import export_encoder
 from paranmt_hf.encoders.loading import load
-from paranmt_hf.encoders.saving import save
 from paranmt_hf.errors import InputError
 from paranmt_hf.training.average import average_encoders
 from tests.toys import bytes_of
@@ -19,7 +17,7 @@ from tests.training.toys import encoder_of, random_text, save_trained
 
 
 def weights_of(model):
-    return [part.table.weight.data for part in take_apart(list(model)).parts]
+    return [part.table.weight.data for part in take_apart(model).parts]
 
 
 @pytest.fixture(params=["word", "trigram", "word,trigram", "word+trigram", "lstm"])
@@ -74,31 +72,6 @@ def test_a_damaged_model_is_named(tmp_path, trigrams):
         with pytest.raises(InputError, match=f"{path.name} in {trigrams[1]}|{path} is damaged"):
             make()
     assert not (tmp_path / "out").exists()
-
-
-def test_rows_of_8_bits_without_their_scales(tmp_path, trigrams):
-    save_trained(load(trigrams[0], device="cpu").stored_as("int8"), tmp_path / "int8")
-    path = tmp_path / "int8" / "model.safetensors"
-    # Copies, because what is read may be the file itself, which is written below.
-    stored = {name: value.clone() for name, value in load_file(path).items()}
-    rows = len(stored["embedding.weight"])
-    scale = stored.pop("embedding.scale")
-    wrong = f"embedding.scale, a float for each of {rows} rows"
-    for other, message in ((None, "without a scale"), (scale[:1], wrong), (scale[:-1], wrong)):
-        save_file(stored if other is None else {**stored, "embedding.scale": other}, path)
-        with pytest.raises(InputError, match=message):
-            load(tmp_path / "int8")
-        with pytest.raises(InputError, match=message):
-            average_encoders([trigrams[0], tmp_path / "int8"], tmp_path / "mean")
-
-
-@pytest.mark.slow
-def test_a_stock_module_with_rows_of_8_bits(tmp_path):
-    save(encoder_of(random_text(20), model="word", dimension=6), tmp_path / "word")
-    path = tmp_path / "word" / "model.safetensors"
-    save_file({"embedding.weight": torch.ones(load_file(path)["embedding.weight"].shape, dtype=torch.int8)}, path)
-    with pytest.raises(InputError, match="without a scale"):
-        load(tmp_path / "word")
 
 
 def test_named_twice_counts_twice_and_alone_stays(tmp_path):

@@ -1,7 +1,6 @@
 """train(): from pairs to an encoder, whatever happens on the way."""
 
 import json
-import math
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -22,6 +21,7 @@ from paranmt_hf.training.optimizers import learning_rates, steps_of
 from paranmt_hf.training.train import train
 from paranmt_hf.training.trainer_run import train_with_trainer
 from tests.evaluation.toys import write_benchmark
+from tests.refused import refused
 from tests.training.toys import SMALL, encoder_of, random_text, small, store_of, synonyms, write_data
 
 
@@ -37,8 +37,8 @@ def test_a_last_step_that_diverges(tmp_path, any_number, model):
     """No loss comes after it that would show it."""
     sides = synonyms(20)
     encoder = trainable(encoder_of(sides, model=model, dimension=4))
-    config = TrainConfig(batch_size=20, mega_batch=1, epochs=1, lambda_w=math.inf, device="cpu")
-    with pytest.raises(DivergedError, match="the loss of step 1 is nan; lower the learning rate"):
+    config = TrainConfig(batch_size=20, mega_batch=1, epochs=1, lambda_w=1e300, device="cpu")
+    with refused(kind=DivergedError):
         fit_encoder(encoder, store_of(sides, encoder, tmp_path / "pairs"), config, tmp_path)
 
 
@@ -152,11 +152,11 @@ def test_tight_loop_and_trainer_agree(tmp_path):
         encoder = trainable(encoder_of(sides, model="word,trigram", dimension=12, words=40))
         store = store_of(sides, encoder, tmp_path / f"pairs-{device}")
         config = TrainConfig(**{**SMALL, "epochs": 1})
-        parts = take_apart(list(encoder)).parts
+        parts = take_apart(encoder).parts
         if device is None:
             history = fit_encoder(encoder, store, config, tmp_path / f"{device}")
         else:
-            composition = take_apart(list(encoder))
+            composition = take_apart(encoder)
             history = train_with_trainer(encoder, composition, store, tmp_path / device, replace(config, device="cpu"))
         losses.append(np.array(history.losses))
         weights.append([part.table.weight.detach().clone() for part in parts])
@@ -196,7 +196,7 @@ def test_early_stopping_keeps_the_best_weights(tmp_path, model, monkeypatch):
     kept = []
 
     def score(encoder, held_out):
-        kept.append(take_apart(list(encoder)).parts[0].table.weight.detach().clone())
+        kept.append(take_apart(encoder).parts[0].table.weight.detach().clone())
         return next(scores)
 
     monkeypatch.setattr("paranmt_hf.training.fit.development_score", score)
@@ -206,7 +206,7 @@ def test_early_stopping_keeps_the_best_weights(tmp_path, model, monkeypatch):
     assert (history.best_score, history.stale) == (0.5, 2)
     assert history.best_step == history.scores[1][0] == 8
     assert history.pairs == 160
-    torch.testing.assert_close(take_apart(list(encoder)).parts[0].table.weight.detach(), kept[1], atol=0, rtol=0)
+    torch.testing.assert_close(take_apart(encoder).parts[0].table.weight.detach(), kept[1], atol=0, rtol=0)
     assert (kept[1] != kept[3]).any()
 
 
@@ -216,7 +216,7 @@ def test_development_set_of_the_benchmark_decides(tmp_path, data):
     result = train(tmp_path / "plane.parquet", tmp_path / "out", development=tmp_path, **small())
     history = result.record.history
     assert result.record.development == pytest.approx(history.best_score, abs=1e-6)
-    with pytest.raises(InputError, match="nowhere"):
+    with refused():
         train(data, tmp_path / "other", development=tmp_path / "nowhere", **small())
 
 
@@ -270,7 +270,7 @@ def test_training_goes_on_from_an_encoder_or_from_vectors(tmp_path, data):
     train(data, tmp_path / "first", **small())
     settings = small(epochs=1, learning_rate=1e-9)
     settings["encoder"] = EncoderConfig(init_from=str(tmp_path / "first"), words=5)
-    with pytest.raises(InputError, match="first is a model 'word' with its own vocabulary.*leave out `words`"):
+    with refused("init_from"):
         train(data, tmp_path / "second", **settings)
     settings["encoder"] = EncoderConfig(init_from=str(tmp_path / "first"))
     second = train(data, tmp_path / "second", **settings)
@@ -286,7 +286,7 @@ def test_training_goes_on_from_an_encoder_or_from_vectors(tmp_path, data):
     third = train(data, tmp_path / "third", **settings).load()
     np.testing.assert_allclose(third.encode(["left1", "right1", "other"]), [[1, 0], [0, 1], [1, 1]], atol=1e-6)
     settings["encoder"] = EncoderConfig(dimension=3, vectors=str(tmp_path / "v.txt"))
-    with pytest.raises(InputError, match="the vectors have 2 dimensions, the encoder 3"):
+    with refused():
         train(data, tmp_path / "fourth", **settings)
 
 
@@ -301,13 +301,13 @@ def test_vectors_are_found_behind_the_number_of_words(tmp_path, data):
     np.testing.assert_allclose(found, [[3, 0], [0, 3], [1, 1], [1, 1], [0, 0]], atol=1e-6)
     (tmp_path / "none.txt").write_text("nothing\n")
     settings["encoder"] = EncoderConfig(dimension=2, vectors=str(tmp_path / "none.txt"))
-    with pytest.raises(InputError, match="none.txt, line 1: expected a word and its numbers, found 'nothing'"):
+    with refused(path=tmp_path / "none.txt"):
         train(data, tmp_path / "none", **settings)
 
 
 def test_no_negatives_is_told(tmp_path):
     same = write_data(tmp_path / "same.parquet", (["a b"] * 30, ["b a"] * 30))
-    with pytest.raises(InputError, match="nothing was learned: none of the 30 pairs has a negative"):
+    with refused():
         train(same, tmp_path / "out", **small())
 
 

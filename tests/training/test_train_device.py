@@ -12,6 +12,7 @@ from paranmt_hf.training import fit, inputs
 from paranmt_hf.training.device.engine import DeviceEngine
 from paranmt_hf.training.epochs import _ahead
 from paranmt_hf.training.train import train
+from tests.refused import refused
 from tests.training.toys import small
 
 CPU = torch.device("cpu")
@@ -61,7 +62,7 @@ def test_same_record_and_files_as_on_the_cpu(tmp_path, data, gpu, monkeypatch):
     assert [record["settings"]["training"].pop("device") for record in records] == ["cpu", "cuda"]
     assert records[0].pop("development") == pytest.approx(records[1].pop("development"), abs=1e-5)
     assert records[0] == records[1]
-    for one, other in zip(*(take_apart(list(result.load())).parts for result in results.values()), strict=True):
+    for one, other in zip(*(take_apart(result.load()).parts for result in results.values()), strict=True):
         torch.testing.assert_close(one.table.weight, other.table.weight, atol=1e-4, rtol=0)
 
 
@@ -91,5 +92,5 @@ def test_items_are_made_ahead_in_order_and_errors_arrive():
     assert next(ahead) == 1
     assert next(ahead) == 2
     assert made == [0, 1, 2]
-    with pytest.raises(InputError, match="the disk is gone"):
+    with refused():
         next(ahead)

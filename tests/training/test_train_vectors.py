@@ -10,6 +10,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import rows_of_word
 from paranmt_hf.training.card import command
 from paranmt_hf.training.train import train
+from tests.refused import refused
 from tests.training.toys import small, synonyms, write_data
 
 VECTORS = "left1 1 0 2\nright1 0 1 2\nother 1 1 2\n"
@@ -45,7 +46,7 @@ def test_dimension_is_that_of_the_vectors(train_on, settings, dimension, table):
     made = train_on(VECTORS, **settings)
     assert made.record.dimension == dimension
     assert made.record.settings.encoder.dimension == settings.get("dimension", 3)
-    part = take_apart(list(made.load())).parts[0]
+    part = take_apart(made.load()).parts[0]
     assert part.table.weight.shape[1] == table
     row = part.vocabulary.row_of["left1"]
     np.testing.assert_allclose(part.table.weight[row].detach(), [1, 0, 2], atol=1e-6)
@@ -62,7 +63,7 @@ def test_dimension_without_vectors():
 
 def test_unknown_words_share_the_vector_of_the_file(train_on):
     model = train_on(VECTORS + "UUUNKKK 3 3 3\n", unknown="share", words=60).load()
-    part = take_apart(list(model)).parts[0]
+    part = take_apart(model).parts[0]
     assert part.vocabulary.units == ["[UNK]", "left1", "right1", "other"]
     found = model.encode(["left1", "left2", "zebra", "left1 right2"])
     np.testing.assert_allclose(found, [[1, 0, 2], [3, 3, 3], [3, 3, 3], [2, 1.5, 2.5]], atol=1e-5)
@@ -75,31 +76,31 @@ def test_a_vector_for_unknown_words_that_is_left_out_is_said(train_on, caplog):
 
 
 def test_unknown_words_need_a_vector_in_the_file(train_on):
-    with pytest.raises(InputError, match=r"`unknown` share .*\(UUUNKKK, <unk>\)"):
+    with refused():
         train_on(VECTORS, unknown="share")
-    with pytest.raises(InputError, match="`unknown` share is about the unknown words of `vectors`"):
+    with refused():
         EncoderConfig(unknown="share")
 
 
 @pytest.mark.parametrize(
-    ("vectors", "message"),
+    "vectors",
     [
-        ("kočka 1 0\npes 0 1\n", "v.txt knows none of the 60 words of the training data, such as '(left|right)"),
-        ("left1 1e-25 0\nright1 0 1e-25\n", "too near zero to be distinguished in 32 bits .standard deviation .*e-2"),
+        "kočka 1 0\npes 0 1\n",
+        "left1 1e-25 0\nright1 0 1e-25\n",
     ],
 )
-def test_vectors_that_are_of_no_use(train_on, tmp_path, vectors, message):
-    with pytest.raises(InputError, match=message):
+def test_vectors_that_are_of_no_use(train_on, tmp_path, vectors):
+    with refused():
         train_on(vectors)
     assert not (tmp_path / "out").exists()
 
 
 def test_an_encoder_larger_than_the_memory(train_on, monkeypatch):
-    with pytest.raises(InputError, match=r"^dimension must be from 1 to 100,000, was 1000000000$"):
+    with refused("dimension"):
         EncoderConfig(dimension=1_000_000_000)
     memory = "paranmt_hf.util.machine.total_memory"
     monkeypatch.setattr(memory, lambda: 61 * 3 * 12 - 1)
-    with pytest.raises(InputError, match="word of 3 dimensions has 183 weights here"):
+    with refused():
         train_on(VECTORS, words=60)
     monkeypatch.setattr(memory, lambda: 61 * 3 * 12)
     assert train_on(VECTORS, words=60).record.parameters == 183
@@ -108,7 +109,7 @@ def test_an_encoder_larger_than_the_memory(train_on, monkeypatch):
 @pytest.mark.parametrize("model", ["word", "lstm", "word,trigram"])
 def test_words_without_a_row_are_read_as_pieces(train_on, model):
     made = train_on("left25 1 0 2\nright25 0 1 2\n", model=model, words=3, pieces=400)
-    (part, *_) = take_apart(list(made.load())).parts
+    (part, *_) = take_apart(made.load()).parts
     assert part.vocabulary.units[:3] == ["[UNK]", "left25", "right25"]
     assert part.vocabulary.has_pieces and len(part.vocabulary) <= 404
     stock = SentenceTransformer(str(made.folder), device="cpu", trust_remote_code=model == "word,trigram")
@@ -123,12 +124,12 @@ def test_words_without_a_row_are_read_as_pieces(train_on, model):
 
 
 def test_pieces_are_of_words():
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         EncoderConfig(model="trigram", pieces=10)
-    assert refused.value.option == "pieces"
+    assert caught.value.option == "pieces"
 
 
 def test_with_pieces_longer_words_have_no_row(train_on):
     made = train_on(f"left25 1 0\n{'x' * 101} 0 1\n", words=60, pieces=20)
-    (part,) = take_apart(list(made.load())).parts
+    (part,) = take_apart(made.load()).parts
     assert "left25" in part.vocabulary.units and max(map(len, part.vocabulary.units)) <= 100
