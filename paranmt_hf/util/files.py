@@ -332,14 +332,19 @@ def result_file(
 
 def is_record(file: Path) -> bool:
     """Whether a file is the record of a result; one next to its result is named after it."""
-    if file.suffix != ".json" or not file.is_file():
-        return False
+    return bool(record_values(file))
+
+
+def record_values(content: Path | bytes) -> dict[str, Any]:
+    """The values of the record of a result; empty for other files."""
     with suppress(OSError, ValueError):
-        content = file.read_bytes()
+        if isinstance(content, Path):
+            content = content.read_bytes() if content.suffix == ".json" else b""
         # Others, such as large tokenizers, are not parsed.
         values = parse_json(content) if b'"paranmt_hf"' in content else None
-        return isinstance(values, dict) and {"settings", "machine", "paranmt_hf"} <= values.keys()
-    return False
+        if isinstance(values, dict) and {"settings", "machine", "paranmt_hf"} <= values.keys():
+            return values
+    return {}
 
 
 def refuse_inside(out: Path, sources: Iterable[str | Path], option: str) -> None:
@@ -361,14 +366,6 @@ def write_result(path: Path, text: str) -> None:
         # The target of a link is replaced, not the link.
         with replacing(resolved(path)) as aside:
             aside.write_text(text, encoding="utf8", newline="\n")
-
-
-def link(source: Path, target: Path) -> None:
-    """Link a file to a second path, or copy it if the system has no links."""
-    try:
-        target.symlink_to(source.resolve())
-    except OSError:
-        shutil.copy(source, target)
 
 
 def source_name(source: str | Path) -> str:
