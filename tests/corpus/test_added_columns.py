@@ -15,6 +15,7 @@ from paranmt_hf.corpus.release.schema import ADDED, describe_missing
 from paranmt_hf.corpus.release.stream import stream
 from paranmt_hf.corpus.score import rescore
 from paranmt_hf.errors import InputError
+from tests.refused import refused
 from tests.toys import LOCAL, bytes_of
 
 # Another column needs a calibrated scorer: test_para_probability.py.
