@@ -59,9 +59,8 @@ class MemoryGuard:
                     done.append((part, work(part)))
                     continue
                 except (MemoryError, RuntimeError) as error:
-                    if not isinstance(error, MemoryError) and not any(
-                        text in str(error).lower() for text in LACKS_MEMORY
-                    ):
+                    reason = str(error).lower()
+                    if not isinstance(error, MemoryError) and not any(words in reason for words in LACKS_MEMORY):
                         raise
                 # Out of the handler: the traceback would keep the tensors of the failed attempt.
                 if torch.cuda.is_available():
