@@ -12,7 +12,6 @@ FAMILIES = {
     "annotate": "let people rate a sample of a corpus",
     "paraphrase": "train models that paraphrase, use and evaluate them (none is carried)",
     "encoder": "average, rotate, convert or export an encoder, take word vectors, see negatives",
-    "experiment": "tables and figures of the papers",
     "evaluate": "similarity, transfer tasks, tasks of mteb, triples of sentences, overfitting",
     "lexicon": "word paraphrases found in a corpus",
     "search": "index a corpus, and find its sentences nearest to queries",
@@ -178,36 +177,6 @@ quickstart = cli.quickstart:quickstart
 run = cli.pipeline:run_pipeline
   run the commands of a YAML file that are not done yet
   pipeline.yaml --dry-run
-experiment paranmt-table4 = experiments.paranmt_table4:paranmt_table4
-  which source of text gives the best encoders
-  news captions --development FOLDER_WITH_STS --out sources
-experiment paranmt-table5 = experiments.paranmt_table5:paranmt_table5
-  which tenth of a corpus, by which score, gives the best
-  paranmt50m --development FOLDER_WITH_STS --out folds
-experiment paranmt-table6 = experiments.paranmt_table6:paranmt_table6
-  which size of mega-batches gives the best encoders
-  paranmt50m --development FOLDER_WITH_STS --out mega-batches
-experiment paragram-figure1 = experiments.paragram_figure1:paragram_figure1
-  how much encoders learn from how many pairs
-  paranmt50m --development FOLDER_WITH_STS --out sizes
-experiment paragram-table6 = experiments.paragram_table6:paragram_table6
-  fixed vectors learned from phrases, as features for tasks
-  ppdb-2.0-xl-phrasal.gz --data senteval --out table6
-experiment paragram-table7 = experiments.paragram_table7:paragram_table7
-  correlation with people by the length of sentences
-  small --vectors glove.txt --data FOLDER_WITH_STS
-experiment paragram-table8 = experiments.paragram_table8:paragram_table8
-  nearest neighbours of words, several spaces side by side
-  models/word glove.txt --words unlike contrary --top 5
-experiment paragram-section6 = experiments.paragram_section6:paragram_section6
-  norms of word vectors next to the frequency of words
-  models/word glove.txt --frequencies paranmt50m
-experiment sent2vec-figure1 = experiments.sent2vec_figure1:sent2vec_figure1
-  norms of word vectors against frequency, as a picture
-  models/word glove.txt --frequencies paranmt50m --picture norms.png
-experiment paragram-section5 = experiments.paragram_section5:paragram_section5
-  tokens of evaluation sets that training hardly saw
-  models/word --data FOLDER_WITH_STS --training paranmt50m
 doctor = apps.doctor:diagnose
   show what is installed and what commands would choose
   --online
