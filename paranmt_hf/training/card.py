@@ -14,8 +14,7 @@ import yaml
 from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.encoders.calibration import Calibration
-from paranmt_hf.encoders.config import EncoderConfig
-from paranmt_hf.encoders.families import FAMILIES, title_of
+from paranmt_hf.encoders.config import FAMILIES, EncoderConfig, title_of
 from paranmt_hf.encoders.pushing import MadeRecord
 from paranmt_hf.evaluation.results import Results
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT
@@ -240,13 +239,6 @@ def made_values(
 def write_card(folder: Path, values: dict[str, Any]) -> None:
     """Write the card of an encoder into its folder, before evaluation and publication; see `folder_card`."""
     (folder / "README.md").write_text(folder_card(values), encoding="utf8", newline="\n")
-
-
-def write_derived_card(folder: Path, name: str, values: Mapping[str, Any]) -> None:
-    """Write the card of an encoder made from others, unless its `training.json` says too little."""
-    if "settings" in values:
-        training = TrainingRecord.from_json(values, folder / TrainingRecord.FILE)
-        write_card(folder, trained_values(name, folder, training))
 
 
 def folder_card(values: dict[str, Any]) -> str:

@@ -7,8 +7,9 @@ from torch import nn
 
 from paranmt_hf.encoders.building import trainable
 from paranmt_hf.encoders.composition import take_apart
-from paranmt_hf.encoders.sequences import sequence_features
+from paranmt_hf.encoders.prefixes import sequence_features
 from paranmt_hf.training.config import TrainConfig
+from paranmt_hf.training.fit import fit_encoder
 from paranmt_hf.training.losses import (
     margin_loss,
     penalty,
@@ -18,7 +19,6 @@ from paranmt_hf.training.losses import (
 )
 from paranmt_hf.training.mega_batch import mine_negatives, minibatch
 from paranmt_hf.training.optimizers import clip_weights, leave_first_row
-from paranmt_hf.training.train import fit_encoder
 from paranmt_hf.training.trainer import bag_features
 from tests.training.toys import OPTIMIZERS, encoder_of, random_text, store_of
 
@@ -91,9 +91,9 @@ def test_first_row_keeps_no_gradient(sparse):
 
 def dense_steps(model, store, config):
     """Equation 1 as it is printed: whole matrices in every step, no row apart."""
-    (part,) = take_apart(list(model)).parts
+    (part,) = take_apart(model).parts
     table, others = part.table.weight, part.weights
-    features = bag_features if part.is_bag else sequence_features
+    features = sequence_features if part.family.ordered else bag_features
     start = [weight.detach().clone() for weight in [table, *others]]
     to_initial = part.family.centre == "initial"
     trained = others if config.freeze_words else [table, *others]
@@ -101,7 +101,7 @@ def dense_steps(model, store, config):
     optimizer = kind(trained, lr=config.learning_rate)
     losses = []
     for mega in store.mega_batches(config.mega_pairs, seed=config.seed, epoch=0):
-        bags = mega.bags[part.reader]
+        bags = mega.bags[part.unit_kind]
         with torch.no_grad():
             vectors = model(features(bags.rows, bags.offsets))["sentence_embedding"]
         roles = minibatch(np.arange(mega.pairs), mega.pairs, mine_negatives(vectors, mega.keys), one_sided=False)
@@ -147,7 +147,7 @@ def test_steps_of_the_trainer_equal_dense_ones(tmp_path, model, settings):
     assert len(losses) == 4
     np.testing.assert_allclose([loss for _, loss in history.losses], losses, atol=2e-4)
     moved = {name: (weight - before[name]).abs().max() for name, weight in found.state_dict().items()}
-    (part,) = take_apart(list(found)).parts
+    (part,) = take_apart(found).parts
     for name, weight in wanted.state_dict().items():
         difference = (found.state_dict()[name] - weight).abs()
         # Where a gradient is nearly zero, rounding decides its sign, and a first step of both has full size.

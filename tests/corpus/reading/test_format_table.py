@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf import import_pairs
-from paranmt_hf.calibration.calibrate import read_rated_pairs
+from paranmt_hf.calibration.rated_pairs import read_rated_pairs
 from paranmt_hf.corpus.reading.inputs import TextInput
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.readers import Report
@@ -93,7 +93,7 @@ def stats(path, kind, write):
     column = column_of(kind)
     column = "1" if kind == SIDE else column
     corpus = open_corpus(path, columns=None if column is None else {"reference": column})
-    return list(chain.from_iterable(batch["sentence"].to_pylist() for batch in corpus.batches()))
+    return list(chain.from_iterable(batch["sentence"].to_pylist() for batch in corpus.batches(Report())))
 
 
 def dedup_(path, kind, write):
