@@ -249,7 +249,7 @@ def read_record(folder: Path, configs: Collection[str] | None = None) -> Release
         present = {path.relative_to(folder).as_posix(): path for path in release_files(folder, name)}
         if others := sorted(present.keys() ^ config.files.keys()):
             raise InputError(
-                f"{folder / RELEASE_RECORD} and the files of the corpus differ in {others[0]!r}; copy or build it again"
+                f"{folder / RELEASE_RECORD} and its files differ in {others[0]!r}; copy or build the corpus again"
             )
         for path, file in present.items():
             if checksum(file) != config.files[path]:

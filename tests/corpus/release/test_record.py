@@ -110,7 +110,9 @@ DATASET = "org/corpus"
         lambda folder: (folder / "a.pkl").write_bytes(b"x"),
         lambda folder: (folder / "passwd").symlink_to("/etc/passwd"),
         lambda folder: next((folder / "data").iterdir()).write_bytes(b"PAR1"),
-        lambda folder: shutil.copy(next((folder / "data").iterdir()), folder / "data" / "train-00001-of-00001.parquet"),
+        lambda folder: shutil.copy(
+            next((folder / "data").iterdir()), folder / "data" / "train-00001-of-00001.parquet"
+        ),
         lambda folder: edit(folder, lambda files: files.clear()),
         lambda folder: edit(folder, lambda files: files.update({"data/train-x/../../../etc/hostname": "0"})),
     ],
