@@ -110,7 +110,7 @@ def test_card_tells_the_truth(bitext, vectors, tmp_path):
         rows = sum(pq.read_metadata(path).num_rows for path in files)
         assert f"| `{config['config_name']}` | {rows:,} |" in card
     # What `filtered` is for, and what measures another choice.
-    assert "`filtered` is" in card and "paranmt experiment paranmt-table5" in card
+    assert "`filtered` is" in card and "benchmarks/papers/paranmt_table5.py" in card
     assert all(text in card for text in ("36 pairs", "1 source over 6 pieces", "average of vectors.txt"))
 
 
