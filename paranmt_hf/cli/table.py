@@ -234,33 +234,14 @@ GROUPS = {
             "paraphrase augment",
             "paranmt_hf.paraphrase.augment:augment",
             "add paraphrases to labelled sentences",
-            "paranmt paraphrase augment reviews.tsv --model models/paraphraser --search n=3 --out more.tsv",
-        ),
-        Command(
-            "paraphrase adversarial",
-            "paranmt_hf.paraphrase.adversarial:find_adversarial",
-            "find paraphrases that change what a classifier says",
-            "paranmt paraphrase adversarial reviews.tsv --model models/paraphraser --classifier models/sst "
-            "--out broken.tsv",
+            "paranmt paraphrase augment reviews.tsv --model models/paraphraser --decoding n=3 --out more.tsv",
         ),
         Command(
             "paraphrase evaluate",
             "paranmt_hf.paraphrase.evaluate:evaluate_paraphrases",
             "evaluate paraphrasers over decodings, or files of paraphrases",
-            "paranmt paraphrase evaluate models/paraphraser --data paranmt50m --held-out --decodings greedy "
+            "paranmt paraphrase evaluate models/paraphraser --data paranmt50m --held-out --compare greedy "
             "beams=8 --json paraphrases.json",
-        ),
-        Command(
-            "paraphrase canonical",
-            "paranmt_hf.paraphrase.evaluate:evaluate_canonical",
-            "evaluate how noisy sentences are brought into standard form",
-            "paranmt paraphrase canonical models/paraphraser --data paranmt50m --held-out --json canonical.json",
-        ),
-        Command(
-            "paraphrase templates",
-            "paranmt_hf.corpus.parsing.template_counts:frequent_templates",
-            "show the most frequent templates of parsed pairs",
-            "paranmt paraphrase templates parsed --top 20 --json templates.json",
         ),
     ],
     "search": [

@@ -70,7 +70,7 @@ def _is_model_file(path: str) -> bool:
     return path in _OF_MODELS or bool(MODULE_FILES.fullmatch(path))
 
 
-def _draft(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> PublishPlan:
+def _plan(folder: Path, about: About, results: Sequence[Any], origin: _Origin) -> PublishPlan:
     from paranmt_hf.encoders.loading import load
 
     record = origin.read(folder)
@@ -207,7 +207,7 @@ def encoder_kind(
         "model",
         LOADER,
         owns=belongs_to_an_encoder,
-        draft=partial(_draft, origin=origin),
+        plan=partial(_plan, origin=origin),
         takes_results=True,
         code=code_files,
         copy=_copy,

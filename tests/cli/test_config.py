@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from paranmt_hf.cli import find_command, main, run_command
 from paranmt_hf.errors import InputError, OtherSettingsError
@@ -79,7 +78,7 @@ def test_positions_and_columns(folder):
 def test_options_of_an_encoder_are_not_published(encoder, capsys):
     assert recorded_options(encoder / "training.json")["data"] == ["pairs.parquet"]
     planned = publish(encoder, "you/encoder", license="mit", dry_run=True)
-    sent = json.loads(planned.parcel.files["training.json"])
+    sent = json.loads(planned.repository.files["training.json"])
     assert "options" not in sent and sent["settings"] == TrainingRecord.read(encoder).to_json()["settings"]
 
 
@@ -164,15 +163,6 @@ def test_threads_are_kept_where_they_decide_the_result():
     assert kept_options(words)["threads"] == 2
     words = ["build", "--source", "a", "--reference", "b", "--translator", "c", "--out", "d", "--engine", "threads=2"]
     assert "threads" not in kept_options(words)
-
-
-def test_none_in_place_of_a_default_is_repeated(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    words = ["paraphrase", "adversarial", "tasks", "--model", "m", "--classifier", "c", "--out", "o"]
-    kept = kept_options([*words, "--search", "min_score=none"])
-    assert (kept["min-score"], kept_options(words)["min-score"]) == ("none", 0.7)
-    write(tmp_path, yaml.safe_dump(kept))
-    assert kept_options(["paraphrase", "adversarial", "--config", "options.yaml", "--out", "again"]) == kept
 
 
 def test_options_that_differ_from_those_of_a_result_are_named_as_they_are_typed(encoder):

@@ -127,5 +127,5 @@ def test_every_family_is_named():
 
 
 def test_columns_of_a_table_are_no_options(capsys):
-    shown = " ".join(help_of(["paraphrase", "adversarial", "--help-all"], capsys).replace("│", " ").split())
-    assert "index (in FILE, from 0), source, label, paraphrase" in shown
+    shown = " ".join(help_of(["paraphrase", "augment", "--help-all"], capsys).replace("│", " ").split())
+    assert "`index` (of its sentence in FILE, from 0)" in shown
