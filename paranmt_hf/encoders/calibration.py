@@ -70,13 +70,6 @@ class Calibration(Record):
     pairs: int
     positives: int
 
-    def __post_init__(self) -> None:
-        knots = np.array(self.knots).reshape(-1, 2)
-        if not len(knots) or (np.diff(knots, axis=0) < 0).any() or not ((knots[:, 1] > 0) & (knots[:, 1] < 1)).all():
-            raise InputError("its knots must be ascending cosines with ascending probabilities between 0 and 1")
-        if not 0 < self.positives < self.pairs or any(not 0 <= good <= pairs > 0 for _, pairs, good in self.counts):
-            raise InputError("its counts of pairs and paraphrases do not fit together")
-
     @property
     def prior(self) -> float:
         """Share of paraphrases in the calibration data, which its probabilities assume if no other is given."""
@@ -108,14 +101,15 @@ class Calibration(Record):
         """
         if not 0.5 <= confidence < 1:
             raise InputError(f"confidence must be at least 0.5 and below 1, was {confidence}", option="confidence")
-        wanted, quantile = _odds(precision, "precision"), NormalDist().inv_cdf(confidence)
+        wanted = _odds(precision, "precision")
         factor = 1.0 if prior is None else _odds(prior, "prior") / _odds(self.prior, "prior")
-        bounds = [_lower_bound(good, pairs, quantile) for _, pairs, good in self.counts]
-        odds = [factor * bound / (1 - bound) if bound < 1 else math.inf for bound in bounds]
-        for (cosine, _, _), reached in zip(self.counts, odds, strict=True):
+        best = 0.0
+        for cosine, pairs, positives in self.counts:
+            bound = _lower_bound(positives, pairs, confidence)
+            reached = factor * bound / (1 - bound) if bound < 1 else math.inf
             if reached >= wanted:
                 return cosine
-        best = max(odds)
+            best = max(best, reached)
         raise InputError(
             f"no cosine has a precision of {precision:g} on the {counted(self.pairs, 'pair')} of the calibration; the "
             f"highest is {best / (1 + best):.3f}",
@@ -126,9 +120,12 @@ class Calibration(Record):
         """What determines its probabilities, for the record of a column, as JSON values."""
         if prior is not None:
             _odds(prior, "prior")
-        names, knots = [data.name for data in self.settings.data], json.dumps(self.knots)
-        checksum = hashlib.sha256(knots.encode()).hexdigest()
-        return {"calibrated_on": names, "prior": prior or self.prior, "knots": f"sha256:{checksum}"}
+        checksum = hashlib.sha256(json.dumps(self.knots).encode()).hexdigest()
+        return {
+            "calibrated_on": [data.name for data in self.settings.data],
+            "prior": prior or self.prior,
+            "knots": f"sha256:{checksum}",
+        }
 
     @classmethod
     def of(cls, model: Model) -> Calibration | None:
@@ -185,15 +182,15 @@ class WithCalibration:
         if calibration is None:
             raise InputError(f"this encoder has no {CALIBRATION_FILE}; {ADVICE}")
         single = isinstance(first, str)
-        sides = [
-            list_of_texts([side] if isinstance(side, str) else side, name)
-            for name, side in (("first", first), ("second", second))
-        ]
-        if single != isinstance(second, str) or len(sides[0]) != len(sides[1]):
+        if single != isinstance(second, str):
             raise InputError("expected two sentences, or two lists with as many sentences each")
-        if not sides[0]:
+        left = list_of_texts([first] if isinstance(first, str) else first, "first")
+        right = list_of_texts([second] if isinstance(second, str) else second, "second")
+        if len(left) != len(right):
+            raise InputError("expected two sentences, or two lists with as many sentences each")
+        if not left:
             return np.zeros(0)
-        cosines = encoded_cosines(self, *sides, dimension=calibration.dimension)
+        cosines = encoded_cosines(self, left, right, dimension=calibration.dimension)
         found = calibration.probability(cosines, prior=prior)
         return float(found[0]) if single else found
 
@@ -213,8 +210,9 @@ def encoded_cosines(
             f"the encoder gives {counted(vectors.shape[1], 'dimension')}, and its calibration is for {dimension}; "
             "calibrate it as it is used"
         )
-    left, right = ([rows[text] for text in side] for side in (first, second))
-    return np.clip(np.einsum("ij,ij->i", vectors[left], vectors[right], dtype=np.float64), -1, 1)
+    left = vectors[[rows[text] for text in first]]
+    right = vectors[[rows[text] for text in second]]
+    return np.clip(np.einsum("ij,ij->i", left, right, dtype=np.float64), -1, 1)
 
 
 def _odds(share: float, name: str) -> float:
@@ -223,8 +221,9 @@ def _odds(share: float, name: str) -> float:
     return share / (1 - share)
 
 
-def _lower_bound(count: int, total: int, quantile: float) -> float:
-    """Lower end of Wilson's interval of a proportion (Wilson 1927), for a quantile of the normal distribution."""
+def _lower_bound(count: int, total: int, confidence: float) -> float:
+    """Lower end of Wilson's one-sided interval of a proportion (Wilson 1927)."""
+    quantile = NormalDist().inv_cdf(confidence)
     share, square = count / total, quantile**2
     middle = share + square / (2 * total)
     half = quantile * math.sqrt(share * (1 - share) / total + square / (4 * total**2))
