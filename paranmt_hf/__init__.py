@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from paranmt_hf.encoders.config import EncoderConfig as EncoderConfig
     from paranmt_hf.encoders.export.export import export_encoder as export_encoder
     from paranmt_hf.encoders.loading import load as load
+    from paranmt_hf.encoders.sentence_encoder import SentenceEncoder as SentenceEncoder
     from paranmt_hf.encoders.static_encoder import StaticEncoder as StaticEncoder
     from paranmt_hf.errors import InputError as InputError
     from paranmt_hf.evaluation.evaluate import evaluate as evaluate
@@ -87,6 +88,7 @@ _MODULES = {
     "ReleaseConfig": "paranmt_hf.corpus.release.release_run",
     "ReleaseFilter": "paranmt_hf.corpus.selection.release_filter",
     "Sent2VecConfig": "paranmt_hf.sent2vec.config",
+    "SentenceEncoder": "paranmt_hf.encoders.sentence_encoder",
     "SentenceIndex": "paranmt_hf.search.index",
     "StaticEncoder": "paranmt_hf.encoders.static_encoder",
     "StatsConfig": "paranmt_hf.corpus.statistics.describe",
