@@ -23,8 +23,9 @@ from paranmt_hf.hub.repository import locate, plain_name
 from paranmt_hf.text.word_rules import ENGLISH
 from paranmt_hf.training.card import shell_word, trained_values, write_card
 from paranmt_hf.training.config import WORDS, DistillConfig
-from paranmt_hf.training.inputs import PairsAndText, holds_training, sentences_of, split_text
+from paranmt_hf.training.inputs import holds_training, sentences_of
 from paranmt_hf.training.record import Distilled, DistillRecord, TrainingRecord
+from paranmt_hf.training.text import PairsAndText, split_text
 from paranmt_hf.training.train import TEACHER
 from paranmt_hf.util.files import Names, listed, source_name, writing
 from paranmt_hf.util.records import as_json, made_with

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.reading.pairs import PairSelection
 from paranmt_hf.corpus.reading.sentences import SENTENCE, TRANSLATION
 from paranmt_hf.distillation.likeness import likeness
 from paranmt_hf.distillation.reduction import VectorsConfig, check_reduction, components
@@ -30,10 +29,11 @@ from paranmt_hf.hub.repository import Model, locate, plain_name
 from paranmt_hf.text.protocols import Encoder
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from paranmt_hf.training.config import TRIGRAMS, WORDS, DistillConfig, TrainConfig
-from paranmt_hf.training.inputs import keys_in, resolve_encoder
-from paranmt_hf.training.train import TEACHER, read_recipe, train
+from paranmt_hf.training.inputs import resolve_encoder
+from paranmt_hf.training.recipe import read_recipe
+from paranmt_hf.training.text import keys_in
+from paranmt_hf.training.train import TEACHER, train
 from paranmt_hf.util.files import Names
-from paranmt_hf.util.settings import values_for
 from paranmt_hf.util.wording import counted
 
 if TYPE_CHECKING:
@@ -214,13 +214,11 @@ class DistillSteps:
 
     def _with_pairs(self, first: Path, data: Names, exclude: str | Path | None) -> Path:
         """Continue on pairs as the recipe does; returns the folder of the mean of both."""
-        from paranmt_hf.training.derived import average_encoders
+        from paranmt_hf.training.average import average_encoders
 
-        values = values_for([TrainConfig, PairSelection], read_recipe(MARGIN_RECIPE).then, "recipe")
         margin, mean = self.work / "margin", self.work / "mean"
-        config, selection = TrainConfig(**values[0], seed=self.config.seed), PairSelection(**values[1])
-        start = EncoderConfig(init_from=str(first))
-        train(data, margin, encoder=start, config=config, selection=selection, exclude=exclude)
+        encoder, config, selection = read_recipe(MARGIN_RECIPE).margin_step(first, TrainConfig(seed=self.config.seed))
+        train(data, margin, encoder=encoder, config=config, selection=selection, exclude=exclude)
         average_encoders([first, margin], mean)
         return mean
 

@@ -31,7 +31,8 @@ from paranmt_hf.hub.repository import Model, locate
 from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_vectors, write_vectors
-from paranmt_hf.training.inputs import PairsAndText, sentences_of
+from paranmt_hf.training.inputs import sentences_of
+from paranmt_hf.training.text import PairsAndText
 from paranmt_hf.util.files import decode_line, listed, open_lines, result_file, shown_path
 from paranmt_hf.util.records import FileRecord, as_json, made_with
 from paranmt_hf.util.run import Result, run
