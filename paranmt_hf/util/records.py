@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict, TypeVar
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_depth, checksum, parse_json, read_text, write_bytes
+from paranmt_hf.util.files import checksum, parse_json, read_text, write_bytes
 from paranmt_hf.util.optional import versions
 from paranmt_hf.util.settings import is_recorded
 from paranmt_hf.util.typed import Json, read
@@ -205,9 +205,7 @@ def _unknown_keys(found: Json, known: Json, prefix: str = "") -> list[str]:
 def read_json(path: Path, expected: str) -> Json:
     """Parse a JSON file; `expected` describes its content in errors."""
     try:
-        values = parse_json(read_text(path))
-        check_depth(values)
-        return values
+        return parse_json(read_text(path))
     except InputError:
         raise
     except OSError as error:

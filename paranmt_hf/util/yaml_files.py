@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import yaml
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_depth, check_regular
+from paranmt_hf.util.files import check_regular
 from paranmt_hf.util.settings import values_for
 
 HEADER = re.compile(r"\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
@@ -59,7 +59,6 @@ def parse_yaml(text: str, *, as_text: bool = False) -> Any:  # noqa: ANN401 - wh
     try:
         # The loader is a safe one: it makes plain values alone.
         values = yaml.load(text, Loader=_TextLoader if as_text else _Loader)  # noqa: S506
-        check_depth(values)
     except (RecursionError, ValueError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise yaml.YAMLError(str(reason)) from None

@@ -113,7 +113,6 @@ TRAIN = f"train {' '.join(SMALL)}"
 STS = "evaluate sts"
 # Of each command line, the option and the path that the error names, if it names one.
 CASES = {
-    "build --source file --reference file --translator captions-cs-en --license mit --out file/x": ("out", "file/x"),
     "quickstart --out file": ("out", "file"),
     "encoder vectors encoder --vocabulary none.txt --out encoder": ("out", "encoder"),
     f"{TRAIN} --data pairs.parquet --out full": ("out", "full"),

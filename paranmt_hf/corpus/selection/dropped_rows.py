@@ -97,7 +97,7 @@ def dropped_file(path: str | Path | None, source: Path, out: Path, selection: st
     if path is None:
         return None
     option = "keep_dropped"
-    file = resolved(path, option)
+    file = resolved(path)
     if file.is_relative_to(out) or file.is_relative_to(work_folder(out)):
         raise InputError(f"{path} is inside the result {out}; name a file elsewhere", option=option)
     result_file(file, [".parquet"], sources=[source], option=option)

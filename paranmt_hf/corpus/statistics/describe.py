@@ -227,7 +227,7 @@ def _files_to_write(
     if write_samples is not None and write_samples.exists() and not write_samples.is_dir():
         raise InputError(f"`write_samples` {write_samples} is a file; name a folder", option="write_samples")
     if write_samples is not None:
-        refuse_inside(resolved(write_samples, "write_samples"), sources, "write_samples")
+        refuse_inside(resolved(write_samples), sources, "write_samples")
     files = [result_file(path, [".md", ".png"], sources=sources, option="write") for path in write]
     if any(path.suffix.lower() == ".png" for path in files):
         require("matplotlib", "plots")
