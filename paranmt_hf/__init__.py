@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from paranmt_hf.supervised.model import SupervisedModel as SupervisedModel
     from paranmt_hf.supervised.supervise import supervise as supervise
     from paranmt_hf.text.normal_form import normal_form as normal_form
+    from paranmt_hf.training.average import average_encoders as average_encoders
     from paranmt_hf.training.config import DistillConfig as DistillConfig
     from paranmt_hf.training.config import TrainConfig as TrainConfig
-    from paranmt_hf.training.derived import average_encoders as average_encoders
     from paranmt_hf.training.mega_batch_miner import MarginLoss as MarginLoss
     from paranmt_hf.training.mega_batch_miner import MegaBatchMiner as MegaBatchMiner
     from paranmt_hf.training.train import train as train
@@ -94,7 +94,7 @@ _MODULES = {
     "TextInput": "paranmt_hf.corpus.reading.inputs",
     "TrainConfig": "paranmt_hf.training.config",
     "TranslatorConfig": "paranmt_hf.corpus.translation.translator",
-    "average_encoders": "paranmt_hf.training.derived",
+    "average_encoders": "paranmt_hf.training.average",
     "build": "paranmt_hf.corpus.build",
     "calibrate": "paranmt_hf.calibration.calibrate",
     "dedup": "paranmt_hf.search.dedup",
