@@ -159,7 +159,6 @@ def _resolve(
         selection or PairSelection(),
         excluded.texts,
         columns=columns,
-        option="columns",
         seed=training.seed,
         all_columns=controlled,
     )

@@ -122,7 +122,6 @@ def resolve_inputs(
             selection,
             unwanted,
             columns=columns,
-            option="columns",
             seed=config.seed,
             errors_apart=config.error_negatives > 0,
         )

@@ -108,7 +108,7 @@ def test_columns_of_other_names_are_refused_without_columns(tmp_path, name):
     path = write_rows(tmp_path / name)
     for columns in ({}, {"reference": "sentence_A"}, {**COLUMNS, "label": "none"}):
         with pytest.raises(InputError) as refused:
-            Pairs([path], PairSelection(), columns=columns, option="columns")
+            Pairs([path], PairSelection(), columns=columns)
         assert (refused.value.option, refused.value.path) == ("columns", path)
 
 
@@ -128,7 +128,7 @@ def test_files_without_names(tmp_path):
     assert [row["reference"] for row in found] == ["A b c.", "G h i."]
     (tmp_path / "three.tsv").write_text("A b c.\tD e f.\t0\nG h i.\tJ k l.\t1\n")
     with pytest.raises(InputError) as refused:
-        Pairs([tmp_path / "three.tsv"], PairSelection(), option="columns")
+        Pairs([tmp_path / "three.tsv"], PairSelection())
     assert refused.value.option == "columns"
     columns = {"reference": "1", "translation": "2", "label": "3"}
     pairs = Pairs([tmp_path / "three.tsv"], PairSelection(), columns=columns)
@@ -267,7 +267,7 @@ def test_labels_without_a_name_are_warned_of(tmp_path, caplog, text, column):
     path = tmp_path / "p.csv"
     path.write_text(text)
     columns = {"reference": str(int(column) - 2), "translation": str(int(column) - 1)}
-    assert Pairs([path], PairSelection(), columns=columns, option="columns")
+    assert Pairs([path], PairSelection(), columns=columns)
     warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warned) == 1
     assert f"label={column}" in warned[0]
@@ -292,6 +292,6 @@ def test_the_advice_names_the_column_of_labels(tmp_path, name):
         "sentence1,sentence2,label\na b,c d,1\n"
     )
     with pytest.raises(InputError) as refused:
-        Pairs([path], PairSelection(), option="columns")
+        Pairs([path], PairSelection())
     assert (refused.value.option, refused.value.path) == ("columns", path)
     assert "reference=sentence1,translation=sentence2,label=label" in str(refused.value)

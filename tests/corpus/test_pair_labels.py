@@ -86,10 +86,10 @@ def test_a_column_that_is_spelt_otherwise_is_advised(tmp_path, name, caplog):
     """It would be silently taken for a column of anything else, and its pairs for paraphrases."""
     path = write(tmp_path / "p.parquet", name, sides=("sentence1", "sentence2"))
     columns = {"reference": "sentence1", "translation": "sentence2"}
-    Pairs([path], PairSelection(), columns=columns, option="columns")
+    Pairs([path], PairSelection(), columns=columns)
     assert f"label={name}" in caplog.text
     with pytest.raises(InputError) as refused:
-        Pairs([path], PairSelection(), option="columns")
+        Pairs([path], PairSelection())
     assert f"label={name}" in str(refused.value) and refused.value.option == "columns"
 
 
@@ -100,12 +100,12 @@ def test_a_column_that_is_spelt_otherwise_is_advised(tmp_path, name, caplog):
 def test_columns_that_are_not_there(tmp_path, columns):
     path = write(tmp_path / "p.parquet", sides=("question1", "question2"))
     with pytest.raises(InputError) as refused:
-        Pairs([path], PairSelection(), columns=columns, option="columns")
+        Pairs([path], PairSelection(), columns=columns)
     assert refused.value.option == "columns"
 
 
 @pytest.mark.parametrize("name", ["p.parquet", "p.csv", "p.tsv"])
-def test_commands_without_columns_of_pairs_do_not_advise_them(tmp_path, name):
+def test_commands_without_columns_of_pairs_advise_an_import(tmp_path, name):
     """The columns of `distill` are those of its text, and `lexicon build` has none."""
     path, text = tmp_path / name, tmp_path / "text.txt"
     text.write_text("a dog runs\n")
@@ -121,7 +121,8 @@ def test_commands_without_columns_of_pairs_do_not_advise_them(tmp_path, name):
     with pytest.raises(InputError) as of_lexicon:
         Lexicon.build(path, tmp_path / "lexicon")
     for error in (of_distill.value, of_lexicon.value):
-        assert (error.option, error.path) == (None, path)
+        assert (error.option, error.path) == ("columns", path)
+        assert f"paranmt import {path}" in str(error)
 
 
 def test_two_columns_of_labels_are_refused(tmp_path):

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from paranmt_hf.corpus.reading import pair_files as reading
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.release.release import write_release
 from paranmt_hf.corpus.statistics import draws
@@ -32,8 +31,8 @@ def file(tmp_path):
     return tmp_path / "p.parquet"
 
 
-def read(*sources, unwanted=(), seed=1, **settings):
-    pairs = Pairs(sources, PairSelection(**settings), unwanted, option="columns", seed=seed)
+def read(*sources, unwanted=(), seed=1, rows=20_000, **settings):
+    pairs = Pairs(sources, PairSelection(**settings), unwanted, seed=seed, rows=rows)
     found = [row for table in pairs.batches() for row in zip(*(table[s].to_pylist() for s in table.column_names))]  # noqa: B905
     return found, pairs
 
@@ -45,7 +44,7 @@ def names(found):
 def test_nulls_are_left_out_and_counted(file):
     found, pairs = read(file)
     assert found == [("r0", "t0"), ("r1", "t1"), ("r2", "t2"), ("r5", "t5")]
-    assert (pairs.read, pairs.unselected, pairs.without_text, pairs.contaminated) == (6, 0, 2, 0)
+    assert (pairs.read, pairs.left_out_by) == (6, {"pairs without text on a side": 2})
     # Again, as often as wanted, with fresh counts.
     assert sum(table.num_rows for table in pairs.batches()) == 4
     assert pairs.read == 6
@@ -82,23 +81,21 @@ def test_impossible_choices(settings):
         PairSelection(**settings)
 
 
-def test_several_sources_and_first_pairs_over_batches(tmp_path, file, monkeypatch):
-    monkeypatch.setattr(reading, "BATCH_ROWS", 2)
+def test_several_sources_and_first_pairs_over_batches(tmp_path, file):
     folder = tmp_path / "folder"
     folder.mkdir()
     for number in range(3):
         table = pa.table({"reference": [f"f{number}", "x"], "translation": ["y", "z"], "extra": [1, 2]})
         pq.write_table(table, folder / f"{number}.parquet")
     assert names(read(folder)[0]) == ["f0", "x", "f1", "x", "f2", "x"]
-    assert names(read(folder, file, first_pairs=8)[0]) == ["f0", "x", "f1", "x", "f2", "x", "r0", "r1"]
+    assert names(read(folder, file, first_pairs=8, rows=2)[0]) == ["f0", "x", "f1", "x", "f2", "x", "r0", "r1"]
     assert names(read(str(file), folder)[0])[:5] == ["r0", "r1", "r2", "r5", "f0"]
 
 
-def test_drawn_pairs_are_a_sample_of_all_sources(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "BATCH_ROWS", 300)
+def test_drawn_pairs_are_a_sample_of_all_sources(tmp_path):
     for number, name in enumerate("abc"):
         write_rows(tmp_path / f"{number}.parquet", [f"{name}{row}" for row in range(1000)])
-    found, pairs = read(tmp_path, max_pairs=300)
+    found, pairs = read(tmp_path, max_pairs=300, rows=300)
     assert len(found) == len(set(found)) == 300
     # Sorted by source; with equal chances each gives 100, with a standard deviation of 7.
     counts = [sum(name.startswith(letter) for name in names(found)) for letter in "abc"]
@@ -110,8 +107,7 @@ def test_drawn_pairs_are_a_sample_of_all_sources(tmp_path, monkeypatch):
     other = set(names(read(tmp_path, max_pairs=300, seed=2)[0]))
     assert 10 < len(other & set(names(found))) < 60
     # Batches change nothing.
-    monkeypatch.setattr(reading, "BATCH_ROWS", 7)
-    assert read(tmp_path, max_pairs=300)[0] == found
+    assert read(tmp_path, max_pairs=300, rows=7)[0] == found
 
 
 def test_only_chosen_pairs_are_drawn(tmp_path):
@@ -120,7 +116,7 @@ def test_only_chosen_pairs_are_drawn(tmp_path):
     unwanted = [f"r{row}" for row in range(300, 350)]
     found, pairs = read(tmp_path / "p.parquet", min_score=0.5, max_pairs=149, unwanted=unwanted)
     assert len(found) == 149 and {int(name[1:]) for name in names(found)} < {*range(200, 300), *range(350, 400)}
-    assert (pairs.unselected, pairs.contaminated) == (200, 50)
+    assert pairs.left_out_by == {"pairs outside the chosen ranges": 200, "pairs with an excluded sentence": 50}
 
 
 def test_each_row_is_drawn_as_often():
@@ -166,7 +162,7 @@ def test_sentences_of_the_test_sets_are_left_out(tmp_path):
     unwanted = ["a man sleeps.", "élan—vital."]
     found, pairs = read(tmp_path / "p.parquet", unwanted=unwanted)
     assert names(found) == ["the man sleeps", "x"]
-    assert (pairs.contaminated, pairs.unselected) == (3, 0)
+    assert pairs.left_out_by == {"pairs with an excluded sentence": 3}
     assert pairs.identity["unwanted_sentences"] == 2
 
 

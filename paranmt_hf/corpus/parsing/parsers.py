@@ -18,8 +18,8 @@ from filelock import FileLock, Timeout
 
 from paranmt_hf.corpus.parsing.link_grammar import LinkGrammar
 from paranmt_hf.corpus.parsing.trees import Tree, linearised, read_at
-from paranmt_hf.corpus.reading.columns import read_blocks
 from paranmt_hf.corpus.reading.heading import Heading
+from paranmt_hf.corpus.reading.lines import read_blocks
 from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
 from paranmt_hf.corpus.reading.tab_separated import TabSeparated
 from paranmt_hf.errors import InputError

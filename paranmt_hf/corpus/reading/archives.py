@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from paranmt_hf.corpus.reading.blocks import unpacked
+from paranmt_hf.corpus.reading.lines import unpacked
 from paranmt_hf.errors import InputError
 
 SHOWN = 8  # Members that the error names

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Collection
 from pathlib import Path
 
-from paranmt_hf.corpus.reading.blocks import first_bytes
 from paranmt_hf.corpus.reading.comma_separated import CommaSeparated
 from paranmt_hf.corpus.reading.json_arrays import JsonArray
 from paranmt_hf.corpus.reading.json_lines import JsonLines
+from paranmt_hf.corpus.reading.lines import first_bytes
 from paranmt_hf.corpus.reading.parquet_table import ParquetTable
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.po import PoTable

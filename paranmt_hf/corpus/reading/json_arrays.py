@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paranmt_hf.corpus.reading.blocks import unpacked
 from paranmt_hf.corpus.reading.json_lines import JsonObjects, JsonRow, Object
+from paranmt_hf.corpus.reading.lines import unpacked
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.packed import find_packing
 

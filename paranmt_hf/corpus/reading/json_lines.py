@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
-from paranmt_hf.corpus.reading.columns import read_blocks
+from paranmt_hf.corpus.reading.lines import read_blocks
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table, write_rows
 from paranmt_hf.errors import InputError
 

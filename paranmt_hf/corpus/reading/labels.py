@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.columns import decode
+from paranmt_hf.corpus.reading.normalisation import decode
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.wording import brief
 

@@ -37,49 +37,50 @@ class LanguageTable(Table):
     def units(self) -> Iterator[Unit]:
         """Read the translation units; languages are those of `names`."""
 
+    def has(self, column: str) -> bool:
+        return bool(self._columns_of(column)) or super().has(column)
+
     def position(self, column: str, option: str = "columns") -> int:
         """Find a language, in any case: `cs`, `cs-CZ` or `cs_CZ`; `cs` finds `cs-CZ` if that is the only one."""
-        codes = [plain_code(name) for name in self.names]
-        if plain_code(column) in codes:
-            return codes.index(plain_code(column))
-        regional = self._regional(column)
-        if len(regional) > 1:
-            raise self._several(column, regional, option)
-        return self.names.index(regional[0]) if regional else super().position(column, option)
+        found = self._columns_of(column)
+        if not found:
+            return super().position(column, option)
+        exact = [name for name in found if plain_code(name) == plain_code(column)]
+        if not exact and len(found) > 1:
+            raise self._several(column, found, option)
+        return self.names.index((exact or found)[0])
 
-    def _regional(self, language: str) -> list[str]:
-        """The columns of a language in some country: `en-US` and `en-GB` of `en`."""
-        return [name for name in self.names if plain_code(name).startswith(f"{plain_code(language)}-")]
+    def _columns_of(self, language: str) -> list[str]:
+        """The columns of a language, with those of a country: `en`, `en-US` and `en-GB` of `en`."""
+        code = plain_code(language)
+        return [name for name in self.names if f"{plain_code(name)}-".startswith(f"{code}-")]
 
-    def _several(self, language: str, names: Sequence[str], option: str) -> InputError:
-        several = ", ".join(names)
+    def _several(self, language: str, names: Sequence[str], option: str = "columns") -> InputError:
         return InputError(
-            f"{self.path} has several columns of the language {language!r}: {several}; name one of them"
-            + (f" with `{option}`" if option else ""),
+            f"{self.path} has several columns of the language {language!r}: {', '.join(names)}; name one of them with "
+            f"`{option}`",
             path=self.path,
             option=option,
         )
 
     def pair_of(self, language: str) -> tuple[str, str]:
         """Choose the columns of a bitext: the foreign one, and that in `language` (ISO 639-1)."""
-        if plain_code(language) not in map(plain_code, self.names) and not self._regional(language):
-            found = ", ".join(self.names)
+        if not self._columns_of(language):
             raise InputError(
-                f"{self.path} has no texts in {language}, the `language` of the corpus; its columns are {found}: name "
-                f"both with `columns`, such as source={self.names[0]},reference={self.names[-1]}",
+                f"{self.path} has no texts in {language}, the `language` of the corpus; its columns are "
+                f"{', '.join(self.names)}: name both with `columns`, such as source={self.names[0]},"
+                f"reference={self.names[-1]}",
                 path=self.path,
                 option="columns",
             )
         reference = self.names[self.position(language)]
         others = [name for name in self.names if name != reference]
-        source = str(self.source_language) if self.source_language in others else next(iter(others), reference)
+        source = self.source_language if self.source_language in others else next(iter(others), reference)
         for chosen in (reference, source):
             # The rows of `en-US` would be lost next to `en`.
-            if regional := self._regional(chosen):
-                raise self._several(chosen, [chosen, *regional], "columns")
-        if len(others) > 1 and self.source_language in others:
-            return source, reference
-        if len(others) != 1:
+            if len(several := self._columns_of(chosen)) > 1:
+                raise self._several(chosen, several)
+        if len(others) != 1 and self.source_language not in others:
             found = ", ".join(others) or "none"
             raise InputError(
                 f"{self.path}: expected one language besides {reference}, found {found}; name both with `columns`, "
@@ -87,7 +88,7 @@ class LanguageTable(Table):
                 path=self.path,
                 option="columns",
             )
-        return others[0], reference
+        return source, reference
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
         names = [self.names[self.position(column)] for column in columns]

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.columns import decode, file_identity, read_blocks, split_lines
 from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED, Wanted
+from paranmt_hf.corpus.reading.lines import read_blocks, split_lines
+from paranmt_hf.corpus.reading.normalisation import decode
 from paranmt_hf.corpus.reading.readers import Reader, Report
-from paranmt_hf.corpus.reading.tables import Piece
+from paranmt_hf.corpus.reading.tables import Piece, file_identity
 from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import decode_line, existing
@@ -218,6 +219,11 @@ def first_line(path: Path) -> str:
 def is_rule(line: str) -> bool:
     """Whether a line is a PPDB rule, not an entry of a word list."""
     return BAR in line
+
+
+def is_list(path: Path) -> bool:
+    """Whether the first line of a file is a word and its paraphrases, not a rule of PPDB."""
+    return not is_rule(first_line(path))
 
 
 def has_entailment(path: Path) -> bool:

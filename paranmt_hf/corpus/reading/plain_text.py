@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from paranmt_hf.corpus.reading.columns import read_blocks, split_lines
+from paranmt_hf.corpus.reading.lines import read_blocks, split_lines
 from paranmt_hf.corpus.reading.tables import Piece, Table, write_rows
 
 TEXT = "text"

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.reading.columns import read_blocks
 from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.heading import Heading
+from paranmt_hf.corpus.reading.lines import read_blocks
 from paranmt_hf.corpus.reading.tab_separated import TabSeparated, has_quoted_fields
 from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.release.schema import MadeBy

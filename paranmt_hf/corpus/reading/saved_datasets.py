@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.reading.columns import file_identity, leaf_types, read_column
-from paranmt_hf.corpus.reading.parquet_table import is_text
-from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
+from paranmt_hf.corpus.reading.arrow_columns import ArrowTable
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Table, file_identity
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import existing
 from paranmt_hf.util.records import read_json
@@ -19,7 +18,7 @@ from paranmt_hf.util.records import read_json
 STATE, SPLITS = "state.json", "dataset_dict.json"
 
 
-class SavedDataset(Table):
+class SavedDataset(ArrowTable):
     """A folder that `Dataset.save_to_disk` wrote."""
 
     format = "a dataset on disk"
@@ -37,8 +36,7 @@ class SavedDataset(Table):
                 f"{path} is a folder, but not one of `Dataset.save_to_disk`, which has {STATE}; name the files in it",
                 path=path,
             )
-        types = leaf_types(load(path).features.arrow_schema)
-        return cls(path, [name for name, _ in types], [name for name, kind in types if is_text(kind)])
+        return cls(path, load(path).features.arrow_schema)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -53,17 +51,9 @@ class SavedDataset(Table):
     def label_names(self, column: str) -> Sequence[str] | None:
         return getattr(load(self.path).features.get(self.names[self.position(column)]), "names", None)
 
-    def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
-        names = [self.names[self.position(column)] for column in columns]
-        rows = 0
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         for table in load(self.path).with_format("arrow").iter(BLOCK_ROWS):
-            for batch in table.combine_chunks().to_batches():
-                found = [
-                    read_column(batch, name, str(self.path), number=column in numbers)
-                    for name, column in zip(names, columns, strict=True)
-                ]
-                yield Piece(found, f"{self.path}, row (from 0) ", rows)
-                rows += batch.num_rows
+            yield from table.combine_chunks().to_batches()
 
     def write(self, out: Path, kept: np.ndarray) -> None:
         load(self.path).select(np.flatnonzero(kept)).save_to_disk(str(out))

@@ -15,10 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.blocks import HEAD_BYTES
-from paranmt_hf.corpus.reading.columns import read_blocks, split_lines
 from paranmt_hf.corpus.reading.comma_separated import CommaSeparated, Form, read_separated
 from paranmt_hf.corpus.reading.heading import Heading, is_number, read_heading
+from paranmt_hf.corpus.reading.lines import HEAD_BYTES, read_blocks, split_lines
 from paranmt_hf.corpus.reading.tables import Piece, Table, write_rows
 from paranmt_hf.errors import InputError
 

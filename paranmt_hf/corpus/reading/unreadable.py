@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from paranmt_hf.corpus.reading.archives import archive_error
-from paranmt_hf.corpus.reading.columns import OTHER_MARKS
+from paranmt_hf.corpus.reading.lines import OTHER_MARKS
 from paranmt_hf.corpus.reading.xml_stream import root_of
 from paranmt_hf.errors import InputError
 

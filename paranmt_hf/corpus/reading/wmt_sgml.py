@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from paranmt_hf.corpus.reading.blocks import unpacked
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, Unit
+from paranmt_hf.corpus.reading.lines import unpacked
 from paranmt_hf.corpus.reading.xml_stream import root_of
 from paranmt_hf.errors import InputError
 

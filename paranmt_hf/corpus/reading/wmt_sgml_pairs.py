@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from paranmt_hf.corpus.reading.columns import file_identity
 from paranmt_hf.corpus.reading.readers import Reader
-from paranmt_hf.corpus.reading.tables import Piece
+from paranmt_hf.corpus.reading.tables import Piece, file_identity
 from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
 from paranmt_hf.errors import InputError
 

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 from xml.parsers import expat
 
-from paranmt_hf.corpus.reading.blocks import unpacked
+from paranmt_hf.corpus.reading.lines import unpacked
 from paranmt_hf.errors import InputError
 
 SLICE_BYTES = 1 << 16

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from paranmt_hf.corpus.reading import blocks, columns
+from paranmt_hf.corpus.reading import lines as blocks
+from paranmt_hf.corpus.reading import lines as columns
 from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
 from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import BOM, COMPRESS, pair, read, write

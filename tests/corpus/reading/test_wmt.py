@@ -2,7 +2,7 @@
 
 import pytest
 
-from paranmt_hf.corpus.reading.inputs import TextInput
+from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
 from paranmt_hf.corpus.reading.wmt_xml import WmtXmlTable
 from paranmt_hf.errors import InputError

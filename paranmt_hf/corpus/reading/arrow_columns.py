@@ -1,0 +1,135 @@
+"""Columns of Arrow data by their names or dotted paths: text as bytes, and numbers, whatever type a program wrote."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import abstractmethod
+from collections.abc import Collection, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from paranmt_hf.corpus.reading.tables import Piece, Table
+from paranmt_hf.errors import InputError
+
+STRINGS = (pa.string(), pa.large_string(), pa.string_view())
+TEXTS = (*STRINGS, pa.binary(), pa.large_binary(), pa.binary_view(), pa.null())
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column holds numbers."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def leaf_types(fields: pa.Schema | pa.StructType) -> list[tuple[str, pa.DataType]]:
+    """Names and types of columns, with paths such as `translation.cs` for those inside structs."""
+    found: list[tuple[str, pa.DataType]] = []
+    for item in fields:
+        inner = leaf_types(item.type) if pa.types.is_struct(item.type) else []
+        found += [(f"{item.name}.{name}", kind) for name, kind in inner] or [(item.name, item.type)]
+    return found
+
+
+def find_column(fields: pa.Schema | pa.StructType, path: str, name: str) -> list[str]:
+    """Find a column of a dataset `name` by its name or a dotted path into structs; returns the names along it."""
+    steps: list[str] = []
+    level, rest = fields, path
+    while level.get_field_index(rest) < 0:
+        step, _, rest = rest.partition(".")
+        index = level.get_field_index(step)
+        if not rest or index < 0 or not pa.types.is_struct(level.field(index).type):
+            leaves = [leaf for leaf, _ in leaf_types(fields)]
+            found = f"are {leaves.count(path)} columns" if path in leaves else "is no column"
+            raise InputError(f"{name}: there {found} {path!r}; the columns are {', '.join(leaves)}", option="columns")
+        level = level.field(index).type
+        steps.append(step)
+    return [*steps, rest]
+
+
+def read_columns(batch: pa.RecordBatch, paths: Sequence[str], name: str, numbers: Collection[str]) -> list[pa.Array]:
+    """Return columns of a batch of the dataset `name`, by their names or dotted paths.
+
+    Text is returned as bytes, because Parquet readers do not check that it is UTF-8; `numbers` keep their type.
+    """
+    return [_read_column(batch, path, name, may_be_number=path in numbers) for path in paths]
+
+
+def _read_column(batch: pa.RecordBatch, path: str, name: str, *, may_be_number: bool) -> pa.Array:
+    first, *rest = find_column(batch.schema, path, name)
+    column = batch.column(first)
+    for step in rest:
+        column = pc.struct_field(column, step)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if kind in TEXTS:
+        return column.cast(pa.binary())
+    if may_be_number and pa.types.is_boolean(kind):
+        return column.cast(pa.int8())
+    if may_be_number and is_number(kind):
+        return column
+    wanted = "numbers" if may_be_number else "text"
+    advice = ""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        advice = f"; write a row for each, such as with `frame.explode({path!r})` of pandas"
+    raise InputError(f"{name}: expected {wanted} in column {path!r}, got values of type {kind}{advice}")
+
+
+class ArrowTable(Table):
+    """A table that a library of Arrow reads; a column is a name or a path into structs such as `translation.cs`."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        names, texts = [], []
+        for name, kind in leaf_types(schema):
+            names.append(name)
+            if (kind.value_type if pa.types.is_dictionary(kind) else kind) in STRINGS:
+                texts.append(name)
+        super().__init__(path, names, texts)
+
+    @abstractmethod
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read the rows, with some columns at least."""
+
+    def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
+        names = [self.names[self.position(column)] for column in columns]
+        read_as_numbers = [self.names[self.position(column)] for column in numbers]
+        rows = 0
+        for batch in self.batches(names):
+            yield Piece(
+                read_columns(batch, names, str(self.path), read_as_numbers), f"{self.path}, row (from 0) ", rows
+            )
+            rows += batch.num_rows
+
+
+def rebatch(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Regroup batches: all but the last have `rows` rows, and none is empty."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += batch.num_rows
+        if count >= rows:
+            joined = pa.concat_batches(held)
+            count %= rows
+            whole = joined.num_rows - count
+            yield from (joined.slice(start, rows) for start in range(0, whole, rows))
+            held = [joined.slice(whole)]
+    if count:
+        yield pa.concat_batches(held)
+
+
+def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatch, None, None]:  # noqa: ANN401 - a streamed dataset
+    """Read a streamed dataset of `datasets` as record batches."""
+    done = 0
+    # Closed in any case: readers that are left open abort the interpreter when it ends.
+    with contextlib.closing(iter(stream.with_format("arrow").iter(rows))) as tables:
+        try:
+            for table in tables:
+                yield from table.combine_chunks().to_batches()
+                done += table.num_rows
+        except (OSError, ValueError, RuntimeError) as error:
+            raise InputError(
+                f"{name}: cannot be read beyond row {done}: {error}; fetch it again, or run the command once more"
+            ) from error
