@@ -126,7 +126,7 @@ def paraphrase_file(
 
     def make(work: Path, path: Path) -> ParaphrasedFileRecord:
         if control is not None:
-            control.trees.write_index(parser)
+            control.trees.write_index()
         cut = cut_shards(_lines(source), work / "input", identity, engine)
         if not cut.shards:
             raise InputError(f"{file} has no line; expected one sentence on each", path=Path(file))

@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from paranmt_hf.corpus.parsing.parsers import Parser, TreeFile, TreeIndex, linearised_trees, open_parser
+from paranmt_hf.corpus.parsing.parsers import Parser, linearised_trees, open_parser
+from paranmt_hf.corpus.parsing.tree_file import TreeFile
 from paranmt_hf.corpus.scoring.scores import cosines
 from paranmt_hf.corpus.translation.transformers import MemoryGuard, token_batches
 from paranmt_hf.corpus.translation.translator import default_batch_tokens, resolve_device
@@ -134,9 +135,7 @@ class Paraphraser(PushedFromFolder):
             return cls(files, config, scorer=scorer)
         opened = open_parser(parser)
         warn_of_other_trees(files, opened.name)
-        # An index, because each call has other sentences, for which the file would be read again.
-        syntax = TreeIndex.of(opened) if isinstance(opened, TreeFile) else opened
-        return cls(files, config, scorer=scorer, syntax=syntax)
+        return cls(files, config, scorer=scorer, syntax=opened)
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Write the models with their tokenizers and templates into a folder that `from_pretrained` reads."""
@@ -190,7 +189,7 @@ class Paraphraser(PushedFromFolder):
         config = config or self.config
         if (positions := self._own.positions) is not None:
             config = replace(config, max_length=min(config.max_length, positions))
-        parses = self._syntax is not None and not isinstance(self._syntax, TreeIndex)
+        parses = self._syntax is not None and not isinstance(self._syntax, TreeFile)
         if config.has_template is None:
             config = replace(config, has_template=parses)
         if config.has_template and not parses:

@@ -1,16 +1,14 @@
-"""Grids of settings, those of the papers by name, and the order of their combinations."""
+"""Grids of settings, and those of the papers by name."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.errors import InputError
@@ -18,10 +16,8 @@ from paranmt_hf.hub.client import perhaps_path
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.training.config import TrainConfig
-from paranmt_hf.util.markers import Count, PythonOnly, Range, Seed
-from paranmt_hf.util.optional import require
-from paranmt_hf.util.settings import Settings, read_value
-from paranmt_hf.util.wording import brief, perhaps
+from paranmt_hf.util.settings import values_for
+from paranmt_hf.util.wording import brief
 from paranmt_hf.util.yaml_files import read_yaml
 
 # The settings that a search varies: those of `paranmt train`, or of `paranmt supervise`.
@@ -29,15 +25,15 @@ Kinds = tuple[type, type]
 TRAIN: Kinds = (EncoderConfig, TrainConfig)
 SUPERVISE: Kinds = (EncoderConfig, SuperviseConfig)
 PAPER_GRIDS: Mapping[Kinds, Path] = {TRAIN: ASSETS / "grids", SUPERVISE: ASSETS / "grids" / "supervised"}
-Config = TypeVar("Config", TrainConfig, SuperviseConfig)
-EXAMPLE = "a setting and its values, such as lambda-w=0,1e-5,1e-4"
 # Settings that the search decides itself, those about its course, and those that name files or the machine.
-NOT_SEARCHED = set(
+NOT_SEARCHED = (
     "task epochs patience evaluations vectors init_from teacher second_teacher device report_to mine_over "
-    "error_negatives teacher_cache mining_precision".split()
-)
-# Every combination has a place in the order in which they are tried, which is kept in memory.
-MAX_COMBINATIONS = 1_000_000
+    "error_negatives teacher_cache mining_precision"
+).split()
+EXAMPLE = "a setting and its values, such as lambda-w=0,1e-5,1e-4"
+MAX_COMBINATIONS = 1_000_000  # All are held in memory
+Values = Mapping[str, Any]
+Config = TypeVar("Config", TrainConfig, SuperviseConfig)
 
 
 @dataclass(frozen=True)
@@ -45,101 +41,28 @@ class Grid:
     """Values of settings, tried in all combinations.
 
     Attributes:
-        values: The values of each setting, by name. Names with commas are settings that change together, and each of
-            their values is a list of one for each.
-        kinds: The classes of the settings.
+        axes: By the name of a setting its values, each as a mapping from the name to the value. Names with commas are
+            settings that change together, whose values are mappings with all of them.
     """
 
-    values: Mapping[str, Sequence[Any]]
-    kinds: Kinds = TRAIN
+    axes: Mapping[str, Sequence[Values]]
 
-    def __post_init__(self) -> None:
-        if not self.values:
-            raise InputError(f"there is nothing to search: give {EXAMPLE}", option="grid")
-        checked = dict(_axis(given, values, self.kinds) for given, values in self.values.items())
-        object.__setattr__(self, "values", checked)
-        if len(set(self.names)) < len(self.names):
-            raise InputError(f"`grid` names a setting twice: {', '.join(self.names)}", option="grid")
-        # `len` itself takes no number beyond 64 bits.
-        if (count := self.__len__()) > MAX_COMBINATIONS:
-            raise InputError(
-                f"`grid` has {count:,} combinations, at most {MAX_COMBINATIONS:,} are allowed; leave out some",
-                option="grid",
-            )
+    @property
+    def size(self) -> int:
+        """Number of combinations."""
+        return math.prod(len(values) for values in self.axes.values())
 
-    def __len__(self) -> int:
-        return math.prod(len(values) for values in self.values.values())
-
-    @cached_property
+    @property
     def names(self) -> list[str]:
-        """Names of its settings."""
-        return [name for names in self.values for name in names.split(",")]
+        """Names of all settings."""
+        return ",".join(self.axes).split(",")
 
-    def combination(self, index: int) -> dict[str, Any]:
-        """The combination at an index, from 0; the last setting changes fastest."""
+    def combination(self, positions: Mapping[str, int]) -> dict[str, Any]:
+        """Combine the values at the positions on each axis."""
         chosen: dict[str, Any] = {}
-        for names, position in self.positions(index).items():
-            value = self.values[names][position]
-            chosen |= zip(names.split(","), value if "," in names else [value], strict=True)
+        for name, values in self.axes.items():
+            chosen |= values[positions[name]]
         return chosen
-
-    def positions(self, index: int) -> dict[str, int]:
-        """The positions of a combination among the values of each setting, or of those that change together."""
-        positions: dict[str, int] = {}
-        for names, values in reversed([*self.values.items()]):
-            index, positions[names] = divmod(index, len(values))
-        return {names: positions[names] for names in self.values}
-
-    def index(self, positions: Mapping[str, int]) -> int:
-        """The index of the combination at the given positions."""
-        index = 0
-        for names, values in self.values.items():
-            index = index * len(values) + positions[names]
-        return index
-
-
-def _axis(given: str, values: Any, kinds: Kinds) -> tuple[str, tuple[Any, ...]]:  # noqa: ANN401 - what a file may hold
-    """Check a setting of a grid, or settings that change together, and their values."""
-    kind_of = {entry.name: kind for kind in kinds for entry in fields(kind) if entry.name not in NOT_SEARCHED}
-    names = [name.strip().replace("-", "_") for name in str(given).split(",")]
-    for name in names:
-        if name not in kind_of:
-            typed, known = name.replace("_", "-"), sorted(option.replace("_", "-") for option in kind_of)
-            raise InputError(
-                f"`grid` names {typed!r}, which is not one of {', '.join(known)}{perhaps(typed, known)}", option="grid"
-            )
-    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-        raise InputError(f"{given} of `grid` must be a list of values, was {brief(values)}", option="grid")
-    if len(names) == 1:
-        checked = tuple(read_value(kind_of[names[0]], names[0], value) for value in values)
-    else:
-        if any(not isinstance(row, list | tuple) or len(row) != len(names) for row in values):
-            raise InputError(f"{given} of `grid` must be a list of lists of {len(names)} values", option="grid")
-        checked = tuple(
-            tuple(read_value(kind_of[name], name, value) for name, value in zip(names, row, strict=True))
-            for row in values
-        )
-    if len(set(checked)) < len(values):
-        twice = ", ".join(map(str, checked))
-        raise InputError(f"{given} of `grid` has a value twice: {twice}", option="grid")
-    return ",".join(names), checked
-
-
-def written(value: object) -> str:
-    """A value as a user writes it."""
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value).lower() if isinstance(value, bool | None) else str(value)
-
-
-def apply(combination: Mapping[str, Any], encoder: EncoderConfig, config: Config) -> tuple[EncoderConfig, Config]:
-    """Apply a combination to the settings of a run."""
-    of_encoder = {entry.name for entry in fields(EncoderConfig)} & combination.keys()
-    of_config = combination.keys() - of_encoder
-    return (
-        replace(encoder, **{name: combination[name] for name in of_encoder}),
-        replace(config, **{name: combination[name] for name in of_config}),
-    )
 
 
 def paper_grids(kinds: Kinds = TRAIN) -> list[str]:
@@ -147,7 +70,7 @@ def paper_grids(kinds: Kinds = TRAIN) -> list[str]:
     return sorted(path.stem for path in PAPER_GRIDS[kinds].glob("*.yaml"))
 
 
-def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str], kinds: Kinds = TRAIN) -> tuple[dict[str, Any], Grid]:
+def read_grid(given: Values | Sequence[str], kinds: Kinds = TRAIN) -> tuple[dict[str, Any], Grid]:
     """Read a grid; later values of a setting replace earlier ones.
 
     Args:
@@ -158,107 +81,98 @@ def read_grid(given: Mapping[str, Sequence[Any]] | Sequence[str], kinds: Kinds =
     Returns:
         The settings that the paper fixes for its grids, and the grid.
     """
-    if isinstance(given, Mapping):
-        return {}, Grid(given, kinds)
     fixed: dict[str, Any] = {}
+    if isinstance(given, Mapping):
+        return fixed, _checked(given, kinds)
     values: dict[str, Any] = {}
-    named, papers = set(), paper_grids(kinds)
     for word in given:
-        name, equals, listed = word.partition("=")
-        if equals and name and all(listed.split(",")):
-            if name in named:
-                raise InputError(f"`grid` names {name} twice; put all its values behind one name", option="grid")
-            named.add(name)
-            found: dict[str, Any] = {name: listed.split(",")}
-        elif word in papers:
-            preset = read_yaml(PAPER_GRIDS[kinds] / f"{word}.yaml", "a grid of the paper")
-            fixed |= preset["settings"]
-            found = preset["grid"]
-        elif not equals and Path(word).expanduser().exists():
-            found = read_yaml(Path(word).expanduser(), "a grid, names of settings and a list of values for each")
-        else:
-            expected = f"{EXAMPLE}, a YAML file, or a grid of the paper ({', '.join(papers)})"
-            near = perhaps_path(word, *papers)
-            raise InputError(f"`grid` {word}: expected {expected}{near}", option="grid")
-        own = {key.replace("_", "-"): value for key, value in found.items()}
-        replaced = {name for key in own for name in key.split(",")}
-        for key in [key for key in values if key not in own and not replaced.isdisjoint(key.split(","))]:
-            del values[key]
-        values |= own
-    return fixed, Grid(values, kinds)
+        settings, found = _read_word(word, kinds)
+        fixed |= settings
+        for key, listed in found.items():
+            _replace(values, key.replace("_", "-"), listed)
+    return fixed, _checked(values, kinds)
 
 
-# All that versions of optuna have changed: with these, 4.5, 4.9 and 5.0 choose the same combinations.
-TPE = {"multivariate": True, "group": False, "constant_liar": False, "n_startup_trials": 10, "n_ei_candidates": 24}
+def _read_word(word: str, kinds: Kinds) -> tuple[Values, Values]:
+    """Read a word of `--grid`: the settings that it fixes, and those that it varies."""
+    name, equals, listed = word.partition("=")
+    if equals and name and all(listed.split(",")):
+        return {}, {name: listed.split(",")}
+    papers = paper_grids(kinds)
+    if word in papers:
+        preset = read_yaml(PAPER_GRIDS[kinds] / f"{word}.yaml", "a grid of the paper")
+        return preset["settings"], preset["grid"]
+    file = Path(word).expanduser()
+    if not equals and file.exists():
+        return {}, read_yaml(file, "a grid, names of settings and a list of values for each")
+    expected = f"{EXAMPLE}, a YAML file, or a grid of the paper ({', '.join(papers)})"
+    raise _refused(f"{word}: expected {expected}{perhaps_path(word, *papers)}")
 
 
-@dataclass(frozen=True)
-class TuneConfig(Settings):
-    """The search for settings (arXiv:1511.08198, section 4.2).
-
-    Attributes:
-        sampler: Which combination comes next: `random`; `tpe`, what optuna finds promising (extra `tune`); or `grid`,
-            in order.
-        trials: Number of combinations that are tried, without those that do not fit together.
-        tune_pairs: Number of pairs of each trial (section 4.2).
-        search_seed: Seed of the order of combinations.
-        final_epochs: Passes over all pairs with the best settings (section 4.2).
-    """
-
-    sampler: Literal["random", "tpe", "grid"] = "random"
-    trials: Count = 20
-    tune_pairs: Annotated[int, Range(at_least=2)] = 100_000
-    search_seed: Annotated[Seed, PythonOnly] = 1
-    final_epochs: Annotated[Count, PythonOnly] = 10
+def _replace(values: dict[str, Any], names: str, listed: Any) -> None:  # noqa: ANN401 - what a file holds
+    """Add an axis in the place of one with the same names, and without those that share a name with it."""
+    for other in [*values]:
+        if other != names and not set(other.split(",")).isdisjoint(names.split(",")):
+            del values[other]
+    values[names] = listed
 
 
-class Order:
-    """Chooses untried combinations, the same ones after every interruption."""
+def _checked(given: Values, kinds: Kinds) -> Grid:
+    """Check the names and values of a grid."""
+    if not given:
+        raise _refused(f"has nothing to search: give {EXAMPLE}")
+    axes: dict[str, list[Values]] = {}
+    for key, values in given.items():
+        if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+            raise _refused(f"needs a list of values for {key}, was {brief(values)}")
+        names = [name.strip() for name in str(key).split(",")]
+        axis: list[Values] = []
+        for value in values:
+            combined = _read_value(names, value, kinds)
+            if combined not in axis:
+                axis.append(combined)
+        axes[",".join(axis[0])] = axis
+    grid = Grid(axes)
+    if len(set(grid.names)) < len(grid.names):
+        raise _refused(f"names a setting twice: {', '.join(grid.names)}")
+    if grid.size > MAX_COMBINATIONS:
+        raise _refused(f"has {grid.size:,} combinations, at most {MAX_COMBINATIONS:,} are allowed; leave out some")
+    return grid
 
-    def __init__(self, grid: Grid, config: TuneConfig) -> None:
-        self.grid, self.config = grid, config
-        generator = np.random.default_rng(config.search_seed)
-        count = len(grid)
-        self._order = np.arange(count) if config.sampler == "grid" else generator.permutation(count)
-        self._optuna: Any = require("optuna", "tune") if config.sampler == "tpe" else None
-        if self._optuna is not None:
-            self._optuna.logging.set_verbosity(self._optuna.logging.WARNING)
-        self._passed = 0
 
-    def next(self, scores: Mapping[int, float | None], closed: set[int]) -> int | None:
-        """Choose a combination.
+def _read_value(names: Sequence[str], value: Any, kinds: Kinds) -> Values:  # noqa: ANN401 - what a file holds
+    """Check a value of a setting, or a list with one value for each of several."""
+    row = value if len(names) > 1 else [value]
+    if not isinstance(row, list | tuple) or len(row) != len(names):
+        raise _refused(f"needs a list of lists of {len(names)} values for {','.join(names)}")
+    of_encoder, of_config = values_for(kinds, dict(zip(names, row, strict=True)), "grid", without=NOT_SEARCHED)
+    read = of_encoder | of_config
+    return {name: read[name] for name in (each.replace("-", "_") for each in names)}
 
-        Args:
-            scores: Score of each combination that was tried, by its index; None for those that failed.
-            closed: Indices of combinations that are not to be chosen: tried, or of settings that do not fit together.
 
-        Returns:
-            Its index; None if all are closed.
-        """
-        while self._passed < len(self._order) and int(self._order[self._passed]) in closed:
-            self._passed += 1
-        if self._passed == len(self._order):
-            return None
-        proposed = self._propose(scores, len(closed)) if self._optuna is not None else None
-        return int(self._order[self._passed]) if proposed is None or proposed in closed else proposed
+def _refused(reason: str) -> InputError:
+    return InputError(f"`grid` {reason}", option="grid")
 
-    def _propose(self, scores: Mapping[int, float | None], turn: int) -> int:
-        """Choose with TPE, seeded again for each trial, so that an interruption changes nothing."""
-        optuna = self._optuna
-        choices = {
-            name: optuna.distributions.CategoricalDistribution(range(len(values)))
-            for name, values in self.grid.values.items()
-        }
-        with warnings.catch_warnings():
-            # Optuna 4 calls `multivariate` experimental.
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            sampler = optuna.samplers.TPESampler(seed=(self.config.search_seed + 7919 * turn) % 2**32, **TPE)
-        study = optuna.create_study(direction="maximize", sampler=sampler)
-        for index, score in scores.items():
-            state = optuna.trial.TrialState.FAIL if score is None else optuna.trial.TrialState.COMPLETE
-            study.add_trial(
-                optuna.trial.create_trial(
-                    state=state, params=self.grid.positions(index), distributions=choices, value=score
-                )
-            )
-        return self.grid.index(study.ask(choices).params)
+
+def written(value: object) -> str:
+    """Write a value as a user does."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+def short_name(values: object) -> str:
+    """Make a short folder name of JSON values."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def apply(combination: Values, encoder: EncoderConfig, config: Config) -> tuple[EncoderConfig, Config]:
+    """Apply a combination to the settings of a run."""
+    of_encoder: dict[str, Any] = {}
+    of_config = dict(combination)
+    for entry in fields(EncoderConfig):
+        if entry.name in combination:
+            of_encoder[entry.name] = of_config.pop(entry.name)
+    return replace(encoder, **of_encoder), replace(config, **of_config)

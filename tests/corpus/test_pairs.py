@@ -14,6 +14,7 @@ from paranmt_hf.corpus.statistics import draws
 from paranmt_hf.corpus.statistics.draws import draw_bound, lottery
 from paranmt_hf.errors import InputError
 from tests.corpus.release.test_release import make_rows
+from tests.refused import refused
 
 ROWS = {
     "reference": ["r0", "r1", "r2", None, "r4", "r5"],
@@ -147,7 +148,7 @@ def test_release_folder(tmp_path):
     assert 0 < len(filtered) < 200
     assert set(filtered) <= set(found[800:])
     assert len(read(tmp_path / "corpus", min_score=0.9, max_length=10)[0]) < 100
-    with pytest.raises(InputError, match="`subset` must be one of .*filtered.*, not 'best'"):
+    with refused("subset"):
         read(tmp_path / "corpus", subset="best")
 
 
@@ -177,42 +178,41 @@ def test_other_types_of_text(tmp_path, kind):
 
 def test_columns_that_are_no_text(tmp_path):
     pq.write_table(pa.table({"reference": [1], "translation": ["a"]}), tmp_path / "p.parquet")
-    with pytest.raises(InputError, match="p.parquet: the column reference holds values of type int64, expected text"):
+    with refused():
         read(tmp_path / "p.parquet")
 
 
 def test_missing_columns_and_files(tmp_path, file):
     pq.write_table(pa.table({"en": ["a"], "mt": ["b"]}), tmp_path / "q.parquet")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         read(tmp_path / "q.parquet")
-    assert (refused.value.option, refused.value.path) == ("columns", tmp_path / "q.parquet")
+    assert (caught.value.option, caught.value.path) == ("columns", tmp_path / "q.parquet")
     pq.write_table(pa.table({"reference": ["a"], "translation": ["b"]}), tmp_path / "r.parquet")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         read(tmp_path / "r.parquet", min_score=0.5)
-    assert refused.value.path == tmp_path / "r.parquet"
-    with pytest.raises(InputError, match="none.parquet: there is no such file"):
+    assert caught.value.path == tmp_path / "r.parquet"
+    with refused(path=tmp_path / "none.parquet"):
         read(tmp_path / "none.parquet")
     with pytest.raises(InputError):
         read("./none")
-    with pytest.raises(InputError, match="there is nothing to train on"):
+    with refused():
         read()
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="empty"):
+    with refused(path=tmp_path / "empty"):
         read(tmp_path / "empty")
 
 
 def test_columns_of_one_name(tmp_path):
     """They are refused where one of them is read."""
     columns = {name: pa.array(["a", "b"]) for name in ("reference", "translation", "extra")}
-    for twice, refused in (("reference", True), ("translation", True), ("extra", False)):
+    for twice, read_at_once in (("reference", True), ("translation", True), ("extra", False)):
         names = [*columns, twice]
         path = tmp_path / f"{twice}.parquet"
         pq.write_table(pa.Table.from_arrays([columns[name] for name in names], names=names), path)
         for everything in (False, True):
-            if refused or everything:
-                with pytest.raises(InputError) as error:
+            if read_at_once or everything:
+                with refused(path=path):
                     Pairs([path], PairSelection(), all_columns=everything)
-                assert error.value.path == path
             else:
                 assert len(list(Pairs([path], PairSelection()).batches())) == 1
 
@@ -220,12 +220,12 @@ def test_columns_of_one_name(tmp_path):
 def test_truncated_and_damaged_files(tmp_path, file):
     content = file.read_bytes()
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match="cannot read .*cut.parquet: .*expected a Parquet file"):
+    with refused(path=tmp_path / "cut.parquet"):
         read(tmp_path / "cut.parquet")
     pages = bytearray(content)
     pages[4:60] = bytes(56)
     (tmp_path / "bad.parquet").write_bytes(pages)
-    with pytest.raises(InputError, match=r"(?s)cannot read .*bad.parquet"):
+    with refused(path=tmp_path / "bad.parquet"):
         read(tmp_path / "bad.parquet")
 
 
@@ -247,7 +247,7 @@ def write_rows(path, references, **options):
 
 def test_files_without_rows_are_named(tmp_path):
     empty = write_rows(tmp_path / "empty.parquet", pa.array([], pa.string()))
-    with pytest.raises(InputError, match=f"^{empty}: expected pairs, but there are no rows; make the data again$"):
+    with refused(path=empty):
         Pairs([empty], PairSelection())
     # A part of several may be empty.
     write_rows(tmp_path / "full.parquet", ["a"])
@@ -287,9 +287,8 @@ def test_errors_of_meaning_stand_apart(tmp_path):
 
 
 def test_errors_of_meaning_need_their_columns(file, tmp_path):
-    message = "p.parquet lacks the columns negation_mismatch, number_mismatch; `paranmt score CORPUS --add number_m"
-    with pytest.raises(InputError, match=message):
+    with refused(path=file):
         Pairs([file], PairSelection(), errors_apart=True)
     (tmp_path / "list.txt").write_text("big large\n")
-    with pytest.raises(InputError, match="has phrases and no columns number_mismatch, negation_mismatch; leave out"):
+    with refused("error_negatives", path=tmp_path / "list.txt"):
         Pairs([tmp_path / "list.txt"], PairSelection(), errors_apart=True)

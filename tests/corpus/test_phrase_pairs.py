@@ -8,7 +8,6 @@ import pytest
 
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.phrases import FIRST_LINES, holds_sentences, looks_like_sentences
-from paranmt_hf.errors import InputError
 from tests.refused import refused
 
 LINE = "[JJ] ||| a{0} ||| b{0} ||| PPDB2.0Score={1} AGigaSim=NA ||| 0-0 ||| Equivalence\n"
@@ -77,7 +76,7 @@ def test_pairs_of_sentences_are_no_list_of_words(tmp_path, name, text):
 )
 def test_single_sentences_are_no_list_of_words(tmp_path, text):
     (tmp_path / "s.txt").write_text(text)
-    with pytest.raises(InputError, match="s.txt seems to hold single sentences; expected pairs, .*train-sent2vec`$"):
+    with refused(path=tmp_path / "s.txt"):
         phrases(tmp_path / "s.txt", ppdb_score="X", min_score=0.1)
 
 

@@ -25,8 +25,8 @@ from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.corpus.statistics.sampling import draw, open_corpus
 from paranmt_hf.corpus.translation import engines
 from paranmt_hf.corpus.translation.translator import Translations
-from paranmt_hf.errors import InputError
 from paranmt_hf.training.mega_batch import excluded
+from tests.refused import refused
 from tests.toys import LOCAL, RELEASE, FakeTranslatorConfig, rows_of, write_vectors
 
 LINES = 600
@@ -168,7 +168,7 @@ def test_other_filters_tell_the_rows_apart(corpus, tmp_path):
 
 
 def test_keep_needs_ranks(release, tmp_path):
-    with pytest.raises(InputError, match="has no column rank.*`paranmt build --hypotheses N` makes it"):
+    with refused():
         select(release, tmp_path / "out", ReleaseFilter(keep="best"))
 
 

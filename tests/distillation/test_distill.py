@@ -27,6 +27,7 @@ from paranmt_hf.training.checkpoint import read_checkpoint
 from paranmt_hf.training.inputs import PairsAndText
 from paranmt_hf.training.record import TrainingRecord
 from paranmt_hf.util.progress import Progress, followed_by
+from tests.refused import refused
 from tests.training.toys import encoder_of, random_text
 
 TEXT = [f"{left} w{index % 45} {right}" for index, (left, right) in enumerate(zip(*random_text(700), strict=True))]
@@ -174,7 +175,7 @@ def test_interrupted_at_each_step_it_has_the_same_bytes(root, tmp_path, monkeypa
 
 def test_what_cannot_be_evaluated_costs_no_vectors_of_the_teacher(root, tmp_path, monkeypatch):
     # No word of the sample is known.
-    with pytest.raises(InputError, match="sample"):
+    with refused():
         distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", config=CONFIG, evaluate="sample")
     taught = {path: path.stat().st_mtime_ns for path in tmp_path.glob("out.work/teacher/*/part-*")}
     assert taught
@@ -310,16 +311,16 @@ def test_translations_that_do_not_fit(root, tmp_path, translations, message):
 
 
 def test_an_unknown_language_is_rejected_at_once(root, tmp_path):
-    with pytest.raises(InputError, match="ISO 639-1 code .* was 'german'; de is German"):
+    with refused():
         distill(root / "teacher", out=tmp_path / "out", text=root / "text.txt", language="german")
 
 
 @pytest.mark.slow
 def test_a_start_that_is_no_average_costs_no_vectors_of_the_teacher(root, tmp_path, monkeypatch):
     text = {"text": root / "text.txt", "out": tmp_path / "out"}
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         distill(root / "teacher", config=DistillConfig(epochs=1, start=str(root / "transformer")), **text)
-    assert refused.value.option == "start" and not list(tmp_path.iterdir())
+    assert caught.value.option == "start" and not list(tmp_path.iterdir())
     # With the teacher's vectors another start continues.
     with monkeypatch.context() as patch:
         patch.setattr(workflow, "train", lambda *_, **__: 1 / 0)

@@ -12,9 +12,9 @@ from paranmt_hf.distillation import vectors as workflow
 from paranmt_hf.distillation.reduction import VectorsConfig, components, distill_alone
 from paranmt_hf.distillation.vectors import distill_vectors
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.word_vectors import read_vectors
 from paranmt_hf.training import checkpoint
+from tests.refused import refused
 from tests.training.toys import encoder_of
 
 WORDS = [f"w{number}" for number in range(50)]
@@ -58,15 +58,15 @@ def test_principal_components_equal_the_singular_vectors_of_numpy():
 
 @pytest.mark.parametrize("dimension", [8, 51])
 def test_more_dimensions_than_there_are(dimension):
-    with pytest.raises(InputError, match=f"50 vectors of 7 dimensions cannot be reduced to {dimension} dimensions"):
+    with refused():
         distill_alone(WORDS, [encode], VectorsConfig(dimension=dimension))
 
 
 def test_bad_vectors():
-    with pytest.raises(InputError, match="a vector that is not finite"):
+    with refused():
         distill_alone(["a"], [lambda texts: np.array([[np.nan, 1]])], VectorsConfig())
     for count in (1, 3):
-        with pytest.raises(InputError, match=f"gives all {count} words the same vector"):
+        with refused():
             distill_alone(WORDS[:count], [lambda texts: np.ones((len(texts), 4))], VectorsConfig())
 
 
@@ -143,14 +143,14 @@ def test_vocabulary_file_that_cannot_be_used(tmp_path, model, content):
     name = "words.gz" if content and content[:2] == b"\x1f\x8b" else "words"
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=name):
+    with refused():
         distill_vectors(model, tmp_path / "v", vocabulary=tmp_path / name)
 
 
 def test_what_does_not_go_together(tmp_path, model):
     (tmp_path / "words").write_text("a\nb\n")
-    with pytest.raises(InputError, match="give training data, text or a vocabulary file"):
+    with refused():
         distill_vectors(model, tmp_path / "v")
     for place in ("nowhere", "words"):
-        with pytest.raises(InputError, match=f"there is no folder .*{place}; make it first"):
+        with refused("out"):
             distill_vectors(model, tmp_path / place / "v", vocabulary=tmp_path / "words")

@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.errors import InputError
+from tests.refused import refused
 
 DAMAGES = {
     "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
@@ -59,9 +60,7 @@ def test_every_missing_file_is_named(saved, tmp_path, name):
         if file.name in OPTIONAL:
             load(folder)
             continue
-        only = not list(folder.rglob("*.safetensors"))
-        message = f"{folder} holds no weights" if only else f"{folder.name}: {folder / file} is missing"
-        with pytest.raises(InputError, match=f"^{message}"):
+        with refused():
             load(folder)
 
 
@@ -69,13 +68,13 @@ def test_whole_files_that_do_not_fit(saved, tmp_path):
     folder = shutil.copytree(saved / "word,lstm", tmp_path / "model")
     part = folder / "0_0_WordEmbedding"
     save_file({"embedding.weight": torch.zeros(3, 3)}, part / "model.safetensors")
-    with pytest.raises(InputError, match=f"{part}/model.safetensors and the vocabulary do not belong together"):
+    with refused():
         load(folder)
     folder = shutil.copytree(saved / "lstm", tmp_path / "lstm")
     entries = json.loads((folder / "modules.json").read_text())
     config = folder / entries[1]["path"] / "lstm_config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "hidden_dim": 9}))
-    with pytest.raises(InputError, match=r"^lstm: .*LSTM from lstm_config.json and model.safetensors in .*_LSTM: "):
+    with refused():
         load(folder)
 
 
@@ -83,11 +82,11 @@ def test_files_of_two_models(saved, tmp_path):
     folder = shutil.copytree(saved / "lstm", tmp_path / "rows")
     rows = load_file(folder / "model.safetensors")["emb_layer.weight"]
     save_file({"emb_layer.weight": rows[:3].clone()}, folder / "model.safetensors")
-    with pytest.raises(InputError, match=rf"^rows: .* tokenizer.json has {len(rows)} words for 3 rows of weights;"):
+    with refused():
         load(folder)
     folder = shutil.copytree(saved / "lstm", tmp_path / "width")
     save_file({"emb_layer.weight": rows[:, :1].clone()}, folder / "model.safetensors")
-    with pytest.raises(InputError, match=r"^width: .* sentence: the LSTM reads 5 dimensions, and words have 1;"):
+    with refused():
         load(folder)
 
 
@@ -97,7 +96,7 @@ def test_a_tokenizer_without_its_unknown_word(saved, tmp_path, name):
     tokenizer = json.loads((folder / "tokenizer.json").read_text())
     tokenizer["model"]["unk_token"] = "other"
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-    with pytest.raises(InputError, match=r"^model: its files do not belong together, it cannot encode a sentence: "):
+    with refused():
         load(folder)
 
 
@@ -105,7 +104,7 @@ def test_modules_that_are_not_the_first(saved, tmp_path):
     folder = shutil.copytree(saved / "lstm", tmp_path / "model")
     entries = json.loads((folder / "modules.json").read_text())
     (folder / "modules.json").write_text(json.dumps(entries[1:]))
-    with pytest.raises(InputError, match=r"^model: its files do not belong together, it cannot encode a sentence: "):
+    with refused():
         load(folder)
 
 

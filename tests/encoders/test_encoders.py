@@ -23,10 +23,10 @@ from paranmt_hf.encoders.sequences import (
 )
 from paranmt_hf.encoders.units import lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import vocabulary_of, word_tokenizer, words
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.encoders.toys import BIASED, EVERY, SENTENCES, WORDS, encoder, lstm, rows, trigram, word
+from tests.refused import refused
 
 TWO = WordEmbedding(["[UNK]", "a", "b"], [[0, 0], [1, 2], [3, 6]])
 PAIRS = TrigramEmbedding(["[UNK]", " a ", "a b", " b "], [[0, 0], [1, 0], [0, 4], [5, 7]])
@@ -207,7 +207,7 @@ def test_encoders_beside_each_other_have_widths_of_their_own():
     encoder = build_encoder(config, vocabularies)
     assert encoder.get_embedding_dimension() == 7
     assert [part.table.weight.shape for part in encoder.composition.parts] == [(3, 4), (3, 3)]
-    with pytest.raises(InputError, match="trigram_dimension must be from 1 to 100,000, was 0"):
+    with refused("trigram_dimension"):
         EncoderConfig(trigram_dimension=0)
 
 

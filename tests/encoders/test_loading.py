@@ -16,6 +16,7 @@ from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import CLASSES, save
 from paranmt_hf.errors import InputError
 from tests.encoders.toys import EVERY, REDUCED, SENTENCES, STOCK, Payload, encoder, rows, word
+from tests.refused import refused
 
 # What the files keep of a float32 table.
 TOLERANCE = {"float16": 2e-3, "int8": 0.02, "int4": 0.3}
@@ -189,7 +190,7 @@ def test_foreign_classes_are_refused(copy, kind):
     folder = copy("word")
     (folder / "mine.py").write_text("raise SystemExit('ran')")
     edit(folder, type=kind)
-    with pytest.raises(InputError, match="code of the model and does not run|has no module"):
+    with refused():
         load(folder)
 
 
@@ -197,23 +198,23 @@ def test_foreign_classes_are_refused(copy, kind):
 def test_paths_out_of_the_folder_are_refused(copy, path):
     folder = copy("word")
     edit(folder, path=path)
-    with pytest.raises(InputError, match="names the path .*, which is not a plain folder name"):
+    with refused():
         load(folder)
 
 
 @pytest.mark.parametrize(
-    ("entry", "message"),
+    "entry",
     [
-        ({"folder": "../word", "type": "WordEmbedding"}, "names the folder '../word', which is not a plain name"),
-        ({"folder": "0_0_WordEmbedding", "type": "Transformer"}, "a combination holds .*, not 'Transformer'"),
-        ({"folder": "nowhere", "type": "WordEmbedding"}, "nowhere/vocabulary.json is missing"),
-        ({}, r"parts.json is damaged \(expected lists of a folder and a type\)"),
+        {"folder": "../word", "type": "WordEmbedding"},
+        {"folder": "0_0_WordEmbedding", "type": "Transformer"},
+        {"folder": "nowhere", "type": "WordEmbedding"},
+        {},
     ],
 )
-def test_parts_of_a_combination_are_checked(copy, entry, message):
+def test_parts_of_a_combination_are_checked(copy, entry):
     folder = copy("word,trigram")
     (folder / "parts.json").write_text(json.dumps([[entry]]))
-    with pytest.raises(InputError, match=message):
+    with refused():
         load(folder)
 
 
@@ -224,7 +225,7 @@ def test_pickles_are_refused(copy, name):
     weights.unlink()
     with (weights.parent / "pytorch_model.bin").open("wb") as file:
         pickle.dump(Payload(), file)
-    with pytest.raises(InputError, match="pytorch_model.bin, which is not read because it can run code"):
+    with refused():
         load(folder)
     if name == "trigram":
         with pytest.raises(ValueError, match="has no model.safetensors"):
@@ -237,28 +238,28 @@ def test_pickles_are_refused(copy, name):
 def test_broken_list_of_modules(copy, text):
     folder = copy("word")
     (folder / "modules.json").write_text(text)
-    with pytest.raises(InputError, match="model is not a sentence encoder: expected a readable modules.json"):
+    with refused():
         load(folder)
     (folder / "modules.json").unlink()
-    with pytest.raises(InputError, match="model is not a sentence encoder: expected a readable modules.json"):
+    with refused():
         load(folder)
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("{", "model/config_sentence_transformers.json is damaged "),
-        ("[]", r"model/config_sentence_transformers.json is damaged \(expected a JSON object\)"),
-        ('{"default_prompt_name": "none"}', "config_sentence_transformers.json.*Default prompt name 'none' not found"),
-        ('{"similarity_fn_name": "nearness"}', "similarity_fn_name in .* must be one of cosine, .*, was 'nearness'"),
-        ('{"truncate_dim": "x"}', "truncate_dim in .*transformers.json must be a whole number above 0, was 'x'"),
-        ('{"prompts": {"query": 3}}', "modules or settings .*do not fit together"),
+        "{",
+        "[]",
+        '{"default_prompt_name": "none"}',
+        '{"similarity_fn_name": "nearness"}',
+        '{"truncate_dim": "x"}',
+        '{"prompts": {"query": 3}}',
     ],
 )
-def test_broken_settings(copy, text, message):
+def test_broken_settings(copy, text):
     folder = copy("word")
     (folder / "config_sentence_transformers.json").write_text(text)
-    with pytest.raises(InputError, match=f"^model: [^\n]*{message}[^\n]*$"):
+    with refused():
         load(folder)
 
 
@@ -267,10 +268,10 @@ def test_a_vocabulary_of_other_things(copy, content, found):
     folder = copy("trigram")
     units = json.loads((folder / "vocabulary.json").read_text())
     (folder / "vocabulary.json").write_text(json.dumps([*content, *units[len(content) :]]))
-    with pytest.raises(InputError, match=f"model/vocabulary.json must be a list of texts, and {found}$"):
+    with refused():
         load(folder)
     (folder / "vocabulary.json").write_text("3")
-    with pytest.raises(InputError, match=r"model/vocabulary.json is damaged \(expected a JSON list\)"):
+    with refused():
         load(folder)
 
 
@@ -279,12 +280,12 @@ def test_half_a_character(copy):
     folder = copy("word-int8")
     units = json.loads((folder / "vocabulary.json").read_text())
     (folder / "vocabulary.json").write_text(json.dumps([*units[:-1], "\ud800 a"]))
-    with pytest.raises(InputError, match=r"model/vocabulary.json holds half of a character \('\\ud800'\)$"):
+    with refused():
         load(folder)
 
 
 def test_there_is_no_such_model(tmp_path):
-    with pytest.raises(InputError, match="expected a folder that exists or a Hub id"):
+    with refused():
         load(tmp_path / "nowhere")
     with pytest.raises(InputError):
         load(tmp_path)
@@ -330,5 +331,5 @@ def test_a_link_to_a_folder_is_refused(copy, tmp_path):
     (inner,) = folder.glob("1_*")
     inner.rename(tmp_path / "elsewhere")
     inner.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match=r"1_LSTM is a link to a folder; put the folder itself there"):
+    with refused():
         load(folder)

@@ -12,12 +12,12 @@ from paranmt_hf.encoders.named_encoder import NamedEncoder, word_table
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.static_encoder import StaticEncoder
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import WordVectors, read_vectors
 from tests.encoders.toys import SENTENCES, encoder
+from tests.refused import refused
 from tests.toys import LOCAL, RELEASE, rows_of
 
 VECTORS = "a 1 0\ncat 0 2\n[UNK] 9 9\nsat 2 2\ndog 0 -1\n"
@@ -52,9 +52,8 @@ def test_unknown_words_share_the_vector_that_the_file_has_for_them(tmp_path):
 def test_vectors_of_another_language_are_refused(tmp_path):
     (tmp_path / "v.txt").write_text("kočka 1 0\npes 0 1\n")
     pq.write_table(pa.table({"reference": ["a cat.", "dogs"], "translation": ["pes", "pes"]}), tmp_path / "p.parquet")
-    message = "v.txt know none of the 4 words of the first 2 references, such as 'a', 'cat', '.'; expected vectors"
     scorer = tmp_path / "v.txt"
-    with pytest.raises(InputError, match=message):
+    with refused():
         import_pairs(tmp_path / "p.parquet", tmp_path / "out", scorer=scorer, release=RELEASE, engine=LOCAL)
     assert not (tmp_path / "out").exists()
 
@@ -117,10 +116,10 @@ def test_scorer_with_code_of_its_own_is_refused(sentence_transformer):
     (sentence_transformer / "evil.py").write_text("raise SystemExit('code ran')")
     modules = sentence_transformer / "modules.json"
     modules.write_text(modules.read_text().replace("sentence_transformers.", "evil."))
-    with pytest.raises(InputError, match="encoder needs the module .*evil.*code of the model and does not run"):
+    with refused():
         NamedEncoder(str(sentence_transformer)).load()
     modules.unlink()
-    with pytest.raises(InputError, match="expected a readable modules.json"):
+    with refused():
         NamedEncoder(str(sentence_transformer)).load()
 
 
@@ -134,7 +133,7 @@ def test_names(tmp_path, monkeypatch):
     (tmp_path / "small").write_text(VECTORS)
     assert NamedEncoder().vectors is None and NamedEncoder("./small").vectors
     for name in ("none.txt", "./none"):
-        with pytest.raises(InputError, match=f"no encoder '{name}'"):
+        with refused():
             NamedEncoder(name).identity  # noqa: B018
 
 
@@ -185,6 +184,6 @@ def test_a_word_of_a_file_that_looks_like_a_piece_is_left_out():
 def test_a_folder_with_the_name_of_a_carried_encoder_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save(encoder("word"), tmp_path / "base")
-    with pytest.raises(InputError, match=r"\./base"):
+    with refused():
         locate("base")
     assert locate("./base").folder.resolve() == tmp_path / "base"

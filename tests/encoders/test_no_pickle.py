@@ -22,6 +22,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import locate
 from tests.corpus.translation.tiny_models import make_marian
 from tests.encoders.toys import Payload
+from tests.refused import refused
 
 SENTENCES = ["the cat", "a cat sat"]
 
@@ -90,20 +91,20 @@ def test_configuration_asks_for_a_pickle(transformer, asked):
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "message"),
+    ("file", "content"),
     [
-        ("model.safetensors.index.json", {"weight_map": {"x": "x.bin"}}, "names the weights 'x.bin'; expected"),
-        ("model.safetensors.index.json", {"weight_map": {"x": "../x.safetensors"}}, "names the weights '../x"),
-        ("model.safetensors.index.json", {"weight_map": {"x": 1}}, "names the weights 1; expected"),
-        ("adapter_config.json", {"base_model_name_or_path": "/elsewhere"}, "model is an adapter to another model"),
-        ("sentence_bert_config.json", {"tokenizer_name_or_path": "x"}, "sets 'tokenizer_name_or_path', which leads"),
-        ("sentence_xlnet_config.json", {"model_args": {"use_kernels": True}}, "sets 'use_kernels', which leads out"),
+        ("model.safetensors.index.json", {"weight_map": {"x": "x.bin"}}),
+        ("model.safetensors.index.json", {"weight_map": {"x": "../x.safetensors"}}),
+        ("model.safetensors.index.json", {"weight_map": {"x": 1}}),
+        ("adapter_config.json", {"base_model_name_or_path": "/elsewhere"}),
+        ("sentence_bert_config.json", {"tokenizer_name_or_path": "x"}),
+        ("sentence_xlnet_config.json", {"model_args": {"use_kernels": True}}),
     ],
 )
-def test_configuration_that_leads_out(transformer, file, content, message):
+def test_configuration_that_leads_out(transformer, file, content):
     folder, _ = transformer
     (folder / file).write_text(json.dumps(content))
-    with pytest.raises(InputError, match=message):
+    with refused():
         load(folder, device="cpu")
 
 
@@ -119,7 +120,7 @@ def test_translator_whose_configuration_asks_for_a_pickle(tmp_path, asked):
     assert locate(tmp_path / "mt").revision != before
     config = TranslatorConfig(name=str(tmp_path / "mt"), backend="transformers", device="cpu", beam=2)
     if "transformers_weights" in asked:
-        with pytest.raises(InputError, match="mt' cannot be read as a translation model"):
+        with refused(path=tmp_path / "mt"):
             load_translator(config)
     else:
         load_translator(config)
@@ -132,9 +133,7 @@ def test_links_and_what_they_lead_to(transformer, tmp_path):
     weights = folder / "model.safetensors"
     weights.rename(tmp_path / "weights")
     weights.symlink_to(tmp_path / "weights")
-    with pytest.raises(
-        InputError, match=r"model.safetensors is a link that leads out of .*model; put the file itself"
-    ):
+    with refused():
         load(folder)
     weights.unlink()
     (tmp_path / "weights").rename(folder / "one.safetensors")
@@ -160,5 +159,5 @@ def test_snapshot_of_the_client_is_links_into_its_blobs(transformer, tmp_path):
         (snapshot / path.relative_to(folder)).symlink_to(blobs / str(number))
     np.testing.assert_array_equal(load(snapshot, device="cpu").encode(SENTENCES), expected)
     (snapshot / "more.json").symlink_to(tmp_path / "bert" / "config.json")
-    with pytest.raises(InputError, match="more.json is a link that leads out of"):
+    with refused():
         load(snapshot)

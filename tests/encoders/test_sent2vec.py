@@ -22,10 +22,10 @@ from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.units import count_units
 from paranmt_hf.encoders.vocabulary import most_frequent
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import ASSETS
 from paranmt_hf.training.derived import average_encoders
 from tests.encoders.toys import SENTENCES, WORDS, rows
+from tests.refused import refused
 
 
 def buckets_of(words: list[int], order: int, buckets: int) -> list[int]:
@@ -201,13 +201,13 @@ def test_damaged_buckets_are_one_error(tmp_path: Path) -> None:
     weights = tmp_path / "model.safetensors"
     tensors = load_file(weights)
     save_file({**tensors, "ngrams.hashes": tensors["ngrams.hashes"].flip(0)}, weights)
-    with pytest.raises(InputError, match="hashes must ascend"):
+    with refused():
         paranmt_hf.load(tmp_path)
     save_file({**tensors, "ngrams.hashes": tensors["ngrams.hashes"][1:]}, weights)
-    with pytest.raises(InputError, match="do not belong together: a vocabulary of 11 units needs as many rows and 19"):
+    with refused():
         paranmt_hf.load(tmp_path)
     save_file({"embedding.weight": tensors["embedding.weight"]}, weights)
-    with pytest.raises(InputError, match=r"has no tensor ngrams\.hashes"):
+    with refused():
         paranmt_hf.load(tmp_path)
 
 
@@ -218,10 +218,10 @@ def test_what_else_takes_it(tmp_path: Path) -> None:
     mean = average_encoders([tmp_path / "one", tmp_path / "two"], tmp_path / "mean").load()
     halves = (encoder().encode(SENTENCES) + encoder(seed=2).encode(SENTENCES)) / 2
     np.testing.assert_allclose(mean.encode(SENTENCES), halves, atol=1e-6)
-    with pytest.raises(InputError, match="only models trained from one start"):
+    with refused():
         average_encoders([tmp_path / "one", tmp_path / "other"], tmp_path / "none")
     for format in ("static", "onnx"):
-        with pytest.raises(InputError, match="is Sent2Vec, which no other library holds"):
+        with refused("model"):
             export_encoder(tmp_path / "one", tmp_path / "export", format=format)
-    with pytest.raises(InputError, match="sent2vec is trained on text by `paranmt train-sent2vec`"):
+    with refused():
         EncoderConfig(model="word,sent2vec")

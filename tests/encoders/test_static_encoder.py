@@ -24,10 +24,10 @@ from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
 from paranmt_hf.encoders.static_average import StaticAverage
 from paranmt_hf.encoders.static_encoder import StaticEncoder
 from paranmt_hf.encoders.vocabulary import AverageTable, Vocabulary
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.tokens import WordTokenizer
 from tests.encoders.test_sent2vec import module as sent2vec
 from tests.encoders.toys import AVERAGES, REDUCED, SENTENCES, TRIGRAMS, WORDS, encoder, rows
+from tests.refused import refused
 
 BAGS = [name for name in AVERAGES + REDUCED if "projection" not in name and "dan" not in name]
 OTHERS = ["projection", "projection,trigram", "dan-two-layers", "lstm", "word,lstm", "rnn-relu"]
@@ -81,7 +81,7 @@ def test_options_of_other_encoders_change_nothing(saved: Path) -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_encoders_are_refused(saved: Path, name: str) -> None:
-    with pytest.raises(InputError, match="is not an averaging encoder"):
+    with refused():
         StaticEncoder.from_pretrained(saved / name)
 
 
@@ -134,7 +134,7 @@ def test_options(saved: Path, options: dict[str, object]) -> None:
     static, full = StaticEncoder.from_pretrained(saved / "settings"), load(saved / "settings")
     for inputs in (SENTENCES, "The cat’s", "", [], tuple(SENTENCES)):
         np.testing.assert_array_equal(static.encode(inputs, **options), full.encode(inputs, **options))
-    with pytest.raises(InputError, match="prompt_name must be one of query, document, loud, was 'none'"):
+    with refused():
         static.encode("a", prompt_name="none")
 
 
@@ -170,7 +170,7 @@ def test_what_it_saves_is_the_model(saved: Path, tmp_path: Path, name: str) -> N
         StaticEncoder.from_pretrained(tmp_path / "copy").save_pretrained(tmp_path / again)
         np.testing.assert_array_equal(StaticEncoder.from_pretrained(tmp_path / again).encode(SENTENCES), expected)
     assert not (tmp_path / "copy" / "inner" / "inner").exists()
-    with pytest.raises(InputError, match="not read from a folder"):
+    with refused():
         StaticEncoder(TABLES).save_pretrained(tmp_path / "other")
 
 
@@ -196,21 +196,21 @@ def test_copies_in_other_processes_and_threads(saved: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "change", "message"),
+    ("file", "change"),
     [
-        ("config_sentence_transformers.json", {"truncate_dim": 0}, "truncate_dim"),
-        ("combination_config.json", {"mode": "both"}, "combination_config.json"),
-        ("0_0_WordEmbedding/model.safetensors", None, "model.safetensors is missing"),
+        ("config_sentence_transformers.json", {"truncate_dim": 0}),
+        ("combination_config.json", {"mode": "both"}),
+        ("0_0_WordEmbedding/model.safetensors", None),
     ],
 )
-def test_damage_is_named(tmp_path: Path, file: str, change: dict | None, message: str) -> None:
+def test_damage_is_named(tmp_path: Path, file: str, change: dict | None) -> None:
     save(encoder("word,trigram"), tmp_path / "model")
     path = tmp_path / "model" / file
     if change is None:
         path.unlink()
     else:
         path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(InputError, match=f"^model: .*{message}"):
+    with refused():
         StaticEncoder.from_pretrained(tmp_path / "model")
 
 
@@ -223,7 +223,7 @@ def test_stock_modules_that_are_not_word(tmp_path: Path) -> None:
     for number, modules in enumerate([[other], [encoder("word")[0].stock(), Normalize()]]):
         folder = tmp_path / str(number)
         SentenceTransformer(modules=modules, device="cpu").save(str(folder), create_model_card=False)
-        with pytest.raises(InputError, match="is not an averaging encoder"):
+        with refused():
             StaticEncoder.from_pretrained(folder)
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from paranmt_hf.encoders.units import count_units, lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary, most_frequent, pieces_of
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import character_ngrams, is_piece, rows_of_word, vocabulary_of, word_tokenizer, words
 from paranmt_hf.text.tokens import WordTokenizer
+from tests.refused import refused
 
 DEFINITIONS = {"word": words, "trigram": character_ngrams}
 KINDS = ["word", "trigram"]
@@ -68,15 +68,15 @@ def test_ids_do_not_depend_on_the_order_of_the_text(order):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_empty_vocabulary_is_named(kind):
-    with pytest.raises(InputError, match=f"the {kind} vocabulary is empty"):
+    with refused():
         most_frequent(kind, Counter(), 10)
-    with pytest.raises(InputError, match=f"the {kind} vocabulary is empty"):
+    with refused():
         most_frequent(kind, Counter({"abc": 1}), 10, min_count=2)
 
 
 @pytest.mark.parametrize("units", [["a", "b"], ["[UNK]", "a", "a"], ["[UNK]", "[UNK]"]])
 def test_vocabulary_that_is_none(units):
-    with pytest.raises(InputError, match=r"must begin with \[UNK\] and name each unit once"):
+    with refused():
         Vocabulary("word", units)
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from paranmt_hf.cli import main
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.contrast import evaluate_contrast, read_triples, wilson_interval
 from tests.cli.commands import fails
+from tests.refused import refused
 
 HEADER = "kind\tsentence\tparaphrase\tother\n"
 
@@ -54,30 +54,24 @@ def test_the_own_triples():
     columns = (triples.sentences, triples.paraphrases, triples.others)
     assert all(len({*row}) == 3 for row in zip(*columns, strict=True))
     assert len({*triples.sentences}) == 180
-    with pytest.raises(InputError, match="no such file|cannot read"):
+    with refused():
         read_triples("nowhere.tsv")
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        (
-            "a\tb\n",
-            "line 1: expected kind, sentence, paraphrase, other in 4 columns with tabs between, found 2 columns",
-        ),
-        (
-            HEADER.replace("kind", "sort"),
-            "line 1: expected the names kind, sentence, paraphrase, other separated by tabs",
-        ),
-        (HEADER, "has no triples below its first line"),
-        (HEADER + "number\ta\tb\n", "line 2: expected kind, sentence, paraphrase, other .* found 3 columns"),
-        (HEADER + "number\ta\t \tb\n", "line 2: expected a sentence in the column paraphrase, found none"),
-        (HEADER + "all\ta\tb\tc\n", "names a kind 'all', which"),
+        "a\tb\n",
+        HEADER.replace("kind", "sort"),
+        HEADER,
+        HEADER + "number\ta\tb\n",
+        HEADER + "number\ta\t \tb\n",
+        HEADER + "all\ta\tb\tc\n",
     ],
 )
-def test_what_is_wrong_with_a_file(tmp_path, text, message):
+def test_what_is_wrong_with_a_file(tmp_path, text):
     (tmp_path / "t.tsv").write_text(text)
-    with pytest.raises(InputError, match=message):
+    with refused():
         read_triples(tmp_path / "t.tsv")
 
 
@@ -87,6 +81,6 @@ def test_command(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert [line.split()[1] for line in out.splitlines()[4:9]] == ["number", "negation", "name", "direction", "all"]
     assert '"items": 180' in (tmp_path / "c.json").read_text()
-    with pytest.raises(InputError, match="name a model to evaluate"):
+    with refused("models"):
         evaluate_contrast([])
     fails(capsys, ["evaluate", "contrast", "small", "--data", "none.tsv"], "none.tsv")

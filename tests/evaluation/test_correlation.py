@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import correlation
 from paranmt_hf.evaluation.correlation import bootstrap_interval, normal_interval, pearson, spearman
+from tests.refused import refused
 
 scipy_stats = pytest.importorskip("scipy.stats", reason="scipy is the oracle")
 
@@ -43,7 +43,7 @@ def test_scale_and_shift_do_not_matter(values, scale, shift):
     """Squares of extreme values must neither overflow nor vanish."""
     other = np.arange(len(values)) ** 2.0
     if values.min() == values.max():
-        with pytest.raises(InputError, match="first values are all"):
+        with refused():
             pearson(values, other)
         return
     expected = pearson(values, other)
@@ -55,20 +55,20 @@ def test_scale_and_shift_do_not_matter(values, scale, shift):
 
 @pytest.mark.parametrize("measure", [pearson, spearman, bootstrap_interval])
 @pytest.mark.parametrize(
-    ("left", "right", "message"),
+    ("left", "right"),
     [
-        ([1.0, float("nan"), 2.0], [1, 2, 3], "first value 1 is nan"),
-        ([1, 2, 3], [1, 2, float("inf")], "second value 2 is inf"),
-        ([0.1] * 3, [1, 2, 3], "first values are all 0.1"),
-        ([1, 2, 3], [4, 4, 4], "second values are all 4"),
-        ([1, 2, 3], [1, 2], "got 3 and 2"),
-        ([1], [1], "at least two"),
-        ([[1, 2], [3, 4]], [1, 2], r"\(2, 2\)"),
-        (["a", "b"], [1, 2], "must be numbers"),
+        ([1.0, float("nan"), 2.0], [1, 2, 3]),
+        ([1, 2, 3], [1, 2, float("inf")]),
+        ([0.1] * 3, [1, 2, 3]),
+        ([1, 2, 3], [4, 4, 4]),
+        ([1, 2, 3], [1, 2]),
+        ([1], [1]),
+        ([[1, 2], [3, 4]], [1, 2]),
+        (["a", "b"], [1, 2]),
     ],
 )
-def test_what_has_no_correlation_is_an_error(measure, left, right, message):
-    with pytest.raises(InputError, match=message):
+def test_what_has_no_correlation_is_an_error(measure, left, right):
+    with refused():
         measure(left, right)
 
 

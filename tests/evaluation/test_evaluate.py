@@ -21,6 +21,7 @@ from paranmt_hf.hub.repository import ASSETS, weights_checksum
 from paranmt_hf.training.publish import results_of_weights
 from paranmt_hf.util.files import checksum
 from tests.cli.commands import fails
+from tests.refused import refused
 from tests.toys import full_disk
 from tests.training.toys import encoder_of
 
@@ -52,7 +53,7 @@ def test_without_measuring(model):
     assert result.speed is None and result.tables["Set"][0].interval is None
     (same,) = evaluate(load(model), data=SIMILARITY, bootstrap=0)
     assert (same.tables, same.weights) == (result.tables, result.weights)
-    with pytest.raises(InputError, match="name a model to evaluate") as error:
+    with refused("models") as error:
         evaluate([], data=SIMILARITY)
     assert error.value.option == "models"
 
@@ -203,7 +204,7 @@ def test_median_over_disjoint_parts(monkeypatch):
 def test_few_sentences_make_small_parts(monkeypatch):
     encoder = Counting(monkeypatch)
     assert encoding_speed(encoder, ["a", "b", "c", "d", "a b"], passes=3).sentences == 1
-    with pytest.raises(InputError, match="at least 4 distinct sentences, there are 2"):
+    with refused():
         encoding_speed(encoder, ["a", "b", "a"], passes=3)
 
 

@@ -21,6 +21,7 @@ from paranmt_hf.hub.repository import ASSETS, locate
 from paranmt_hf.util.optional import available
 from tests.cli.commands import fails
 from tests.encoders.toys import encoder
+from tests.refused import refused
 
 needs_mteb = pytest.mark.skipif(not available("mteb"), reason="needs paranmt-hf[mteb]")
 TEXTS = ["the cat sat .", "cat , cat", "the café is 3.5", "it is n't"] * 4
@@ -144,7 +145,7 @@ class TestResults:
     def test_results_on_other_data_are_refused(self, out, data, model, tmp_path):
         shutil.copytree(data / "STS12", tmp_path / "data" / "STS12")
         (tmp_path / "data" / "STS12" / "README.md").write_text("# other files")
-        with pytest.raises(InputError, match=r"STS12.json is the result on other data") as error:
+        with refused("out") as error:
             evaluate_mteb(model, tasks="STS12", out=out, data=tmp_path / "data")
         assert error.value.option == "out"
 
@@ -165,11 +166,11 @@ class TestResults:
     def test_a_damaged_result_is_refused(self, out, data, model):
         path = next((out / "results").rglob("STS12.json"))
         path.write_text(path.read_text()[:200])
-        with pytest.raises(InputError, match=r"STS12.json is damaged"):
+        with refused(path=path):
             evaluate_mteb(model, tasks="STS12", out=out, data=data)
 
     def test_a_folder_of_something_else_is_left_alone(self, data, model):
-        with pytest.raises(InputError, match="exists and holds no results of mteb; choose another folder"):
+        with refused("out"):
             evaluate_mteb(model, tasks="STS12", out=data, data=data)
 
 
@@ -246,19 +247,19 @@ class TestBadInput:
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize(
-        ("rows", "message"),
+        "rows",
         [
-            ([{"sentence1": "a", "text": "b", "score": 1.0}], "do not fit it: .*sentence2"),
-            ([{"sentence1": "a", "sentence2": "b", "score": "x"}] * 3, "do not fit it: .*'str'"),
-            ([{"sentence1": "a", "sentence2": None, "score": 1.0}] * 3, "do not fit it: .*None"),
-            (None, "do not fit it: .*doesn't contain any data files"),
+            [{"sentence1": "a", "text": "b", "score": 1.0}],
+            [{"sentence1": "a", "sentence2": "b", "score": "x"}] * 3,
+            [{"sentence1": "a", "sentence2": None, "score": 1.0}] * 3,
+            None,
         ],
     )
-    def test_data_of_another_kind(self, model, tmp_path, rows, message):
+    def test_data_of_another_kind(self, model, tmp_path, rows):
         (tmp_path / "data" / "STS12").mkdir(parents=True)
         if rows is not None:
             write(tmp_path / "data" / "STS12" / "test.parquet", rows)
-        with pytest.raises(InputError, match=f"the data of the task STS12 in .*STS12 .*{message}"):
+        with refused():
             evaluate_mteb(model, tasks="STS12", out=tmp_path / "out", data=tmp_path / "data")
         assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
@@ -266,14 +267,14 @@ class TestBadInput:
         """The model knows none of the words, so that all similarities are 0."""
         rows = [{"sentence1": "zqx", "sentence2": "xkz", "score": float(score)} for score in range(4)]
         write(tmp_path / "data" / "STS12" / "test.parquet", rows)
-        with pytest.raises(InputError, match=r"the task STS12 gives no score in the split 'test' \(default\)"):
+        with refused():
             evaluate_mteb(model, tasks="STS12", out=tmp_path / "out", data=tmp_path / "data")
         assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
     def test_data_elsewhere_are_not_read(self, data, model, tmp_path):
         (tmp_path / "data" / "STS12").mkdir(parents=True)
         configs(tmp_path / "data" / "STS12", default=data / "STS12" / "data" / "*.parquet")
-        with pytest.raises(InputError, match="lies outside of that folder and is not read"):
+        with refused():
             evaluate_mteb(model, tasks="STS12", out=tmp_path / "out", data=tmp_path / "data")
 
     def test_a_hub_that_is_not_there(self, model, tmp_path, monkeypatch):
@@ -281,9 +282,7 @@ class TestBadInput:
             raise ConnectionError("no route")
 
         monkeypatch.setattr("mteb.abstasks.abstask.load_dataset", unreachable)
-        with pytest.raises(
-            InputError, match="the task STS12: .*'mteb/sts12-sts'.*or give a folder `data` with these data"
-        ):
+        with refused():
             evaluate_mteb(model, tasks="STS12", out=tmp_path / "out")
         assert not list(tmp_path.iterdir())
 
@@ -303,5 +302,5 @@ def test_the_command(data, model, tmp_path, capsys, monkeypatch):
 
 def test_without_mteb(tmp_path, monkeypatch):
     monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
-    with pytest.raises(InputError, match=r"pip install 'paranmt-hf\[mteb\]'"):
+    with refused():
         evaluate_mteb("small", tasks="STS12", out=tmp_path / "out")

@@ -8,11 +8,11 @@ import torch
 from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.evaluator import StsEvaluator
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_sts
 from tests.evaluation.toys import PLANE, write_benchmark, write_senteval
+from tests.refused import refused
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_primary_metric_without_the_development_set(data, model):
     assert alone(model)["stsb_dev_pearson"] == pytest.approx(
         evaluate_sts(model, sets[2:3], bootstrap=0).value("STSB-dev")
     )
-    with pytest.raises(InputError, match="nothing to evaluate"):
+    with refused():
         StsEvaluator([])
 
 
@@ -125,5 +125,5 @@ def test_trainer_and_model_card(model, data, tmp_path):
 def test_broken_model_stops_the_training(model, data):
     with torch.no_grad():
         model[0].embedding.weight[1] = float("nan")
-    with pytest.raises(InputError, match="STS12 MSRpar, pair 1: the similarity of 'x' and 'x' is nan"):
+    with refused():
         StsEvaluator(data)(model)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from paranmt_hf.errors import InputError
 from tests.evaluation.toys import DIAGONAL, Plane
+from tests.refused import refused
 
 pytest.importorskip("evaluate")
 
@@ -26,7 +26,7 @@ def test_correlation():
 
     found = StsCorrelation().compute(predictions=[1, 2, 3], references=[1, 2, 6])
     assert found == pytest.approx({"pearson": 5 / 28**0.5, "spearman": 1})
-    with pytest.raises(InputError, match="first values are all 1"):
+    with refused():
         StsCorrelation().compute(predictions=[1.0, 1.0], references=[1.0, 2.0])
 
 
@@ -55,5 +55,5 @@ def test_paraphrase_score():
     metric.add_batch(predictions=["x"], references=["x"])
     assert metric.compute()["scores"] == pytest.approx([0, 1])
     assert other.compute()["scores"] == pytest.approx([1])
-    with pytest.raises(InputError, match="pair 1: the similarity of 'broken' and 'x' is nan"):
+    with refused():
         metric.compute(predictions=["broken"], references=["x"])

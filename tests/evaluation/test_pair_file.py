@@ -13,6 +13,7 @@ import pytest
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_file import read_pair_file
 from paranmt_hf.evaluation.sts_data import read_scored_pairs, read_sts
+from tests.refused import refused
 
 LEFT = ["A plane is taking off.", 'He said "no" to it.', "A man, a plan."]
 RIGHT = ["An air plane is taking off.", "He refused.", "A dog is outside."]
@@ -118,7 +119,7 @@ def test_names_may_have_blanks_and_capitals(tmp_path):
 def test_a_decimal_comma_gets_its_own_advice(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("sentence1;sentence2;score\na;c;4,8\n")
-    with pytest.raises(InputError, match="'4,8'; write decimals with a point") as caught:
+    with refused(path=path) as caught:
         read_pair_file(path)
     assert caught.value.path == path
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.paper_tables import (
     PARAGRAM_SETS,
@@ -16,6 +15,7 @@ from paranmt_hf.evaluation.paper_tables import (
 from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import read_sts, sets_of
 from tests.evaluation.toys import DIAGONAL, SICK_HEADER, Plane, write, write_senteval
+from tests.refused import refused
 
 ROWS = [("5", "x", "x"), ("1", "x", "y"), ("2", "x", "d"), ("0", "y", "w")]
 COSINES = [1, 0, DIAGONAL, 0]
@@ -57,26 +57,26 @@ def test_sick_and_pit(data):
     (pit,) = read_sts(data / "pit")
     assert (pit.name, pit.gold.tolist(), pit.right) == ("Twitter", [5, 2, 1, 0], ["x", "y", "d", "w"])
     assert {each.name for each in read_sts(data)} == {"SICK", "Twitter"}, "as folders in a folder"
-    with pytest.raises(InputError, match="sick and .*sick holds  ?SICK twice"):
+    with refused():
         sets_of([data / "sick", data / "sick"])
 
 
 def test_damaged_sick_and_pit(data):
     path = data / "sick" / "SICK_train.txt"
     path.write_text("1\ta\tb\t3\tNEUTRAL\n")
-    with pytest.raises(InputError, match="SICK_train.txt, line 1: expected the header 'pair_ID sentence_A"):
+    with refused():
         read_sts(data / "sick")
     path.write_text(f"{SICK_HEADER}\n1\ta\tb\tmuch\tNEUTRAL\n")
-    with pytest.raises(InputError, match="SICK_train.txt, line 2: "):
+    with refused():
         read_sts(data / "sick")
     path.write_text(f"{SICK_HEADER}\n1\ta\tb\n")
-    with pytest.raises(InputError, match="line 2: "):
+    with refused():
         read_sts(data / "sick")
     path.unlink()
     (sick,) = read_sts(data / "sick")
     assert list(sick.subsets) == ["test"] and len(sick) == 2
     (data / "pit" / "test.data").write_text("7\ttopic\tx\ty\t(3, 2)\ttag\ttag\n")
-    with pytest.raises(InputError, match=r"test.data, line 1: expected a judgement from 0 to 5 .* found '\(3, 2\)'"):
+    with refused():
         read_sts(data / "pit")
 
 
@@ -151,5 +151,5 @@ def test_without_any_of_the_sets(data):
     write(data / "own.tsv", ["\t".join(row) for row in ROWS])
     result = evaluate_sts(Plane(), data / "own.tsv", name="plane", bootstrap=0)
     assert all("Mean" in table([result]) and "missing" in table([result]) for table in TABLES.values())
-    with pytest.raises(InputError, match="there are no results to compare"):
+    with refused():
         paragram_table([])

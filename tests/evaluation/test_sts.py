@@ -7,7 +7,6 @@ import pytest
 
 from paranmt_hf.encoders.named_encoder import word_table
 from paranmt_hf.encoders.static_encoder import StaticEncoder
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import similarities
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.results import Evaluation, Results, compare, differences
@@ -15,6 +14,7 @@ from paranmt_hf.evaluation.sts import evaluate_sts
 from paranmt_hf.evaluation.sts_data import DEVELOPMENT, StsSet, development_set
 from paranmt_hf.text.word_vectors import read_vectors
 from tests.evaluation.toys import DIAGONAL, PLANE, Knowing, Plane, write_benchmark, write_senteval
+from tests.refused import refused
 
 
 def sts_set(name: str, rows: list[tuple[float, str, str]], year: str | None = None) -> StsSet:
@@ -121,32 +121,29 @@ def test_a_measure_of_pairs():
 
 
 @pytest.mark.parametrize(
-    ("encoder", "message"),
+    "encoder",
     [
-        (Plane({**PLANE, "d": [np.nan, 1]}), "STS12 a, pair 2: the similarity of 'x' and 'd' is nan"),
-        (Plane({**PLANE, "y": [np.inf, 1]}), "STS12 a, pair 3: the similarity of 'x' and 'y' is nan"),
-        (Plane(dict.fromkeys(PLANE, [1, 2])), "STS12 a: there is no correlation, because the model gives all 3 pairs"),
-        (Plane(dict.fromkeys(PLANE, [0, 0])), "gives all 3 pairs the similarity 0"),
-        (
-            Plane(dict.fromkeys(PLANE, 1)),
-            r"expected a vector for each of 3 sentences, got the shape \(3,\) from Plane",
-        ),
-        (Pairs([1, float("inf"), 0]), "STS12 a, pair 2: the similarity of 'x' and 'd' is inf"),
-        (Pairs([1, 2]), r"STS12 a: expected 3 similarities, one a pair, got the shape \(2,\)"),
+        Plane({**PLANE, "d": [np.nan, 1]}),
+        Plane({**PLANE, "y": [np.inf, 1]}),
+        Plane(dict.fromkeys(PLANE, [1, 2])),
+        Plane(dict.fromkeys(PLANE, [0, 0])),
+        Plane(dict.fromkeys(PLANE, 1)),
+        Pairs([1, float("inf"), 0]),
+        Pairs([1, 2]),
     ],
 )
-def test_broken_models_get_no_score(encoder, message):
-    with pytest.raises(InputError, match=message):
+def test_broken_models_get_no_score(encoder):
+    with refused():
         evaluate_sts(encoder, [sts_set("a", GOOD, "STS12")])
 
 
 def test_constant_gold_scores():
-    with pytest.raises(InputError, match="a .*the gold scores.* second values are all 5"):
+    with refused():
         evaluate_sts(Plane(), [sts_set("a", [(5, "x", "x"), (5, "x", "y")])])
 
 
 def test_arguments_are_checked():
-    with pytest.raises(InputError, match="nothing to evaluate"):
+    with refused():
         evaluate_sts(Plane(), [])
 
 
@@ -191,13 +188,13 @@ def test_differences_between_models():
     assert found == pytest.approx(np.array([[0, expected, 0], [expected, 0, expected], [0, expected, 0]]))
     lines = [line.split()[1::2] for line in differences([first, second]).splitlines()]
     assert lines[2:] == [["one", "0.0", f"{expected:.1f}"], ["two", f"{expected:.1f}", "0.0"]]
-    with pytest.raises(InputError, match="expected sets of the yearly competitions .* found none"):
+    with refused():
         Evaluation([evaluate_sts(Plane(), sets[2:], bootstrap=0)]).mean_absolute_differences()
     other = evaluate_sts(Plane(), sets[:1], bootstrap=0)
     for function in (differences, compare):
-        with pytest.raises(InputError, match="evaluated on different data"):
+        with refused():
             function([first, other])
-        with pytest.raises(InputError, match="no results to compare"):
+        with refused():
             function([])
 
 

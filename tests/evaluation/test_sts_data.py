@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.pair_set import ScoredPair, StsSet, collect
 from paranmt_hf.evaluation.sts_data import (
     COUNTS,
@@ -25,6 +24,7 @@ from paranmt_hf.evaluation.sts_data import (
 )
 from paranmt_hf.training.inputs import sentences_of
 from tests.evaluation.toys import write_benchmark, write_senteval
+from tests.refused import refused
 
 ROWS = [("5", "a cat", "the cat"), ("0.5", "a dog", "tea")]
 # What a line of text may hold: not a tab, not the end of a line, not a zero byte, and not nothing.
@@ -157,45 +157,42 @@ def test_local_folder_of_a_dataset(tmp_path):
     (tmp_path / "sts12-sts" / "test.jsonl").write_text(text, encoding="utf8")
     (one,) = read_sts(tmp_path / "sts12-sts")
     assert (one.year, one.name, one.skipped, one.left) == (None, "sts12-sts", 1, ["a cat", "a dog"])
-    with pytest.raises(InputError, match="cannot load the split 'dev' of .*sts12-sts"):
+    with refused():
         read_hub(str(tmp_path / "sts12-sts"), split="dev")
     (tmp_path / "sts12-sts" / "test.jsonl").write_text(text.replace("score", "label"), encoding="utf8")
-    with pytest.raises(
-        InputError, match="sts12-sts has no column 'score'; its columns are sentence1,.*: rename those"
-    ):
+    with refused():
         read_sts(tmp_path / "sts12-sts")
 
 
 @pytest.mark.parametrize(
-    ("inputs", "golds", "message"),
+    ("inputs", "golds"),
     [
-        (b"a\tb\nc\td\n", b"1\n", r"input\.x\.txt has 2 lines and .*gs\.x\.txt has 1: one of them is cut off"),
-        (b"a\tb\n", b"1\n\n", r"has 1 line and .*gs\.x\.txt has 2"),
-        (b"a\tb\nc d\n", b"1\n2\n", r"input\.x\.txt, line 2: expected two sentences and a tab between, found 'c d'"),
-        (b"a\tb\nc\t \n", b"1\n2\n", r"input\.x\.txt, line 2: expected a sentence in the second sentence's column"),
-        (b"a\tb\n\td\n", b"1\n2\n", r"input\.x\.txt, line 2: expected a sentence in the first sentence's column"),
-        (b"a\tb\nc\td\n", b"1\nhigh\n", r"gs\.x\.txt, line 2: expected a gold similarity, .*found 'high'"),
-        (b"a\tb\nc\td\n", b"5\n5.1\n", r"gs\.x\.txt, line 2: expected a gold similarity from 0 to 5, found 5.1"),
-        (b"a\tb\n", b"-1\n", r"gs\.x\.txt, line 1: expected a gold similarity from 0 to 5, found -1"),
-        (b"a\tb\n", b"nan\n", r"gs\.x\.txt, line 1: .*found 'nan'"),
-        (b"a\tb\n", b"1_0\n", r"gs\.x\.txt, line 1: .*found '1_0'"),
+        (b"a\tb\nc\td\n", b"1\n"),
+        (b"a\tb\n", b"1\n\n"),
+        (b"a\tb\nc d\n", b"1\n2\n"),
+        (b"a\tb\nc\t \n", b"1\n2\n"),
+        (b"a\tb\n\td\n", b"1\n2\n"),
+        (b"a\tb\nc\td\n", b"1\nhigh\n"),
+        (b"a\tb\nc\td\n", b"5\n5.1\n"),
+        (b"a\tb\n", b"-1\n"),
+        (b"a\tb\n", b"nan\n"),
+        (b"a\tb\n", b"1_0\n"),
         (
             b"a\tb\nc\t\xe9t\xe9\n",
             b"1\n2\n",
-            r"input\.x\.txt, line 2: expected UTF-8, found the byte 0xe9 at position 3",
         ),
-        (b"", b"1\n", r"input\.x\.txt is empty"),
-        (b"a\tb\n", b"\n", r"gs\.x\.txt is empty"),
-        (b"a\tb\n", None, r"cannot read .*gs\.x\.txt: No such file"),
+        (b"", b"1\n"),
+        (b"a\tb\n", b"\n"),
+        (b"a\tb\n", None),
     ],
 )
-def test_damaged_senteval_files(tmp_path, inputs, golds, message):
+def test_damaged_senteval_files(tmp_path, inputs, golds):
     folder = tmp_path / "STS12"
     folder.mkdir()
     for kind, content in (("input", inputs), ("gs", golds)):
         if content is not None:
             (folder / f"STS.{kind}.x.txt").write_bytes(content)
-    with pytest.raises(InputError, match=message) as caught:
+    with refused() as caught:
         read_senteval(folder)
     assert "\n" not in str(caught.value)
 
@@ -203,32 +200,32 @@ def test_damaged_senteval_files(tmp_path, inputs, golds, message):
 def test_gold_scores_without_sentences(tmp_path):
     write_senteval(tmp_path / "STS12", "MSRpar", ROWS)
     (tmp_path / "STS12" / "STS.gs.MSRvid.txt").write_text("1\n", encoding="utf8")
-    with pytest.raises(InputError, match=r"STS\.gs\.MSRvid\.txt has no STS\.input\.MSRvid\.txt next to it"):
+    with refused():
         read_sts(tmp_path)
 
 
 def test_damaged_benchmark(tmp_path):
-    with pytest.raises(InputError, match=r"there is no .*sts-dev\.csv"):
+    with refused():
         development_set(tmp_path)
     write_benchmark(tmp_path, track5=249)
-    with pytest.raises(InputError, match=r"expected 250 pairs of track5\.en-en .* found 249"):
+    with refused():
         development_set(tmp_path)
     (tmp_path / "sts-dev.csv").write_text("genre,file,year,id,score,a,b\n", encoding="utf8")
-    with pytest.raises(InputError, match=r"sts-dev\.csv, line 1: expected genre, file, year, id, score .* found 1"):
+    with refused():
         read_sts(tmp_path)
 
 
 def test_places_without_data(tmp_path):
-    with pytest.raises(InputError, match="nowhere"):
+    with refused():
         read_sts("nowhere")
-    with pytest.raises(InputError, match="holds no STS data: expected"):
+    with refused():
         read_sts(tmp_path)
 
 
 def test_the_same_year_twice(tmp_path):
     for folder in ("STS12-en-test", "STS12-en-test-copy"):
         write_senteval(tmp_path / folder, "MSRpar", ROWS)
-    with pytest.raises(InputError, match="holds STS12 MSRpar twice"):
+    with refused():
         read_sts(tmp_path)
 
 
@@ -266,9 +263,9 @@ def test_dataset_on_the_hub(monkeypatch):
 def test_bad_places(tmp_path):
     path = tmp_path / "equal.tsv"
     path.write_text("1\ta\tb\n1\tc\td\n")
-    with pytest.raises(InputError, match="all 2 scores are equal, so nothing can agree with them"):
+    with refused():
         read_scored_pairs(path)
-    with pytest.raises(InputError, match="there is no development set .*none: expected 'sample'"):
+    with refused():
         read_scored_pairs(tmp_path / "none")
 
 

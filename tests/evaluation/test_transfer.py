@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from paranmt_hf import evaluate_transfer
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import spearman
 from paranmt_hf.evaluation.results import Results, Row, compare
 from paranmt_hf.evaluation.transfer import _VectorStore, averages
@@ -16,6 +15,7 @@ from paranmt_hf.evaluation.word_averages import WordAverage
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.text.word_vectors import read_known
 from tests.evaluation.toys import FirstWord, quick_relatedness, write_all  # noqa: F401
+from tests.refused import refused
 
 CONFIG = TransferConfig(folds=3)
 pytestmark = pytest.mark.usefixtures("quick_relatedness")
@@ -152,27 +152,21 @@ class Broken:
 
 
 @pytest.mark.parametrize(
-    ("vectors", "message"),
+    "vectors",
     [
-        (
-            lambda texts: np.full((len(texts), 2), np.nan),
-            "^MR: the vector of 'zero of number 0' is not finite, so the",
-        ),
-        (
-            lambda texts: np.zeros(2),
-            r"^MR: expected a vector for each of 72 sentences, got the shape \(2,\) from Broken",
-        ),
+        lambda texts: np.full((len(texts), 2), np.nan),
+        lambda texts: np.zeros(2),
     ],
 )
-def test_broken_encoders(folder, vectors, message):
-    with pytest.raises(InputError, match=message):
+def test_broken_encoders(folder, vectors):
+    with refused():
         evaluate_transfer(Broken(vectors), folder)
 
 
 def test_too_many_folds_for_a_later_task_are_refused_before_the_first_is_encoded(folder):
     tasks, _ = read_tasks(folder, ["MR", "TREC"])
     encoder = FirstWord()
-    with pytest.raises(InputError, match=r"\d folds need at least .* items of each class"):
+    with refused():
         evaluate_transfer(encoder, tasks[:1] + [few_of_a_class(tasks[1])], config=CONFIG)
     assert not encoder.calls
 

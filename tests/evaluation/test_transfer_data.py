@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer_data import TASKS, read_tasks
 from tests.evaluation.toys import MRPC_HEADER, SICK_HEADER, sentence, write, write_all
+from tests.refused import refused
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def test_a_missing_task_is_named(folder):
         (folder / "SICK" / f"SICK_{name}.txt").unlink()
     tasks, missing = read_tasks(folder)
     assert missing == ["MR", "SICK-R", "SICK-E"] and len(tasks) == 7
-    with pytest.raises(InputError, match=r"does not hold MR: expected MR/rt-polarity.pos in it$"):
+    with refused():
         read_tasks(folder, ["CR", "MR"])
 
 
@@ -124,98 +125,87 @@ def damage(path, number, line):
 
 
 @pytest.mark.parametrize(
-    ("task", "name", "number", "line", "message"),
+    ("task", "name", "number", "line"),
     [
         (
             "TREC",
             "TREC/TREC_10.label",
             3,
             "XYZ:a b",
-            "expected ABBR, DESC, ENTY, HUM, LOC, NUM, a colon, a finer class",
         ),
-        ("TREC", "TREC/TREC_10.label", 80, "NUM:da", "expected ABBR, .*found 'NUM:da'"),
-        ("SST2", "SST/binary/sentiment-dev", 2, "0 a b", "expected a sentence, a tab and 0 or 1, found '0 a b'"),
-        ("SST5", "SST/fine/sentiment-dev", 2, "a b\t1", "expected a class from 0 to 4, a blank and a sentence, found"),
-        ("MRPC", "MRPC/msr_paraphrase_train.txt", 41, "1\t2\t3\tcut", r"expected 5 columns .*, found '1"),
+        ("TREC", "TREC/TREC_10.label", 80, "NUM:da"),
+        ("SST2", "SST/binary/sentiment-dev", 2, "0 a b"),
+        ("SST5", "SST/fine/sentiment-dev", 2, "a b\t1"),
+        ("MRPC", "MRPC/msr_paraphrase_train.txt", 41, "1\t2\t3\tcut"),
         (
             "MRPC",
             "MRPC/msr_paraphrase_train.txt",
             9,
             "x\t2\t3\ta\tb",
-            "expected 5 columns .* with 0 or 1 in the first, found 'x",
         ),
         (
             "MRPC",
             "MRPC/msr_paraphrase_train.txt",
             1,
             SICK_HEADER,
-            "expected the header 'Quality #1 ID #2 ID #1 String",
         ),
         (
             "SICK-R",
             "SICK/SICK_trial.txt",
             4,
             "1\ta\tb\tNEUTRAL\t3.0",
-            "expected 5 columns .* a relatedness score from 1 to 5",
         ),
         (
             "SICK-R",
             "SICK/SICK_trial.txt",
             4,
             "1\ta\tb\t5.5\tNEUTRAL",
-            "expected 5 columns .* a relatedness score from 1 to 5",
         ),
         (
             "SICK-E",
             "SICK/SICK_trial.txt",
             4,
             "1\ta\tb\t3.0\tneutral",
-            "expected 5 columns .* CONTRADICTION, NEUTRAL, ENTAILMENT in",
         ),
         (
             "SICK-E",
             "SICK/SICK_trial.txt",
             4,
             "1\ta\t \t3.0\tNEUTRAL",
-            "expected a sentence in the second sentence's pl",
         ),
     ],
 )
-def test_damaged_lines(folder, task, name, number, line, message):
+def test_damaged_lines(folder, task, name, number, line):
     damage(folder / name, number, line)
-    with pytest.raises(InputError, match=f"^{folder / name}, line {number}: {message}"):
+    with refused():
         read_tasks(folder, [task])
 
 
 def test_damaged_files(folder):
     (folder / "MR" / "rt-polarity.neg").unlink()
-    expected = f"^{folder} holds no MR/rt-polarity.neg, but MR/rt-polarity.pos; get the files of MR again$"
-    with pytest.raises(InputError, match=expected):
+    with refused():
         read_tasks(folder)
     (folder / "MR" / "rt-polarity.neg").write_text("\n")
-    with pytest.raises(InputError, match="rt-polarity.neg is empty: expected a line for each item"):
+    with refused(path=folder / "MR/rt-polarity.neg"):
         read_tasks(folder, ["MR"])
     (folder / "MRPC" / "msr_paraphrase_test.txt").write_text(MRPC_HEADER + "\n")
-    with pytest.raises(InputError, match="msr_paraphrase_test.txt holds nothing below its header"):
+    with refused():
         read_tasks(folder, ["MRPC"])
 
 
 def test_a_file_that_is_cut_off_within_a_sentence(folder):
     path = folder / "SICK" / "SICK_test_annotated.txt"
     path.write_bytes(path.read_bytes()[:-1])
-    expected = f"^{path}, line 41: the file ends within this line, so it is cut off; get it again$"
-    with pytest.raises(InputError, match=expected):
+    with refused():
         read_tasks(folder, ["SICK-R"])
 
 
 def test_nothing_there(tmp_path):
-    with pytest.raises(InputError, match="no/where; expected one with transfer tasks in SentEval's layout"):
+    with refused():
         read_tasks(tmp_path / "no" / "where")
-    with pytest.raises(
-        InputError, match=r"holds no transfer task: expected folders such as MR, CR, TREC, with MR/rt-p"
-    ):
+    with refused():
         read_tasks(tmp_path)
-    with pytest.raises(InputError, match="there is no transfer task 'STS'; the tasks are MR, CR"):
+    with refused():
         read_tasks(tmp_path, ["STS"])
 
 

@@ -8,7 +8,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, PredefinedSplit, StratifiedKFold, cross_val_score
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation import transfer_heads
 from paranmt_hf.evaluation.transfer_heads import (
     GRIDS,
@@ -21,6 +20,7 @@ from paranmt_hf.evaluation.transfer_heads import (
     tuned_head,
 )
 from tests.evaluation.toys import quick_relatedness  # noqa: F401
+from tests.refused import refused
 
 CONFIG = TransferConfig(folds=4, seed=3)
 
@@ -142,15 +142,15 @@ def test_an_interruption_ends_all_folds(monkeypatch):
 def test_too_few_items():
     labels = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     check_folds(labels, 4, "TREC", nested=False)
-    for wrong, folds, nested, message in (
-        (labels, 4, True, "^MR: 4 folds need at least 6 items of each class, but one has 4"),
-        (labels, 5, False, "^MR: 5 folds need at least 5 items of each class, but one has 4"),
-        (0 * labels, 1, False, "^MR: all 8 training items are of one class"),
+    for wrong, folds, nested in (
+        (labels, 4, True),
+        (labels, 5, False),
+        (0 * labels, 1, False),
     ):
-        with pytest.raises(InputError, match=message):
+        with refused():
             check_folds(wrong, folds, "MR", nested=nested)
     for value in (1, 101):
-        with pytest.raises(InputError, match="folds must be from 2 to 100"):
+        with refused("folds"):
             TransferConfig(folds=value)
 
 
@@ -168,7 +168,7 @@ def test_the_fewest_items_are_enough(folds):
         if enough:
             check_folds(labels, config.folds, "MR", nested=True)
         else:
-            with pytest.raises(InputError, match="folds need at least"):
+            with refused():
                 check_folds(labels, config.folds, "MR", nested=True)
 
 
@@ -204,7 +204,5 @@ def test_relatedness_learns_and_repeats(quick_relatedness):  # noqa: F811
 def test_relatedness_of_vectors_of_zeros():
     train = related(64, 1)
     nothing = LabelledVectors(np.zeros_like(train.vectors), train.labels)
-    with pytest.raises(
-        InputError, match=r"^SICK-R, development pairs \(first: the head's scores, second: the gold sco"
-    ):
+    with refused():
         train_relatedness(nothing, nothing, nothing, 1, Ticks())

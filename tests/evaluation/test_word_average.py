@@ -26,6 +26,7 @@ from paranmt_hf.evaluation.word_weights import (
 )
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.word_vectors import WordVectors
+from tests.refused import refused
 
 COUNTS = WordCounts({"the": 6, "cat": 3, "dog": 1}, "a text")
 
@@ -77,7 +78,7 @@ def test_the_component_is_that_of_each_data_set():
 
 def test_bad_vectors():
     broken = WordVectors(["a", "b"], np.array([[1, 2], [np.nan, 1]], np.float32))
-    with pytest.raises(InputError, match="the vector of 'b' has a number that is not finite"):
+    with refused():
         WordAverage(broken)
 
 
@@ -92,11 +93,11 @@ def test_weights_by_hand(monkeypatch):
     inverse = word_weights("inverse-frequency", names, config, counts=COUNTS)
     assert inverse == pytest.approx([1 / 6, 1 / 3, 1, 1])
     assert word_weights("blacklist", names, WordWeighting(blacklist=2), counts=COUNTS).tolist() == [0, 0, 1, 1]
-    with pytest.raises(InputError, match="the blacklist of 3 words leaves none of the 2 words; take fewer"):
+    with refused():
         word_weights("blacklist", names[:2], WordWeighting(blacklist=3), counts=COUNTS)
     scaled = WordWeighting(weighting=("norms",), norms_of="m")
     assert word_weights("norms", names, scaled, norms={"the": 1.0, "cat": 3.0}).tolist() == [1, 3, 2, 2]
-    with pytest.raises(InputError, match="norms_of m: none of the 4 words has a vector there"):
+    with refused("norms_of"):
         word_weights("norms", names, scaled, norms={"yak": 1.0})
 
 
@@ -119,7 +120,7 @@ def test_counts():
     ranked = counts_by_rank(["the", "cat", "dog", "emu"], "v.txt")
     assert ranked.of(["the", "cat", "dog", "emu", "yak"]) == pytest.approx([4, 2, 4 / 3, 1, 0])
     assert "v.txt (Zipf's law)" in ranked.source
-    with pytest.raises(InputError, match="a text holds no word, so no word has a frequency"):
+    with refused():
         WordCounts({}, "a text")
 
 
@@ -132,29 +133,29 @@ def test_lists_of_counts(tmp_path):
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert is_count_list(packed) and read_counts(packed).counts == {"the": 7, "cat": 3}
     path.write_bytes(b"the 6\ncaf\xe9 3\n")
-    with pytest.raises(InputError, match="counts.txt, line 2: expected UTF-8, found the byte 0xe9"):
+    with refused():
         read_counts(path)
     whole = gzip.compress(b"the 6\ncat 3\n" * 1000)
     packed.write_bytes(whole[:20] + b"\xff" * 5 + whole[25:])
     assert not is_count_list(packed)
-    with pytest.raises(InputError, match=r"cannot read .*counts.gz: Error -3"):
+    with refused(path=packed):
         read_counts(packed)
     for text in ("A sentence of 5\n", "chapter 1\nIt was a night.\n", "", "\n\n", "a -1\n", "a 1.5\n"):
         path.write_text(text)
         assert not is_count_list(path), text
     path.write_text("the 6\ncat 3\nno count here\n")
     assert is_count_list(path), "a list with a line that is wrong"
-    with pytest.raises(InputError, match="counts.txt, line 3: expected a word and how often it occurs, found 'no cou"):
+    with refused():
         read_counts(path)
     path.write_text("the 6\n" * 12 + "a cat sat\n")
     assert is_count_list(path)
-    with pytest.raises(InputError, match="counts.txt, line 13: expected a word and how often it occurs, found 'a cat"):
+    with refused():
         read_counts(path)
     path.write_text("the 0\n")
-    with pytest.raises(InputError, match="counts.txt holds no word"):
+    with refused():
         read_counts(path)
     packed.write_bytes(packed.read_bytes()[:-9])
-    with pytest.raises(InputError, match="cannot read .*counts.gz"):
+    with refused(path=packed):
         read_counts(packed)
     assert not is_count_list(tmp_path / "nowhere")
 
@@ -264,13 +265,13 @@ def test_where_the_dictionary_is(dictionary, no_wordnet, monkeypatch, tmp_path):
     assert find_wordnet(dictionary) == dictionary
     monkeypatch.setenv("WNSEARCHDIR", str(dictionary))
     assert find_wordnet() == dictionary
-    with pytest.raises(InputError, match=r"holds no dictionary of WordNet: expected index\.noun"):
+    with refused():
         find_wordnet(tmp_path)
 
 
 def test_damaged_dictionary(dictionary):
     (dictionary / "index.verb").write_text("run v many\n", encoding="utf8")
-    with pytest.raises(InputError, match="cannot read the verbs of WordNet in .*install the dictionary again"):
+    with refused():
         WordNet(dictionary)
 
 
@@ -278,7 +279,7 @@ def test_baselines_by_name(no_wordnet):
     for package, name, kind in (("sacrebleu", "bleu", Bleu), ("nltk", "meteor", Meteor)):
         pytest.importorskip(package)
         assert isinstance(baseline(name), kind)
-    with pytest.raises(InputError, match="baselines must be bleu or meteor, was 'rouge'"):
+    with refused():
         baseline("rouge")
 
 

@@ -5,7 +5,6 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.correlation import pearson, spearman
 from paranmt_hf.evaluation.pair_set import StsSet
 from paranmt_hf.evaluation.sts import evaluate_sts
@@ -17,6 +16,7 @@ from paranmt_hf.experiments.paragram_table8 import find_neighbours
 from paranmt_hf.experiments.sent2vec_figure1 import draw_norms
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.word_vectors import WordVectors
+from tests.refused import refused
 
 
 class Seeded:
@@ -121,9 +121,9 @@ def test_neighbours_by_hand():
     assert lines[6] == ["1", "no vector", "cat 0.71"]
     some = find_neighbours(both, ["yak", "cat"], common, "", top=1)
     assert [each.tables["yak"] for each in some] == [[], []] and some[0].tables["cat"] == found[0].tables["cat"]
-    with pytest.raises(InputError, match="^yak gnu: no vector in one, two; ask for other `words`"):
+    with refused():
         find_neighbours(both, ["yak", "gnu"], common, "", top=1)
-    with pytest.raises(InputError, match="none of the 1 most common words has a vector in all of one, two"):
+    with refused():
         find_neighbours(both, ["cat"], ["the"], "", top=1)
 
 
@@ -166,7 +166,7 @@ def test_norms_that_are_all_equal():
     vectors = WordVectors(["a", "b"], np.array([[1, 0], [0, 1]], np.float32))
     result, _ = measure_norms("one", vectors, counts_by_rank(["a", "b"], ""), common=9, top=1)
     assert [row.values for row in result.rows] == [{}, {}] and "L1, largest" in result.text()
-    with pytest.raises(InputError, match="none of the 2 words of one occurs in a list; is it of that language"):
+    with refused():
         measure_norms("one", vectors, WordCounts({"x": 1}, "a list"), common=9, top=1)
 
 
@@ -202,7 +202,7 @@ def test_coverage_beside_the_systems_of_a_task(tmp_path):
 
 def test_sentences_without_words(results):
     nothing = StsSet("none", ["", " "], [" ", ""], np.array([1.0, 2.0]))
-    with pytest.raises(InputError, match="none has no words"):
+    with refused():
         measure_coverage(results[0], [nothing], WordCounts({"a": 1}, ""))
 
 

@@ -8,7 +8,6 @@ import pytest
 from paranmt_hf.cli import main
 from paranmt_hf.encoders.saving import save
 from paranmt_hf.encoders.sentence_encoder import SentenceEncoder
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.results import read_results
 from paranmt_hf.evaluation.word_averages import count_words, word_vectors
 from paranmt_hf.experiments.paragram_section5 import paragram_section5
@@ -19,6 +18,7 @@ from paranmt_hf.text.definitions import is_piece
 from paranmt_hf.text.word_vectors import WordVectors, write_vectors
 from tests.cli.commands import fails
 from tests.encoders.test_sent2vec import module as sent2vec
+from tests.refused import refused
 from tests.training.toys import encoder_of, synonyms
 
 SIMILARITY = str(ASSETS / "sample" / "similarity.tsv")
@@ -66,11 +66,11 @@ def test_word_vectors_of_encoders(models, folder):
     found = word_vectors(folder / "sent2vec")
     assert found.words == sent2vec().units[1:]
     np.testing.assert_array_equal(found.matrix, sent2vec().weight.numpy()[1 : len(found.words) + 1])
-    with pytest.raises(InputError, match="trigram is TRIGRAM, which reads no words; expected an encoder with word"):
+    with refused():
         word_vectors(models / "trigram")
-    with pytest.raises(InputError, match="word has no vector of any of the 1 words that are asked for"):
+    with refused():
         word_vectors(models / "word", {"yak"})
-    with pytest.raises(InputError, match="no encoder 'nowhere': expected a folder or a file of word vectors"):
+    with refused():
         word_vectors("nowhere")
 
 
@@ -80,7 +80,7 @@ def test_broken_vectors_of_an_encoder(models, folder, monkeypatch):
     loaded = loading.load(models / "word")
     loaded[0].embedding.weight.data[5, 1] = float("nan")
     monkeypatch.setattr(loading, "load", lambda _: loaded)
-    with pytest.raises(InputError, match=r"the vector of 'left\d+' has a number that is not finite"):
+    with refused():
         paragram_section6([models / "word"])
 
 
@@ -90,17 +90,17 @@ def test_counting(folder, release):
     assert counts.source == "2 sentences of text.txt"
     assert count_words(release).total == 60 * 9 * 2, "both sides"
     (folder / "empty.txt").write_text("\n\n")
-    with pytest.raises(InputError, match="holds no word, so no word has a frequency"):
+    with refused():
         count_words("empty.txt")
-    with pytest.raises(InputError, match="nowhere.txt"):
+    with refused():
         count_words("nowhere.txt")
     (folder / "broken.parquet").write_bytes(b"PAR1nothing")
-    with pytest.raises(InputError, match="cannot read broken.parquet: .*; expected a Parquet file"):
+    with refused():
         count_words("broken.parquet")
     packed = bytearray(gzip.compress("".join(f"word{number} {number}\n" for number in range(5000)).encode()))
     packed[40:60] = b"\xff" * 20
     (folder / "damaged.txt.gz").write_bytes(packed)
-    with pytest.raises(InputError, match=r"damaged.txt.gz: cannot be read completely"):
+    with refused():
         count_words("damaged.txt.gz")
 
 
@@ -141,7 +141,7 @@ def test_neighbours(models, folder, capsys):
     table = capsys.readouterr().out.split("\n\n")
     assert "no vector" in table[0] and table[1].startswith("| left3")
     fails(capsys, ["experiment", "paragram-table8", str(models / "trigram"), "--words", "a"], "which reads no words")
-    with pytest.raises(InputError, match="name encoders or files of word vectors"):
+    with refused("spaces"):
         paragram_table8([], words=["a"])
 
 

@@ -190,7 +190,7 @@ def _sentences(root: Path) -> None:
 
 
 def _tune(root: Path) -> list[str]:
-    words = ["tune", f"{root}/ppdb.gz", "--development", "sample", "--out", f"{root}/out", "--sampler", "grid"]
+    words = ["tune", f"{root}/ppdb.gz", "--development", "sample", "--out", f"{root}/out"]
     words += ["--grid", "learning-rate=0.001,0.01", "seed=1,2", "--tune-pairs", "30"]
     return [*words, "--training", "epochs=1,dimension=8,batch-size=10,mega-batch=1"]
 
@@ -238,7 +238,7 @@ def _supervise(root: Path) -> list[str]:
 
 
 def _tune_task(root: Path) -> list[str]:
-    words = ["tune", f"{root}/senteval", "--task", "SICK-R", "--out", f"{root}/out", "--sampler", "grid"]
+    words = ["tune", f"{root}/senteval", "--task", "SICK-R", "--out", f"{root}/out"]
     training = f"init-from={root}/model,epochs=2,hidden=4,batch-size=4"
     return [*words, "--grid", "optimizer=adam,adagrad", "--training", training]
 

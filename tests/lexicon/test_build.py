@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from paranmt_hf.cli import main
-from paranmt_hf.errors import InputError
 from paranmt_hf.lexicon import lexicon as lexicon_module
 from paranmt_hf.lexicon import pmi
 from paranmt_hf.lexicon.lexicon import Lexicon, LexiconConfig
 from paranmt_hf.lexicon.word_similarity import evaluate_lexicon
 from tests.cli.commands import fails
 from tests.lexicon.toys import Oracle, random_pairs, table
+from tests.refused import refused
 
 
 def write_corpus(path, pairs, scores=None, lengths=None):
@@ -83,7 +83,7 @@ def test_continues_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             Lexicon.build(corpus, out)
     assert not out.exists() and len(list((tmp_path / "out.work" / "runs").iterdir())) == 5
-    with pytest.raises(InputError, match=r"holds unfinished work with other settings: words: was"):
+    with refused(path=tmp_path / "out.work"):
         Lexicon.build(corpus, out, config=LexiconConfig(words=7))
     # Another amount of memory is no other lexicon.
     Lexicon.build(corpus, out, config=LexiconConfig(memory=1.0))
@@ -95,7 +95,7 @@ def test_continues_where_it_stopped_with_the_same_bytes(tmp_path, monkeypatch):
     (tmp_path / "out.work" / "run.json").write_text(json.dumps(state))
     assert Lexicon.build(corpus, out).record == whole.record
     assert not (tmp_path / "out.work").exists()
-    with pytest.raises(InputError, match="was made with other settings: words: was 100000, now 7"):
+    with refused("out", path=out):
         Lexicon.build(corpus, out, config=LexiconConfig(words=7))
 
 

@@ -18,6 +18,7 @@ from paranmt_hf.lexicon.word_similarity import (
     read_word_pairs,
 )
 from tests.lexicon.toys import Oracle, random_pairs, table
+from tests.refused import refused
 
 ANIMALS = [("big dog", "large dog"), ("big cat", "large cat"), ("a dog", "the dog"), ("a cat", "the cat")]
 
@@ -111,47 +112,44 @@ def test_the_minimum_count_leaves_rows_out(tmp_path):
 
 
 def test_nothing_is_left(tmp_path):
-    with pytest.raises(InputError, match="no two words were counted 3 times in 4 pairs of sentences; lower"):
+    with refused():
         make(tmp_path / "x", ANIMALS, min_count=3)
     # A command with another option starts again.
     assert not list((tmp_path / "x").iterdir())
 
 
 def test_words_that_cannot_be_looked_up(animals):
-    with pytest.raises(
-        InputError,
-        match=r"'bird' is not among the 6 words of .*; it is in no .* \(--words of `paranmt lexicon build`\)",
-    ):
+    with refused():
         animals.nearest("bird")
-    with pytest.raises(InputError, match=r"'Big dog' is 2 words \(big dog\)"):
+    with refused():
         animals.nearest("Big dog")
-    with pytest.raises(InputError, match="' ' is no word"):
+    with refused():
         animals.nearest(" ")
-    with pytest.raises(InputError, match="by must be one of adjusted_pmi, pmi, was 'count'"):
+    with refused():
         animals.nearest("big", by="count")
-    with pytest.raises(InputError, match="top and min_count must be at least 1, were 0 and 10"):
+    with refused():
         animals.nearest("big", top=0)
     assert animals.nearest("BIG") == []
     assert animals.nearest("BIG", min_count=2)[0].word == "large"
 
 
 def test_damaged(tmp_path, animals):
-    with pytest.raises(InputError, match=r"nowhere does not exist; expected a lexicon"):
+    with refused(path=tmp_path / "nowhere"):
         Lexicon.from_pretrained(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"holds no lexicon\.json"):
+    with refused(path=tmp_path):
         Lexicon.from_pretrained(tmp_path)
     record = (animals.folder / "lexicon.json").read_text()
     (tmp_path / "lexicon.json").write_text(record)
-    with pytest.raises(InputError, match="is damaged: "):
+    with refused():
         Lexicon.from_pretrained(tmp_path)
     whole = (animals.folder / "lexicon.parquet").read_bytes()
     (tmp_path / "lexicon.parquet").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="is damaged: "):
+    with refused():
         Lexicon.from_pretrained(tmp_path)
     (tmp_path / "lexicon.parquet").write_bytes(whole)
     other = record.replace(f'"word_pairs": {animals.record.word_pairs}', '"word_pairs": 3')
     (tmp_path / "lexicon.json").write_text(other)
-    with pytest.raises(InputError, match="rows, but the record says 3; copy the lexicon again"):
+    with refused():
         Lexicon.from_pretrained(tmp_path)
 
 
@@ -195,7 +193,7 @@ def test_an_unseen_pair_is_0_and_both_orders_are_averaged():
     # Below 0 is below an unseen pair.
     low = evaluate_word_scores(PAIRS, {("smart", "clever"): 1.0, ("hard", "difficult"): -1.0}, "low")
     assert low.spearman == pytest.approx(0.5)
-    with pytest.raises(InputError, match="mine has none of the 3 word pairs"):
+    with refused():
         evaluate_word_scores(PAIRS, {("a", "b"): 1.0}, "mine")
 
 

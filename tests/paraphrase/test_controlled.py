@@ -21,6 +21,7 @@ from paranmt_hf.paraphrase.training_pairs import held_out_keys
 from tests.paraphrase import paraphraser_toys as toys
 from tests.paraphrase.paraphraser_toys import FINDS as VERBS
 from tests.paraphrase.paraphraser_toys import LOCAL, NOUNS, stopped_training
+from tests.refused import refused
 
 SMALL = ParaphraserConfig(
     model="controlled", pieces=330, embedding=32, hidden=32, dropout=0.0, tree_hidden=32, same_template=True
@@ -178,23 +179,21 @@ def test_pairs_without_a_tree_or_with_a_long_one_are_left_out(tmp_path):
 
 
 def test_bad_data_is_refused_and_nothing_left(pairs, trained, tmp_path):
-    def refused(data, match, **settings):
-        with pytest.raises(InputError, match=match):
-            train_paraphraser(data, tmp_path / "out", config=SMALL, training=training(**settings))
+    def train_on(data, **settings):
+        return train_paraphraser(data, tmp_path / "out", config=SMALL, training=training(**settings))
 
     plain = tmp_path / "plain.parquet"
     pq.write_table(pq.read_table(pairs).select(["reference", "translation"]), plain)
-    refused(plain, r"plain.parquet has no column reference_parse, .* run `paranmt parse`")
-    for column, match in (
-        (pa.nulls(5, pa.string()), "nothing to train on: .* 5 have a sentence without a tree"),
-        (pa.array([["(S(NP)(VP))"]] * 5), "plain.parquet: reference_parse holds list.*expected trees without words"),
-        (pa.array([b"\xff"] * 5), "plain.parquet: reference_parse holds binary.*expected trees without words"),
-    ):
-        refused(write(plain, 5, reference_parse=column), match)
-    refused(pairs, "noise must be 0 for a controlled network", noise=0.5)
-    with pytest.raises(InputError, match="the column para_score"):
+    with pytest.raises(InputError):
+        train_on(plain)
+    for column in (pa.nulls(5, pa.string()), pa.array([["(S(NP)(VP))"]] * 5), pa.array([b"\xff"] * 5)):
+        with pytest.raises(InputError):
+            train_on(write(plain, 5, reference_parse=column))
+    with pytest.raises(InputError):
+        train_on(pairs, noise=0.5)
+    with refused(path=pairs):
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, selection=PairSelection(min_score=0.5))
-    with pytest.raises(InputError, match="is syntactically controlled, so it cannot be trained on sentences alone"):
+    with refused("base"):
         train_paraphraser(plain, tmp_path / "out", config=ParaphraserConfig(base=str(trained.folder)))
     assert [path.name for path in tmp_path.iterdir()] == ["plain.parquet"]
 
@@ -345,9 +344,9 @@ def test_bad_templates_are_refused(network, trees, tmp_path, settings, match):
 
 
 def test_models_and_calls_without_templates_are_refused(network, trees, model, tmp_path):
-    with pytest.raises(InputError, match="is not syntactically controlled, so it has no templates"):
+    with refused("templates"):
         paraphrased(model, trees, LINES, tmp_path / "out.tsv", templates=2)
-    with pytest.raises(InputError, match="so it needs templates"):
+    with refused():
         Paraphraser(network)
     paraphraser = Paraphraser.from_pretrained(network, parser=trees)
     for templates, match in (
@@ -359,14 +358,14 @@ def test_models_and_calls_without_templates_are_refused(network, trees, model, t
             paraphraser([LINES[0]], templates=templates)
     broken = shutil.copytree(network, tmp_path / "broken")
     (broken / "templates.json").write_text("{}")
-    with pytest.raises(InputError, match="it has no templates"):
+    with refused(path=broken / "templates.json"):
         paraphrased(broken, trees, LINES, tmp_path / "out.tsv", templates=2)
     (broken / "templates.json").unlink()
-    with pytest.raises(InputError, match=r"has no templates.json, so it is incomplete"):
+    with refused(path=broken / "templates.json"):
         Paraphraser.from_pretrained(broken, parser=trees)
 
 
 def test_a_parser_that_is_not_installed_says_which_to_install(network, monkeypatch):
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(InputError, match="apt-get install link-grammar"):
+    with refused():
         Paraphraser.from_pretrained(network)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.reading.pairs import PairSelection
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.baselines import Meteor
 from paranmt_hf.paraphrase.config import ParaphraseEvaluationData
 from paranmt_hf.paraphrase.figures import (
@@ -25,6 +24,7 @@ from paranmt_hf.paraphrase.figures import (
 from paranmt_hf.paraphrase.noise import ARTICLES, KINDS, add_noise
 from paranmt_hf.paraphrase.paraphraser import Paraphrase, _apart, overlaps, unlike
 from paranmt_hf.text.definitions import words
+from tests.refused import refused
 
 
 class FirstLetters:
@@ -94,7 +94,7 @@ def test_a_sentence_without_output_lowers_only_what_compares_with_references():
     assert less["meteor"] == pytest.approx(whole["meteor"] * 2 / 3, rel=0.05)
     assert less["without"] == 1 and less["outputs"] == pytest.approx(2 / 3)
     assert less["copies"] == 0 and less["number"] == 0
-    with pytest.raises(InputError, match="none of 3 sentences has a paraphrase"):
+    with refused():
         measure([[], [], []])
 
 
@@ -124,12 +124,12 @@ def test_two_columns(tmp_path):
     given = ParaphraseData([path], ParaphraseEvaluationData(), PairSelection())
     path.write_text("a b\tc d\ne\tf\n")
     assert given.rows() == [("a b", "c d"), ("e", "f")]
-    for text, message in (
-        ("a b\tc d\ne\n", r"pairs.tsv, line 2: expected two sentences in 2 columns with tabs between, found 1 column"),
-        ("a\t \n", "line 1: expected a sentence in column 2"),
+    for text in (
+        "a b\tc d\ne\n",
+        "a\t \n",
     ):
         path.write_text(text)
-        with pytest.raises(InputError, match=message):
+        with refused():
             given.rows()
 
 
@@ -154,7 +154,7 @@ def test_canonical_by_hand():
     assert examples[2] == {"noisy": "same", "output": "same", "clean": "same", "before": 0, "after": 0}
     assert noisy["equal"] == pytest.approx(1 / 3) and output["equal"] == pytest.approx(2 / 3)
     assert of_clean["equal"] == pytest.approx(2 / 3)
-    with pytest.raises(InputError, match="there are no noisy sentences"):
+    with refused():
         canonical_figures([], [], [], [])
 
 

@@ -21,6 +21,7 @@ from paranmt_hf.paraphrase.paraphraser import Paraphraser
 from paranmt_hf.paraphrase.train import train_paraphraser
 from paranmt_hf.paraphrase.training_pairs import TrainingPairs, held_out_keys
 from tests.paraphrase.paraphraser_toys import LOCAL, SMALL
+from tests.refused import refused
 
 SHORT = ParaphraseConfig(max_length=20, seed=3)
 WAYS = ["greedy", "beams=3,n=2", "sample,temperature=0.5"]
@@ -156,19 +157,19 @@ def test_ways_in_words_and_in_yaml(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("ways", "message"),
+    "ways",
     [
-        (["beam=4"], "beam=4: decodings names 'beam', which is not one of"),
-        (["beams"], "'beams': expected NAME=VALUE with commas between, such as beams=4, found 'beams'"),
-        (["beams=x"], "beams=x: beams must be"),
-        (["greedy", "greedy"], "each decoding must be named once"),
-        (["sample,groups=2"], "give either `sample` or `groups`"),
-        (["device=cpu"], "decodings names 'device', which is not one of"),
-        ([], "there is no decoding"),
+        ["beam=4"],
+        ["beams"],
+        ["beams=x"],
+        ["greedy", "greedy"],
+        ["sample,groups=2"],
+        ["device=cpu"],
+        [],
     ],
 )
-def test_ways_that_are_none(ways, message):
-    with pytest.raises(InputError, match=message):
+def test_ways_that_are_none(ways):
+    with refused("decodings"):
         read_decodings(ways, ParaphraseConfig())
 
 

@@ -26,6 +26,7 @@ from paranmt_hf.paraphrase.paraphraser import _without_copies
 from paranmt_hf.paraphrase.train import POOR_PERPLEXITY, train_paraphraser
 from tests.paraphrase import paraphraser_toys as toys
 from tests.paraphrase.paraphraser_toys import LOCAL, SMALL, sentences, training, write_bart
+from tests.refused import refused
 
 
 def train_small(data, out, selection=None, **settings):
@@ -96,7 +97,7 @@ def test_the_card_names_the_languages_of_its_sentences(trained):
 def test_a_second_call_finds_it_and_another_one_is_refused(trained, pairs):
     again = train_small(pairs, trained.folder)
     assert not again.fresh and again.record == trained.record
-    with pytest.raises(InputError, match=r"was made with other settings: training.seed: was 1, now 2"):
+    with refused("out"):
         train_small(pairs, trained.folder, seed=2)
 
 
@@ -122,7 +123,7 @@ def test_pairs_are_chosen_and_both_directions_trained(pairs, tmp_path):
 
 
 def test_pairs_of_which_none_is_chosen_or_held_out_are_reported(pairs, tmp_path, caplog):
-    with pytest.raises(InputError, match=r"nothing to train on: of 300 pairs left out: 300 outside the chosen ranges"):
+    with refused():
         train_small(pairs, tmp_path / "out", PairSelection(max_score=-1), max_steps=1)
     train_small(pairs, tmp_path / "one", max_steps=1, held_out=1e-9)
     assert "nothing will be measured: of 300 pairs none is held out at a share of 1e-09" in caplog.text
@@ -272,7 +273,7 @@ def test_copies_are_left_out_and_the_best_score_can_come_first(trained, monkeypa
     monkeypatch.setattr(paraphraser, "_search", lambda *given: [paraphraser._own.cut(beams[:1])])
     (result,) = paraphraser.paraphrase([sentence])
     assert result.paraphrases == [] and result.note == "nothing but the sentence itself"
-    with pytest.raises(InputError, match="order score needs a scorer, and this paraphraser has none"):
+    with refused():
         Paraphraser(trained.folder, scorer=None)([sentence], order="score")
 
 
@@ -333,9 +334,9 @@ def test_models_are_checked_before_data_are_read(line, tmp_path, monkeypatch):
     for file in ("damaged.jsonl", "damaged.tsv"):
         (tmp_path / file).write_text("{")
     shutil.copytree(ASSETS / "small", "encoder")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         run_command(*find_command(line.split()))
-    assert refused.value.path == Path("encoder")
+    assert caught.value.path == Path("encoder")
 
 
 @pytest.mark.slow
@@ -375,20 +376,20 @@ def test_models_of_another_kind_are_refused(trained, text, tmp_path):
 
 
 def test_files_and_calls_that_make_no_sense_are_refused(trained, text, tmp_path):
-    with pytest.raises(InputError, match=r"expected a name that ends in .parquet or .jsonl or .tsv"):
+    with refused("out", path=tmp_path / "out.txt"):
         run(text, tmp_path / "out.txt", trained.folder)
     (tmp_path / "mine.tsv").write_text("mine")
-    with pytest.raises(InputError, match=r"was not made by this command"):
+    with refused("out", path=tmp_path / "mine.tsv"):
         run(text, tmp_path / "mine.tsv", trained.folder)
     (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(InputError, match="the file is empty"):
+    with refused(path=tmp_path / "empty.txt"):
         run(tmp_path / "empty.txt", tmp_path / "out.tsv", trained.folder)
     paraphraser = Paraphraser(trained.folder)
     for given in ("a sentence", ["a sentence", b"another"], {"a sentence": 1}):
         with pytest.raises(InputError) as error:
             paraphraser(given)
         assert error.value.option == "sentences"
-    with pytest.raises(InputError, match="is not syntactically controlled, so it has no templates"):
+    with refused():
         paraphraser(["a sentence"], templates=2)
     with pytest.raises(TypeError, match="'beam'"):
         paraphraser(LINES, beam=8)

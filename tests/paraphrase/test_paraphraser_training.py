@@ -13,6 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.paraphrase import trainer
 from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import FINDS, NOUNS, SENTENCES, stopped_training, write_bart
+from tests.refused import refused
 
 SMALL = ParaphraserConfig(pieces=330, embedding=8, hidden=8)
 TREES = ParaphraserConfig(model="controlled", pieces=330, embedding=8, hidden=8, tree_hidden=8, same_template=True)
@@ -57,14 +58,14 @@ def test_bad_data_is_refused_and_nothing_left(pairs, tmp_path):
 
 def test_where_to_report_is_checked_before_any_work(pairs, tmp_path, monkeypatch):
     monkeypatch.setattr("paranmt_hf.corpus.reading.pairs.Pairs.batches", unread)
-    with pytest.raises(InputError, match="cannot report to 'nowhere'"):
+    with refused("report_to"):
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training(report_to="nowhere"))
     assert not list(tmp_path.iterdir())
 
 
 def test_several_processes_are_refused(pairs, tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(InputError, match="are trained by one process, and 2 were started; start one"):
+    with refused():
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training())
 
 
@@ -73,7 +74,7 @@ def test_no_sentence_is_longer_than_the_positions_of_a_base(tmp_path):
     long = "the man sees a dog . " * 12
     pq.write_table(pa.table({"reference": [long] * 9, "translation": ["a dog"] * 9}), tmp_path / "pairs.parquet")
     base = ParaphraserConfig(base=str(tmp_path / "bart"))
-    with pytest.raises(InputError, match=r"max_pieces 80 is more than the 32 positions of .*bart"):
+    with refused("max_pieces"):
         train_paraphraser(tmp_path / "pairs.parquet", tmp_path / "out", config=base, training=training())
     paraphraser = Paraphraser(tmp_path / "bart", ParaphraseConfig(device="cpu"))
     (result,) = paraphraser.paraphrase([long])
@@ -105,8 +106,7 @@ def test_a_damaged_checkpoint_is_named(pairs, tmp_path, checkpoints, name):
     checkpoint = checkpoints / "checkpoint-40"
     content = (checkpoint / name).read_bytes()
     (checkpoint / name).write_bytes(content[: len(content) // 2] + bytes(len(content) - len(content) // 2))
-    expected = f"^{checkpoint}/{name} is missing or damaged; remove {checkpoint} and run again"
-    with pytest.raises(InputError, match=expected):
+    with refused():
         train_paraphraser(pairs, tmp_path / "out", config=SMALL, training=training())
 
 

@@ -19,6 +19,7 @@ from paranmt_hf.paraphrase.card import paraphraser_card
 from paranmt_hf.paraphrase.evaluate import evaluate_canonical
 from paranmt_hf.paraphrase.train import train_paraphraser
 from tests.paraphrase.paraphraser_toys import LOCAL, SENTENCES
+from tests.refused import refused
 
 NAME = "org/mine"
 TREES = ["(S (NP the man) (VP sees (NP a dog)) .)", "(S (VP sees) (NP him))"]
@@ -171,68 +172,59 @@ OTHER_CODE = {"AutoConfig": "you/x--y.Z"}
 
 
 @pytest.mark.parametrize(
-    ("spoil", "match"),
+    "spoil",
     [
-        (lambda folder: edit_record(folder, "parameters", 7), "parameters [0-9]+, its paraphraser.json says 7"),
-        (lambda folder: edit_record(folder, "model_type", "bart"), "model_type paranmt-lstm, .* says bart"),
-        (lambda folder: (folder / "other.py").write_text(""), "is code that is not this package's"),
-        (lambda folder: (folder / "pytorch_model.bin").write_bytes(b""), "pickle"),
-        (lambda folder: _edit(folder / "config.json", auto_map=OTHER_CODE), "names the code 'you/x--y.Z'"),
-        (
-            lambda folder: _edit(folder / "generation_config.json", auto_map=["you/x--y.Z"]),
-            r"generation_config.json is damaged: expected an object under 'auto_map', found \['you/x--y.Z'\]",
-        ),
-        (_break_weights, "holds weights that are not finite"),
-        (lambda folder: (folder / "model.safetensors").unlink(), "model.safetensors"),
+        lambda folder: edit_record(folder, "parameters", 7),
+        lambda folder: edit_record(folder, "model_type", "bart"),
+        lambda folder: (folder / "other.py").write_text(""),
+        lambda folder: (folder / "pytorch_model.bin").write_bytes(b""),
+        lambda folder: _edit(folder / "config.json", auto_map=OTHER_CODE),
+        lambda folder: _edit(folder / "generation_config.json", auto_map=["you/x--y.Z"]),
+        _break_weights,
+        lambda folder: (folder / "model.safetensors").unlink(),
     ],
 )
-def test_a_spoiled_model_is_refused(plain, spoil, match):
+def test_a_spoiled_model_is_refused(plain, spoil):
     spoil(plain)
-    with pytest.raises(InputError, match=match):
+    with refused():
         publish(plain, NAME, license="mit", dry_run=True)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "match"),
+    "spoil",
     [
-        (lambda folder: edit_record(folder, "parses.tree_tokens", 7), "tree_tokens [0-9]+, .* says 7"),
-        (lambda folder: _edit(folder / "templates.json", **{"(S(S))": 1}), "templates 3, its paraphraser.json says 2"),
-        (
-            lambda folder: (folder / "parse-generator" / "other.py").write_text(""),
-            "is code that is not this package's",
-        ),
-        (
-            lambda folder: _edit(folder / "parse-generator" / "config.json", auto_map=OTHER_CODE),
-            "parse-generator/config.json names the code 'you/x--y.Z'",
-        ),
-        (lambda folder: _break_weights(folder / "parse-generator"), "holds weights that are not finite"),
-        (lambda folder: shutil.rmtree(folder / "parse-generator"), "has no parse-generator, so it is incomplete"),
-        (lambda folder: (folder / "templates.json").unlink(), "has no templates.json, so it is incomplete"),
-        (lambda folder: edit_record(folder, "parses", []), r"damaged: .*an object under 'parses', found \[\]"),
-        (lambda folder: edit_record(folder, "parses", None), "tree_tokens [0-9]+, its paraphraser.json says None"),
+        lambda folder: edit_record(folder, "parses.tree_tokens", 7),
+        lambda folder: _edit(folder / "templates.json", **{"(S(S))": 1}),
+        lambda folder: (folder / "parse-generator" / "other.py").write_text(""),
+        lambda folder: _edit(folder / "parse-generator" / "config.json", auto_map=OTHER_CODE),
+        lambda folder: _break_weights(folder / "parse-generator"),
+        lambda folder: shutil.rmtree(folder / "parse-generator"),
+        lambda folder: (folder / "templates.json").unlink(),
+        lambda folder: edit_record(folder, "parses", []),
+        lambda folder: edit_record(folder, "parses", None),
     ],
 )
-def test_a_spoiled_network_is_refused(controlled, spoil, match):
+def test_a_spoiled_network_is_refused(controlled, spoil):
     spoil(controlled)
-    with pytest.raises(InputError, match=match):
+    with refused():
         publish(controlled, NAME, license="mit", dry_run=True)
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "match"),
+    ("key", "value"),
     [
-        ("settings.training", {}, "it has no 'settings.training.learning_rate'"),
-        ("settings.training.direction", "sideways", "one of to-reference, to-translation, both under '[a-z.]*'"),
-        ("settings.training.learning_rate", None, "it has no 'settings.training.learning_rate'"),
-        ("settings.paraphraser", 3, "expected an object under 'settings.paraphraser', found 3"),
-        ("settings.data.sources", None, "expected a list under '[a-z.]*sources', found none"),
-        ("settings.data.ranges", 3, "expected an object under '[a-z.]*ranges', found 3"),
-        ("inputs", 3, "expected an object under 'inputs', found 3"),
+        ("settings.training", {}),
+        ("settings.training.direction", "sideways"),
+        ("settings.training.learning_rate", None),
+        ("settings.paraphraser", 3),
+        ("settings.data.sources", None),
+        ("settings.data.ranges", 3),
+        ("inputs", 3),
     ],
 )
-def test_an_edited_record_is_damaged(plain, key, value, match):
+def test_an_edited_record_is_damaged(plain, key, value):
     edit_record(plain, key, value)
-    with pytest.raises(InputError, match=f"paraphraser.json is damaged: .*{match}"):
+    with refused(path=plain / "paraphraser.json"):
         publish(plain, NAME, license="mit", dry_run=True)
 
 
@@ -264,7 +256,7 @@ def test_parsed_pairs_of_which_a_file_is_missing_are_refused(parsed, tmp_path):
     (path,) = copy.glob("pairs-*.parquet")
     table = pq.read_table(path)
     pq.write_table(table.slice(0, 9), path)
-    with pytest.raises(InputError, match=r"pairs-00000-of-00001.parquet is missing or differs from its record"):
+    with refused(path=path):
         train_paraphraser(copy, tmp_path / "out", config=CONTROLLED, training=TRAINING)
     assert not (tmp_path / "out.work").exists()
 

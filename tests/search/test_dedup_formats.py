@@ -13,6 +13,7 @@ import pytest
 from paranmt_hf.errors import InputError
 from paranmt_hf.search import dedup as module
 from paranmt_hf.search.dedup import DedupConfig, dedup
+from tests.refused import refused
 
 EXACT = DedupConfig(by=("exact",))
 TEXTS = ["A dog runs.", "two\ncats", "a DOG runs!", 'he said "no"', "x, y\tz"]
@@ -43,9 +44,9 @@ def test_packed_rows_are_the_same_bytes(tmp_path, kind, suffix):
 def test_a_packed_table_keeps_both_endings(tmp_path):
     """CSV of the name `out.gz` would be text, a row on each line, to the next command."""
     (tmp_path / "in.csv.gz").write_bytes(gzip.compress(b'n,text\n1,"a\nb"\n'))
-    with pytest.raises(InputError, match=r"\.csv\.gz") as refused:
+    with refused("out", path=tmp_path / "out.gz") as caught:
         dedup(tmp_path / "in.csv.gz", tmp_path / "out.gz", column="text", config=EXACT)
-    assert (refused.value.option, refused.value.path) == ("out", tmp_path / "out.gz")
+    assert (caught.value.option, caught.value.path) == ("out", tmp_path / "out.gz")
     (tmp_path / "in.en.gz").write_bytes(gzip.compress(b"a\nA\n"))
     assert dedup(tmp_path / "in.en.gz", tmp_path / "out.gz", config=EXACT).record.dropped == {"exact": 1}
 
@@ -71,18 +72,18 @@ def test_the_only_column_of_text_needs_no_name(tmp_path):
     (tmp_path / "in.csv").write_text("n,text\n1,a b\n2,A B\n")
     assert dedup(tmp_path / "in.csv", tmp_path / "out.csv", config=EXACT).record.dropped == {"exact": 1}
     (tmp_path / "two.csv").write_text("left,right\na b,c d\nA B,e f\n")
-    with pytest.raises(InputError, match="left, right") as refused:
+    with refused("column", path=tmp_path / "two.csv") as caught:
         dedup(tmp_path / "two.csv", tmp_path / "out2.csv", config=EXACT)
-    assert (refused.value.option, refused.value.path) == ("column", tmp_path / "two.csv")
+    assert (caught.value.option, caught.value.path) == ("column", tmp_path / "two.csv")
     assert dedup(tmp_path / "two.csv", tmp_path / "out2.csv", column="2", config=EXACT).record.dropped == {"exact": 0}
 
 
 def test_archives_are_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "in.txt.zip", "w") as file:
         file.writestr("in.txt", "a\nb\n")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         dedup(tmp_path / "in.txt.zip", tmp_path / "out.txt.zip")
-    assert refused.value.path == tmp_path / "in.txt.zip"
+    assert caught.value.path == tmp_path / "in.txt.zip"
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt.zip"]
 
 
@@ -127,9 +128,9 @@ def test_a_file_that_is_replaced_meanwhile(tmp_path, monkeypatch, name, rows):
         return compare(*values)
 
     monkeypatch.setattr(module, "_exact", replaced)
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         dedup(path, out, column=column, config=EXACT)
-    assert refused.value.path == path
+    assert caught.value.path == path
     assert not out.exists() and path.read_text() == text(rows)
     monkeypatch.undo()
     path.write_text(text(5))

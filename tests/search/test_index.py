@@ -27,6 +27,7 @@ from paranmt_hf.search.storage import (
     write_sentences,
 )
 from tests.cli.commands import fails
+from tests.refused import refused
 from tests.search.toys import clustered, scorer, sentences
 
 
@@ -95,30 +96,28 @@ def test_other_settings_do_not_continue(corpus, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             build(corpus)
     half = IndexConfig(precision="float16")
-    with pytest.raises(InputError, match="holds unfinished work with other settings: search.precision: was 'float32'"):
+    with refused(path=corpus / "index.work"):
         build(corpus, config=half)
     build(corpus)
     (corpus / "mine").mkdir()
     (corpus / "mine" / "notes").touch()
-    with pytest.raises(InputError, match="mine exists and was not made by this command"):
+    with refused("out", path=corpus / "mine"):
         build(corpus, "mine")
-    with pytest.raises(InputError, match="was made with other settings: search.precision"):
+    with refused("out", path=corpus / "index"):
         build(corpus, config=half)
 
 
 def test_an_index_of_another_encoder_is_refused(corpus):
     build(corpus)
     (corpus / "other.txt").write_text((corpus / "vectors.txt").read_text().replace("red ", "rot "))
-    with pytest.raises(
-        InputError, match=r"is an index of the encoder average of vectors.txt \(sha256:.*\), and this is"
-    ):
+    with refused():
         opened(corpus / "index", encoder=corpus / "other.txt")
     # The same bytes elsewhere are the same encoder.
     (corpus / "copy.txt").write_bytes((corpus / "vectors.txt").read_bytes())
     assert opened(corpus / "index", encoder=corpus / "copy.txt").search(["red"])
     # The encoder that made it has changed since.
     (corpus / "vectors.txt").write_bytes((corpus / "other.txt").read_bytes())
-    with pytest.raises(InputError, match="whose vectors cannot be compared: name that encoder, or make another index"):
+    with refused():
         opened(corpus / "index")
 
 
@@ -139,17 +138,17 @@ def test_damage_is_named(corpus, monkeypatch):
         with pytest.raises(InputError):
             build(corpus)
         text.write_bytes(longer)
-        with pytest.raises(InputError) as refused:
+        with pytest.raises(InputError) as caught:
             opened(corpus / "index")
-        assert refused.value.path == text
+        assert caught.value.path == text
     text.write_bytes(whole)
     record = json.loads((corpus / "index" / "index.json").read_text())
-    for change, message in (
-        ({"settings": {}}, "index.json is damaged: it has no 'settings.corpus'"),
-        ({"load": {"name": 1}}, "index.json is damaged"),
+    for change in (
+        {"settings": {}},
+        {"load": {"name": 1}},
     ):
         (corpus / "index" / "index.json").write_text(json.dumps({**record, "files": {}, **change}))
-        with pytest.raises(InputError, match=message):
+        with refused(path=corpus / "index/index.json"):
             opened(corpus / "index")
     # What a later version might write too.
     later = {**record, "files": {}, "load": {**record["load"], "x": ""}}
@@ -157,9 +156,9 @@ def test_damage_is_named(corpus, monkeypatch):
     assert opened(corpus / "index").record.lines == record["lines"]
     record["files"] = {"../vectors.txt": [1, "0"]}
     (corpus / "index" / "index.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match="is missing or not the file that was written"):
+    with refused(path=corpus / "index/../vectors.txt"):
         opened(corpus / "index")
-    with pytest.raises(InputError, match="holds no index.json; expected an index"):
+    with refused(path=corpus):
         opened(corpus)
 
 
@@ -174,13 +173,13 @@ def test_sentences_of_parquet(tmp_path):
     assert read(open_sentences(tmp_path / "one.parquet")) == ["a", "b c"]
     pq.write_table(pa.table({"left": ["a"], "right": ["b"]}), tmp_path / "two.parquet")
     assert read(open_sentences(tmp_path / "two.parquet", "right")) == ["b"]
-    with pytest.raises(InputError, match="left, right") as refused:
+    with refused("column", path=tmp_path / "two.parquet") as caught:
         open_sentences(tmp_path / "two.parquet")
-    assert (refused.value.option, refused.value.path) == ("column", tmp_path / "two.parquet")
+    assert (caught.value.option, caught.value.path) == ("column", tmp_path / "two.parquet")
     pq.write_table(pa.table({"number": [1]}), tmp_path / "none.parquet")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         open_sentences(tmp_path / "none.parquet")
-    assert (refused.value.option, refused.value.path) == ("column", tmp_path / "none.parquet")
+    assert (caught.value.option, caught.value.path) == ("column", tmp_path / "none.parquet")
 
 
 def test_bad_inputs(corpus, monkeypatch, capsys):
@@ -322,7 +321,7 @@ def test_spans():
 def test_a_folder_that_is_no_release(tmp_path):
     (tmp_path / "a.txt").write_text("a dog\n")
     for column in (None, "x", "reference"):
-        with pytest.raises(InputError) as refused:
+        with pytest.raises(InputError) as caught:
             open_sentences(tmp_path, column)
-        assert refused.value.path == tmp_path
-        assert "data holds no train-*.parquet" in str(refused.value)
+        assert caught.value.path == tmp_path
+        assert "data holds no train-*.parquet" in str(caught.value)

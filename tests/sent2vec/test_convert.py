@@ -15,10 +15,10 @@ from sentence_transformers import SentenceTransformer
 import paranmt_hf
 from paranmt_hf import cli
 from paranmt_hf.encoders.modules.paranmt_tables import store
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import publish
 from paranmt_hf.sent2vec.convert import ConvertConfig, convert_model
 from paranmt_hf.training.derived import average_encoders
+from tests.refused import refused
 from tests.sent2vec.sent2vec_files import TEXTS, WORDS, BinFile, vector
 
 
@@ -76,9 +76,7 @@ def test_fewer_words_in_a_row_than_the_file_holds(model, tmp_path):
     found = paranmt_hf.load(tmp_path / "words").encode("the cat")
     np.testing.assert_allclose(found, BinFile(WORDS).rows()[[2, 3]].mean(axis=0), atol=1e-6)
     assert "trained with n-grams of up to 2 words" in (tmp_path / "words" / "README.md").read_text(encoding="utf8")
-    with pytest.raises(
-        InputError, match="`order` 3 asks for n-grams of 3 words, and model.bin holds those of at most 2"
-    ):
+    with refused():
         convert(model, tmp_path / "more", order=3)
 
 
@@ -120,7 +118,7 @@ def test_only_ngrams_of_a_text(model, tmp_path, monkeypatch):
         np.testing.assert_allclose(encoder.encode(raw), vector(file, cut), atol=1e-6)
     np.testing.assert_allclose(encoder.encode("it sat"), file.rows()[[4, 6]].mean(axis=0), atol=1e-6)
     text.write_text("zebra cat\n", encoding="utf8")
-    with pytest.raises(InputError, match="holds no two successive words of the model"):
+    with refused("text"):
         convert(model, tmp_path / "none", text=str(text))
     assert convert(model, tmp_path / "words", text=str(text), order=1).record.ngrams == 0
 
@@ -143,13 +141,13 @@ def test_again_and_otherwise(model, tmp_path):
     model.rename(tmp_path / "other.bin")
     again = convert(tmp_path / "other.bin", out)
     assert again.record == first.record and first.fresh and not again.fresh
-    with pytest.raises(InputError, match="was made with other settings: config.cut: was 'words', now 'blanks'"):
+    with refused("out", path=out):
         convert(tmp_path / "other.bin", out, cut="blanks")
     model.write_bytes(BinFile(WORDS, tokens=7).write())
-    with pytest.raises(InputError, match=r"was converted from another model \(model.bin, sha256:"):
+    with refused("out", path=out):
         convert(model, out)
     model.write_bytes(BinFile(WORDS).write()[:-3])
-    with pytest.raises(InputError, match=r"is cut off: expected .* bytes \(the vectors of targets\) at byte"):
+    with refused():
         convert(model, tmp_path / "cut")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.bin", "other.bin", "out"]
 
@@ -159,7 +157,7 @@ def test_numbers_too_large_for_half(tmp_path):
     rows = file.rows()
     rows[4, 0] = 1e5
     (tmp_path / "model.bin").write_bytes(file.write(rows))
-    with pytest.raises(InputError, match="a vector has the value 100000, and float16 ends at 65,504"):
+    with refused():
         convert(tmp_path / "model.bin", tmp_path / "out", precision="float16")
 
 
@@ -183,17 +181,17 @@ def test_published(model, tmp_path):
     values = json.loads(record)
     del values["settings"]["text"]
     (out / "conversion.json").write_text(json.dumps(values), encoding="utf8")
-    with pytest.raises(InputError, match=r"conversion.json is damaged: it has no 'settings.text'"):
+    with refused(path=out / "conversion.json"):
         publish(out, "you/sent2vec", dry_run=True)
     (out / "conversion.json").write_text(record.replace('"dimension": 4', '"dimension": 5'), encoding="utf8")
-    with pytest.raises(InputError, match=r"vectors of 4 dimensions, its record says 5"):
+    with refused(path=out):
         publish(out, "you/sent2vec", dry_run=True)
 
 
 def test_not_averaged(model, tmp_path):
     """The card of a mean tells how its models were trained, which no conversion knows."""
     convert(model, tmp_path / "out", order=1)
-    with pytest.raises(InputError, match="out is a converted encoder; only"):
+    with refused():
         average_encoders([tmp_path / "out", tmp_path / "out"], tmp_path / "mean")
 
 

@@ -13,6 +13,7 @@ from paranmt_hf.sent2vec.config import MOST_NEGATIVES, Sent2VecConfig
 from paranmt_hf.sent2vec.corpus import WordCounter, read_corpus, write_corpus
 from paranmt_hf.sent2vec.kernels import Sampling, Tables, Worker
 from paranmt_hf.sent2vec.loop import negative_table
+from tests.refused import refused
 from tests.training.toys import random_text
 
 GOLDEN, MASK = 0x9E3779B97F4A7C15, 2**64 - 1
@@ -382,19 +383,19 @@ def test_presets_are_table_5():
 
 
 @pytest.mark.parametrize(
-    ("lines", "settings", "message"),
+    ("lines", "settings"),
     [
-        (LINES, {"min_count": 5}, "no word occurs 5 times in the 4 sentences, the most frequent one 4 times"),
-        (LINES, {"min_target_count": 5}, "no word can be a target: 'b', the most frequent one, occurs 4 times"),
-        (["a b c"], {"min_count": 1}, "of 1 sentence only 1 with two words"),
-        (["a", "a", "b", "b"], {}, "of 4 sentences only 0 with two words"),
+        (LINES, {"min_count": 5}),
+        (LINES, {"min_target_count": 5}),
+        (["a b c"], {"min_count": 1}),
+        (["a", "a", "b", "b"], {}),
     ],
 )
-def test_too_little_text(tmp_path, lines, settings, message):
-    with pytest.raises(InputError, match=message):
+def test_too_little_text(tmp_path, lines, settings):
+    with refused():
         corpus(tmp_path, lines, **settings)
 
 
 def test_ngrams_need_buckets():
-    with pytest.raises(InputError, match="`buckets` is 0"):
+    with refused("buckets"):
         Sent2VecConfig(ngrams=2, buckets=0)

@@ -21,7 +21,6 @@ from paranmt_hf.corpus.reading.sentences import SentenceSources
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.modules.paranmt_averages import NgramEmbedding
 from paranmt_hf.encoders.modules.paranmt_tables import ngram_buckets
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import publish
 from paranmt_hf.sent2vec import loop  # noqa: E402
 from paranmt_hf.sent2vec import train as train_module
@@ -30,6 +29,7 @@ from paranmt_hf.sent2vec.train import FEW_WORDS, train_sent2vec  # noqa: E402
 from paranmt_hf.training import checkpoint
 from paranmt_hf.util.records import as_json
 from tests.cli.commands import kept_options
+from tests.refused import refused
 from tests.training.toys import random_text, synonyms
 
 SMALL = {"dimension": 8, "min_count": 1, "min_target_count": 1, "threshold": 1.0, "epochs": 3}
@@ -137,7 +137,7 @@ def test_equal_runs_give_equal_bytes(tmp_path, text, pairs_of_words):
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
     assert not train_sent2vec(text, tmp_path / "out", config=settings).fresh
     assert again.record.settings == pairs_of_words.record.settings
-    with pytest.raises(InputError, match=r"was made with other settings: sent2vec.seed: was 1, now 2"):
+    with refused("out", path=tmp_path / "out"):
         train_sent2vec(text, tmp_path / "out", config=config(ngrams=2, dropped_ngrams=1, seed=2))
 
 
@@ -215,32 +215,32 @@ def test_every_kind_of_text(tmp_path, release):
 
 
 def test_weights_beyond_all_bounds(tmp_path, text, any_number):
-    with pytest.raises(InputError, match=r"the loss is (nan|inf) after .* words: .*; lower `learning_rate`"):
+    with refused():
         train_sent2vec(text, tmp_path / "out", config=config(learning_rate=1e9, epochs=20))
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        (None, "no such file"),
-        (b"", "expected lines of text, but the file is empty"),
-        (b"one two three\n", "of 1 sentence only 1 with two words"),
-        (b"\xe9t\xe9 \xe0 Paris\n" * 3, r"no word occurs 1 time in the 0 sentences.*dropped 3 \(3 undecodable\)"),
+        None,
+        b"",
+        b"one two three\n",
+        b"\xe9t\xe9 \xe0 Paris\n" * 3,
     ],
 )
-def test_text_that_is_none(tmp_path, content, message):
+def test_text_that_is_none(tmp_path, content):
     path = tmp_path / "text.txt"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(InputError, match=message):
+    with refused():
         train_sent2vec(path, tmp_path / "out", config=config())
     assert [found.name for found in tmp_path.iterdir()] == ([] if content is None else ["text.txt"])
 
 
 def test_too_large_for_memory(tmp_path, text, monkeypatch):
     monkeypatch.setattr("paranmt_hf.util.machine.total_memory", lambda: 1000)
-    with pytest.raises(InputError, match=r"rows of 8 numbers take .* lower `dimension`"):
+    with refused():
         train_sent2vec(text, tmp_path / "out", config=config())
 
 
@@ -250,7 +250,7 @@ def test_settings_of_ngrams_change_nothing_of_words():
 
 
 def test_no_word_would_be_predicted(tmp_path, text):
-    with pytest.raises(InputError, match=r"with `threshold` 1e-15 .* words of this text would be predicted in 3"):
+    with refused():
         train_sent2vec(text, tmp_path / "out", config=config(threshold=1e-15))
     assert [path.name for path in tmp_path.iterdir()] == []
 
@@ -262,7 +262,7 @@ def test_checkpoint_of_other_text(tmp_path, text, monkeypatch):
         train_sent2vec(text, tmp_path / "out", config=config())
     tables = {"inputs": torch.zeros(50, 8), "outputs": torch.zeros(51, 8)}
     checkpoint.write_checkpoint(tmp_path / "out.work" / "checkpoint.safetensors", tables, {})
-    with pytest.raises(InputError, match="checkpoint.safetensors is of other text; remove it"):
+    with refused():
         train_sent2vec(text, tmp_path / "out", config=config())
 
 
@@ -276,17 +276,17 @@ def test_names_on_the_hub_and_files_that_are_missing(tmp_path, text, monkeypatch
     assert asked == hub
     for name in ("nowhere/text.txt", f"{tmp_path.name}/train.en", "you/pairs.parquet"):
         (tmp_path / tmp_path.name).mkdir(exist_ok=True)
-        with pytest.raises(InputError, match="no such file"):
+        with refused():
             SentenceSources([name])
-    with pytest.raises(InputError, match="`columns` is for files with columns"):
+    with refused("columns"):
         SentenceSources([text], ["reference"])
 
 
 def test_damaged_record(pairs_of_words, tmp_path):
     values = json.loads((pairs_of_words.folder / "sent2vec.json").read_text())
-    for settings, message in (({"sent2vec": {"ngrams": 0}, "data": []}, "ngrams must be from 1 to 20"),):
+    for settings in ({"sent2vec": {"ngrams": 0}, "data": []},):
         (tmp_path / "sent2vec.json").write_text(json.dumps({**values, "settings": settings}))
-        with pytest.raises(InputError, match=message):
+        with refused(path=tmp_path / "sent2vec.json"):
             Sent2VecRecord.read(tmp_path)
 
 

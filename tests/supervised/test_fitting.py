@@ -9,11 +9,11 @@ from torch.nn.functional import kl_div
 
 from paranmt_hf.encoders.composition import take_apart
 from paranmt_hf.encoders.prefixes import by_prefix
-from paranmt_hf.errors import InputError
 from paranmt_hf.evaluation.transfer_heads import target_distributions
 from paranmt_hf.supervised.config import SuperviseConfig
 from paranmt_hf.supervised.fitting import FixedVectors, Items, TrainedEncoder, fit_head, probabilities
 from paranmt_hf.training import checkpoint
+from tests.refused import refused
 from tests.supervised.toys import TEXTS, cut, encoder, head_of, items_of
 
 LAMBDAS = {"lambda_s": 0.02, "lambda_c": 0.03, "lambda_w": 0.05}
@@ -236,11 +236,11 @@ def test_a_last_step_that_diverges(tmp_path):
     source = FixedVectors(torch.randn(13, 4, generator=torch.Generator().manual_seed(1)))
     source.vectors = source.all_vectors
     source.all_vectors = lambda sentences: torch.full((len(sentences), 4), float("nan"))
-    with pytest.raises(InputError, match="the loss of step 3 is nan"):
+    with refused():
         fit_head(source, head_of(), items_of(), items_of(), settings("fixed", epochs=1), rising(), tmp_path)
 
 
 def test_a_loss_that_is_no_number(tmp_path):
     vectors = torch.full((13, 4), float("inf"))
-    with pytest.raises(InputError, match="the loss of step 1 is nan; lower the learning rate"):
+    with refused():
         fit_head(FixedVectors(vectors), head_of(), items_of(), items_of(), settings("fixed"), rising(), tmp_path)

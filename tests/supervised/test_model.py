@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.supervised.model import Head, HeadConfig
+from tests.refused import refused
 from tests.supervised.toys import head_of
 
 
@@ -40,7 +41,7 @@ def test_layers_are_those_of_the_paper(sides, projection):
 
 
 def test_a_head_that_no_machine_holds():
-    with pytest.raises(InputError, match=r"have 2,000,007,000,000 weights here, .* 40,000 GB, .*; lower `hidden` or"):
+    with refused():
         head_of(dimension=4, projection=10**6, hidden=10**6)
 
 
@@ -60,22 +61,22 @@ def test_saved_and_loaded(tmp_path, projection):
 
 
 @pytest.mark.parametrize(
-    ("values", "message"),
+    "values",
     [
-        ({"kind": "other"}, "it describes no head of this package"),
-        ({"hidden": "3"}, "head.json is damaged: expected a whole number under 'hidden', found '3'"),
-        ({"hidden": 0}, r"next to it: expected 'hidden.weight' of the shape \[0, 8\]"),
-        ({"hidden": 10**12}, r"next to it: expected 'hidden.weight' of the shape \[1000000000000, 8\]"),
-        ({"projection": 5}, r"expected 'project.weight' of the shape \[5, 4\], found none"),
-        ({"sides": 3}, r"expected 'hidden.weight' of the shape \[3, 12\]"),
-        ({"classes": ["a"]}, r"expected 'output.weight' of the shape \[1, 3\]"),
+        {"kind": "other"},
+        {"hidden": "3"},
+        {"hidden": 0},
+        {"hidden": 10**12},
+        {"projection": 5},
+        {"sides": 3},
+        {"classes": ["a"]},
     ],
 )
-def test_damaged_configurations(tmp_path, values, message):
+def test_damaged_configurations(tmp_path, values):
     head_of().save(tmp_path)
     path = tmp_path / "head" / "head.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
-    with pytest.raises(InputError, match=message):
+    with refused():
         Head.load(tmp_path)
 
 
@@ -84,30 +85,28 @@ def test_every_entry_is_needed(tmp_path, name):
     head_of().save(tmp_path)
     path = tmp_path / "head" / "head.json"
     path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != name}))
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         Head.load(tmp_path)
-    assert refused.value.path == path
+    assert caught.value.path == path
 
 
 def test_damaged_files(tmp_path):
-    with pytest.raises(
-        InputError, match=r"head.json: No such file.*; expected the folder of a model made by `paranmt s"
-    ):
+    with refused(path=tmp_path / "head/head.json"):
         Head.load(tmp_path)
     head_of().save(tmp_path)
     path = tmp_path / "head" / "model.safetensors"
     whole, weights = path.read_bytes(), load_file(path)
     path.write_bytes(whole[:100])
-    with pytest.raises(InputError, match="cannot read .*model.safetensors: .*; copy the whole"):
+    with refused(path=path):
         Head.load(tmp_path)
     path.unlink()
-    with pytest.raises(InputError, match="cannot read .*model.safetensors: No such file"):
+    with refused(path=path):
         Head.load(tmp_path)
     save_file({**weights, "hidden.bias": weights["hidden.bias"] * float("nan")}, path)
-    with pytest.raises(InputError, match="the tensor 'hidden.bias' holds a number that is not finite"):
+    with refused():
         Head.load(tmp_path)
     path.write_bytes(whole)
     for content in ("[]", "{", "null"):
         (tmp_path / "head" / "head.json").write_text(content)
-        with pytest.raises(InputError, match=r"head.json is damaged"):
+        with refused(path=tmp_path / "head/head.json"):
             Head.load(tmp_path)

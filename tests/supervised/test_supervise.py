@@ -21,6 +21,7 @@ from paranmt_hf.training import checkpoint
 from paranmt_hf.util.tables import percent
 from tests.cli.commands import fails
 from tests.evaluation.toys import SICK_HEADER, WORDS, write, write_all
+from tests.refused import refused
 from tests.toys import bytes_of
 from tests.training.toys import encoder_of
 
@@ -105,7 +106,7 @@ def test_the_same_command_gives_the_same_bytes_and_is_not_repeated(made, folder)
     assert bytes_of(folder / "one") == bytes_of(folder / "two")
     again = run(made, folder / "one", "SICK-E", "word,trigram")
     assert not again.fresh and again.record == first.record
-    with pytest.raises(InputError, match="was made with other settings: training.seed: was 1, now 2; choose"):
+    with refused("out", path=folder / "one"):
         run(made, folder / "one", "SICK-E", "word,trigram", seed=2)
     other = run(made, folder / "three", "SICK-E", "word,trigram", seed=2)
     assert other.record.epochs != first.record.epochs
@@ -128,7 +129,7 @@ def test_an_interrupted_command_continues_to_the_same_bytes(made, folder, monkey
     monkeypatch.setattr(task, "_figures", figures)
     with pytest.raises(KeyboardInterrupt):
         run(made, folder / "out", "SICK-E", start, way=way)
-    with pytest.raises(InputError, match="holds unfinished work with other settings: training.seed"):
+    with refused(path=folder / "out.work"):
         run(made, folder / "out", "SICK-E", start, way=way, seed=2)
     assert run(made, folder / "out", "SICK-E", start, way=way).fresh
     # The third epoch once more, and both parts at the end.
@@ -209,7 +210,7 @@ def test_predictions(made, folder):
         with pytest.raises(InputError, match=message):
             model.predict(*arguments)
     single = run(made, folder / "single", "SST2", "word").load()
-    with pytest.raises(InputError, match="a model of SST2 reads one list of sentences, got 2"):
+    with refused():
         single.predict(["a"], ["b"])
 
 
@@ -289,26 +290,24 @@ def test_a_loss_that_is_no_number(made, folder, capsys, any_number):
 
 
 def test_damaged_models(made, folder):
-    with pytest.raises(
-        InputError, match=r"head.json: No such file .*expected the folder of a model made by `paranmt s"
-    ):
+    with refused(path=made / "word/head/head.json"):
         SupervisedModel.from_pretrained(made / "word")
     run(made, folder / "out", "SICK-R", "word")
     run(made, folder / "narrow", "SICK-R", None, way="scratch", hidden=3)
     (folder / "out" / "head" / "model.safetensors").write_bytes(
         (folder / "narrow" / "head" / "model.safetensors").read_bytes()
     )
-    with pytest.raises(InputError, match="does not fit head.json next to it: expected 'hidden.weight' of the shape"):
+    with refused(path=folder / "out/head/model.safetensors"):
         SupervisedModel.from_pretrained(folder / "out")
     # A head of one model with the encoder of another.
     shutil.rmtree(folder / "out" / "head")
     save(encoder_of((["one two"], ["of"]), dimension=4), folder / "other")
     shutil.copytree(folder / "narrow" / "head", folder / "other" / "head")
-    with pytest.raises(InputError, match="the head reads vectors of 6 dimensions, and the encoder's have 4"):
+    with refused():
         SupervisedModel.from_pretrained(folder / "other")
     path = folder / "narrow" / "supervised.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "best_epoch": "1"}))
-    with pytest.raises(InputError, match="expected a whole number under 'best_epoch', found '1'; choose another path"):
+    with refused("out", path=folder / "narrow"):
         run(made, folder / "narrow", "SICK-R", None, way="scratch", hidden=3)
 
 

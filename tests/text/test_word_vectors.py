@@ -18,6 +18,7 @@ from paranmt_hf.text.word_vectors import (
     read_words,
     write_vectors,
 )
+from tests.refused import refused
 from tests.toys import full_disk
 
 PLAIN = "the 1 2 3\ncat 0.5 -1 2e-1\n"
@@ -30,9 +31,9 @@ def test_a_file_that_is_cut_off_is_found_by_its_ends(tmp_path):
         check_vectors(path)
     for cut in (PLAIN[:-6], "2 3\n" + PLAIN[:-6], "the 1 2 3\ncat"):
         path.write_text(cut)
-        with pytest.raises(InputError) as refused:
+        with pytest.raises(InputError) as caught:
             check_vectors(path)
-        assert refused.value.path == path
+        assert caught.value.path == path
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(PLAIN.encode()))
     check_vectors(tmp_path / "a.txt.gz")
 
@@ -68,31 +69,31 @@ def test_wanted_words_are_read_wherever_they_stand(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        (b"", "holds no word vectors"),
-        (b"a 1 2\nb 1\n", "line 2: expected a word and 2 numbers, found 'b 1'"),
-        (b"a 1 2\nb x 2\n", "line 2: expected a word and 2 numbers"),
-        (b"a\n", "line 1: expected a word and its numbers, found 'a'"),
-        (b"a 1 2\n\xff 1 2\n", "expected words in UTF-8, found other bytes in 1 of 2"),
-        ("a 1 2\nb 1 3\n".encode("utf16"), "is text in UTF-16"),
-        (b"a 1 inf\n", "the vector of 'a' has a number that is not finite"),
-        (b"a 1_0 1\n", "line 1: expected a word and its numbers"),
-        (b"a 1 nan\n", "line 1: the vector of 'a' has a number that is not finite"),
-        (b"a 1 1e39\n", "line 1: the vector of 'a' has a number that is not finite"),
-        (b"a 1 2\nb 1 2 3\n", r"line 2: expected a word and 2 numbers, found 'b 1 2 3' \(3 numbers\)"),
-        (b"a 1 2\nb -.5 2e-1 3\n", r"line 2: expected a word and 2 numbers, found .* \(3 numbers\)"),
-        (b"the 0.5\ncat" + b" 0.1" * 20, r"line 2: expected a word and 1 number, found 'cat .* \(20 numbers\)"),
-        (b"3 20\ncat 1 2 3\n", r"line 2: expected a word and 20 numbers, found 'cat 1 2 3' \(3 numbers\)"),
-        (b"3 2\ncat 1 2 3\n", r"line 2: expected a word and 2 numbers, found 'cat 1 2 3' \(3 numbers\)"),
-        (b"3 0\ncat 1 2 3\n", r"line 2: expected a word and 0 numbers"),
-        (b"3 2\na 1 2\nb 1 2\n", r"v.txt is cut off: its first line promises 3 words, 2 follow"),
-        (b"1 2\n", r"v.txt is cut off: its first line promises 1 word, 0 follow"),
+        b"",
+        b"a 1 2\nb 1\n",
+        b"a 1 2\nb x 2\n",
+        b"a\n",
+        b"a 1 2\n\xff 1 2\n",
+        "a 1 2\nb 1 3\n".encode("utf16"),
+        b"a 1 inf\n",
+        b"a 1_0 1\n",
+        b"a 1 nan\n",
+        b"a 1 1e39\n",
+        b"a 1 2\nb 1 2 3\n",
+        b"a 1 2\nb -.5 2e-1 3\n",
+        b"the 0.5\ncat" + b" 0.1" * 20,
+        b"3 20\ncat 1 2 3\n",
+        b"3 2\ncat 1 2 3\n",
+        b"3 0\ncat 1 2 3\n",
+        b"3 2\na 1 2\nb 1 2\n",
+        b"1 2\n",
     ],
 )
-def test_malformed_line_is_named(tmp_path, content, message):
+def test_malformed_line_is_named(tmp_path, content):
     (tmp_path / "v.txt").write_bytes(content)
-    with pytest.raises(InputError, match=message) as caught:
+    with refused(path=tmp_path / "v.txt") as caught:
         read_vectors(tmp_path / "v.txt")
     assert caught.value.path == tmp_path / "v.txt"
 
@@ -108,16 +109,15 @@ def test_malformed_line_is_named(tmp_path, content, message):
 )
 def test_damaged_lines_that_are_not_needed(tmp_path, lines, number, numbers):
     (tmp_path / "v.txt").write_text(lines)
-    message = rf"v.txt, line {number}: expected a word and 2 numbers, found .* \({numbers} numbers?\)$"
     for read in (lambda path: read_known(path, ["a", "absent"]), read_words):
-        with pytest.raises(InputError, match=message):
+        with refused(path=tmp_path / "v.txt"):
             read(tmp_path / "v.txt")
 
 
 def test_lines_that_are_not_needed_may_be_unusual(tmp_path):
     (tmp_path / "v.txt").write_text("2 2\na 1 2 \n. . . 1 2\nb\t1\t2\n\u00fc 12345 -1e-9\nc 1 2", encoding="utf8")
     assert read_known(tmp_path / "v.txt", ["a", "absent"]).words == ["a"]
-    with pytest.raises(InputError, match="v.txt has none of the 1 words that are asked for"):
+    with refused():
         read_known(tmp_path / "v.txt", {"dog"})
     assert read_words(tmp_path / "v.txt") == ["a", ". . .", "b", "\u00fc", "c"]
 
@@ -141,20 +141,20 @@ def test_row_of_unknown_words_is_no_word(tmp_path, name):
 def test_whether_a_word_is_known(tmp_path):
     (tmp_path / "v.txt").write_text("2 2\na 1 2\nb\t5 6\nbroken\n")
     assert knows_any(tmp_path / "v.txt", ["x", "b"]) and not knows_any(tmp_path / "v.txt", ["x", "1"])
-    with pytest.raises(InputError, match="cannot read word vectors from .*none.txt: No such file"):
+    with refused(path=tmp_path / "none.txt"):
         knows_any(tmp_path / "none.txt", ["a"])
 
 
 def test_missing_and_truncated_files(tmp_path):
-    with pytest.raises(InputError, match="cannot read word vectors from .*none.txt: No such file"):
+    with refused(path=tmp_path / "none.txt"):
         read_vectors(tmp_path / "none.txt")
     packed = gzip.compress(("word 1 2\n" * 1000).encode())
     damaged = packed[:20] + b"\xff" * 10 + packed[30:]
     (tmp_path / "v.gz").write_bytes(damaged)
-    with pytest.raises(InputError, match=r"cannot read word vectors from .*v.gz: Error -3"):
+    with refused(path=tmp_path / "v.gz"):
         read_vectors(tmp_path / "v.gz")
     (tmp_path / "v.gz").write_bytes(packed[:-10])
-    with pytest.raises(InputError, match="cannot read word vectors"):
+    with refused(path=tmp_path / "v.gz"):
         read_vectors(tmp_path / "v.gz")
 
 

@@ -22,6 +22,7 @@ from paranmt_hf.training.derived import RotateConfig, average_encoders, rotate_e
 from paranmt_hf.training.record import AveragedModel, TrainingRecord
 from tests.cli.commands import fails
 from tests.encoders.toys import cosines
+from tests.refused import refused
 from tests.toys import bytes_of
 from tests.training.toys import SMALL, encoder_of, random_text, small, synonyms, write_data
 
@@ -57,9 +58,9 @@ def test_mean_of_two(tmp_path, models):
     again = average_encoders(models, tmp_path / "mean").load()
     np.testing.assert_array_equal(again.encode("w1 w2"), mean.encode("w1 w2"))
     assert bytes_of(tmp_path / "mean") == before
-    with pytest.raises(InputError, match="mean was made with other settings: mean_of.*; choose another"):
+    with refused("out", path=tmp_path / "mean"):
         average_encoders([models[0], models[0]], tmp_path / "mean")
-    with pytest.raises(InputError, match="m1.*choose another path"):
+    with refused("out", path=tmp_path / "m1"):
         average_encoders(models, models[0])
 
 
@@ -79,7 +80,7 @@ def test_a_damaged_model_is_named(tmp_path, trigrams):
         lambda: average_encoders(trigrams, tmp_path / "out"),
         lambda: export_encoder(trigrams[1], tmp_path / "out", format="static"),
     ):
-        with pytest.raises(InputError, match=f"{path.name} in {trigrams[1]}|{path} is damaged"):
+        with refused():
             make()
     assert not (tmp_path / "out").exists()
 
@@ -89,14 +90,12 @@ def test_rows_of_8_bits_without_their_scales(tmp_path, trigrams):
     path = tmp_path / "int8" / "model.safetensors"
     # Copies, because what is read may be the file itself, which is written below.
     stored = {name: value.clone() for name, value in load_file(path).items()}
-    rows = len(stored["embedding.weight"])
     scale = stored.pop("embedding.scale")
-    wrong = f"embedding.scale, a float for each of {rows} rows"
-    for other, message in ((None, "without a scale"), (scale[:1], wrong), (scale[:-1], wrong)):
+    for other in (None, scale[:1], scale[:-1]):
         save_file(stored if other is None else {**stored, "embedding.scale": other}, path)
-        with pytest.raises(InputError, match=message):
+        with refused():
             load(tmp_path / "int8")
-        with pytest.raises(InputError, match=message):
+        with refused():
             average_encoders([trigrams[0], tmp_path / "int8"], tmp_path / "mean")
 
 
@@ -146,7 +145,7 @@ def test_small_rows_are_widened(tmp_path):
 def test_what_cannot_be_averaged(tmp_path, one, other):
     for name, settings in {"a": one, "b": other}.items():
         save(encoder_of(random_text(20), **{"dimension": 6, **settings}), tmp_path / name)
-    with pytest.raises(InputError, match="does not have the kind, the vocabulary and the dimensions of"):
+    with refused():
         average_encoders([tmp_path / "a", tmp_path / "b"], tmp_path / "mean")
     with pytest.raises(InputError) as error:
         average_encoders([tmp_path / "a"], tmp_path / "mean")
@@ -212,9 +211,9 @@ def test_fewer_dimensions_and_what_is_written(folder, tmp_path):
     again = rotate_encoder(folder / "m", tmp_path / "cut", config=RotateConfig(dimension=6)).load()
     np.testing.assert_array_equal(again.encode(PROBE), cut.encode(PROBE))
     assert bytes_of(tmp_path / "cut") == before
-    with pytest.raises(InputError, match="cut was made with other settings"):
+    with refused("out", path=tmp_path / "cut"):
         rotate_encoder(folder / "m", tmp_path / "cut")
-    with pytest.raises(InputError, match="m.*choose another path"):
+    with refused("out", path=folder / "m"):
         rotate_encoder(folder / "m", folder / "m")
 
 
@@ -222,13 +221,13 @@ def test_only_models_of_one_rotation_are_averaged(folder, tmp_path):
     for seed in (1, 2):
         rotate_encoder(folder / "m", tmp_path / f"r{seed}", config=RotateConfig(seed=seed, each_part=True))
     for others in ([folder / "m"], [tmp_path / "r2"]):
-        with pytest.raises(InputError, match="r1 was rotated .* average first and rotate the mean"):
+        with refused():
             average_encoders([tmp_path / "r1", *others], tmp_path / "mean")
     # A model that went on from a rotated one has its dimensions.
     encoder = EncoderConfig(init_from=str(tmp_path / "r1"))
     train(folder / "pairs.parquet", tmp_path / "further", encoder=encoder, config=TrainConfig(**SMALL))
     # Also where the rotated one is not among them.
-    with pytest.raises(InputError, match="further was rotated .* or trained from a rotated model"):
+    with refused():
         average_encoders([folder / "m", tmp_path / "further"], tmp_path / "mean")
     mean = average_encoders([tmp_path / "r1", tmp_path / "further"], tmp_path / "mean").load()
     parts = [load(tmp_path / name, device="cpu").encode(PROBE) for name in ("r1", "further")]

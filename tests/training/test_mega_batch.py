@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.encoders.loading import load
 from paranmt_hf.encoders.saving import save
-from paranmt_hf.errors import InputError
 from paranmt_hf.training import mega_batch
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.mega_batch import (
@@ -25,6 +24,7 @@ from paranmt_hf.training.mega_batch import (
     select_negatives,
 )
 from paranmt_hf.training.negatives import NegativesConfig, mined_negatives, random_pairs
+from tests.refused import refused
 from tests.training.toys import encoder_of, random_text
 
 
@@ -319,9 +319,9 @@ def test_copies_and_paraphrases_are_no_negatives(tmp_path, place):
 
 
 def test_too_few_pairs(tmp_path, place):
-    with pytest.raises(InputError, match=r"M = 10 needs 200 pairs, the data has 90; name a smaller M"):
+    with refused():
         mine(place, ["w1"], (1, 10))
     same = tmp_path / "same.parquet"
     pq.write_table(pa.table({"reference": ["w1"] * 3, "translation": ["w1"] * 3}), same)
-    with pytest.raises(InputError, match="no negative for 'w1'"):
+    with refused():
         mined_negatives(["w1"], data=[same], config=NegativesConfig((1,), 3), encoder=place[0] / "encoder")

@@ -8,6 +8,7 @@ from sentence_transformers import SentenceTransformerTrainer, SentenceTransforme
 
 from paranmt_hf import InputError, MarginLoss, MegaBatchMiner
 from paranmt_hf.training.losses import margin_loss
+from tests.refused import refused
 from tests.training.toys import encoder_of, synonyms
 
 
@@ -101,7 +102,7 @@ def test_other_datasets_are_refused():
     model = encoder_of(sides, model="word", dimension=4)
     miner = MegaBatchMiner(model, pairs_of(sides))
     for other in (pairs_of(sides), miner.dataset.select(range(5)), miner.dataset.shuffle(1)):
-        with pytest.raises(InputError, match="takes the miner's own dataset, found another one"):
+        with refused():
             miner.sampler(other, 4, False)
     shuffled = MegaBatchMiner(model, pairs_of(sides).shuffle(1))
     assert len(list(shuffled.sampler(shuffled.dataset, 4, False))) == 5
@@ -133,18 +134,18 @@ def test_the_loss_is_that_of_the_vectors():
     for count in (3, 4):
         found = MarginLoss(model, 0.7)([dict(part) for part in features[:count]])
         torch.testing.assert_close(found, margin_loss(*vectors[:count], margin=0.7))
-    with pytest.raises(InputError, match="found 2 columns"):
+    with refused():
         MarginLoss(model)([dict(part) for part in features[:2]])
 
 
 def test_bad_settings():
     sides = synonyms(8)
     model = encoder_of(sides, model="word", dimension=8)
-    with pytest.raises(InputError, match="no column translation; they have reference"):
+    with refused():
         MegaBatchMiner(model, datasets.Dataset.from_dict({"reference": ["a"]}))
-    with pytest.raises(InputError, match="mega_batch must be from 1"):
+    with refused("mega_batch"):
         MegaBatchMiner(model, pairs_of(sides), mega_batch=0)
-    with pytest.raises(InputError, match="margin must be above 0"):
+    with refused("margin"):
         MarginLoss(model, 0)
 
 
@@ -152,7 +153,7 @@ def test_pairs_without_a_text_are_refused_with_their_index():
     sides = synonyms(20)
     model = encoder_of(sides, model="word", dimension=4)
     pairs = datasets.Dataset.from_dict({"reference": sides[0], "translation": [*sides[1][:7], None, *sides[1][8:]]})
-    with pytest.raises(InputError, match="index 7") as error:
+    with refused("pairs") as error:
         MegaBatchMiner(model, pairs)
     assert error.value.option == "pairs"
     MegaBatchMiner(model, pairs.select([0, 1, 2]))

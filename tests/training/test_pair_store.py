@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from paranmt_hf.encoders.units import UnitCounter, count_units, lookup
 from paranmt_hf.encoders.vocabulary import Vocabulary
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.identity import TokenHashes, sentence_keys
 from paranmt_hf.text.tokens import WordTokenizer
 from paranmt_hf.training import pair_store as pairs
 from paranmt_hf.training.pair_store import PairStore, read_keys, write_pairs, write_tokens
+from tests.refused import refused
 from tests.training.toys import random_text, write_text
 
 WORDS = [f"w{number}" for number in range(2000)]
@@ -127,9 +127,9 @@ def test_pairs_without_a_known_word_on_a_side_are_counted(tmp_path):
     bags = mega.bags["word"]
     rows = [tuple(bags.rows[bags.offsets[n] : bags.offsets[n + 1]]) for n in range(4)]
     assert {(rows[0], rows[2]), (rows[1], rows[3])} == {((1,), (2,)), ((2, 0), (0, 1))}
-    with pytest.raises(InputError, match="none of the 1 pairs has a known word on both sides"):
+    with refused():
         write_text([(pa.array(["x"]), pa.array(["a"]))], tmp_path / "none", reader)
-    with pytest.raises(InputError, match="there are no pairs"):
+    with refused():
         write_pairs([], tmp_path / "empty", reader)
 
 
@@ -156,14 +156,14 @@ def test_files_that_are_cut_off(tmp_path, name):
     content = (tmp_path / name).read_bytes()
     for length in (len(content) - 2, len(content) // 2, 0):
         (tmp_path / name).write_bytes(content[:length])
-        with pytest.raises(InputError, match="is cut off; remove that folder and run again"):
+        with refused(path=tmp_path):
             epoch_of(store)
 
 
 def test_damaged_list(tmp_path):
     write(tmp_path)
     (tmp_path / "pairs.json").write_text('{"pairs": 1')
-    with pytest.raises(InputError, match="is damaged; remove that folder"):
+    with refused():
         PairStore(tmp_path)
 
 
@@ -229,5 +229,5 @@ def test_ids_hold_when_the_tokenizer_forgets(tmp_path, monkeypatch):
 def test_cut_off_tokens_are_noticed(tmp_path):
     store = write_tokens(batches(random_text(20), 20), tmp_path)
     (tmp_path / "ids").write_bytes((tmp_path / "ids").read_bytes()[:-4])
-    with pytest.raises(InputError, match="is cut off; remove that folder and run again"):
+    with refused():
         list(store.tables())

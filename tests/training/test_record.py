@@ -9,11 +9,11 @@ import pytest
 from paranmt_hf.corpus.reading.pair_files import languages
 from paranmt_hf.encoders.config import EncoderConfig
 from paranmt_hf.encoders.families import BAG, SEQUENCE
-from paranmt_hf.errors import InputError
 from paranmt_hf.training.card import command, hub_datasets, sources, trained_values
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.record import AveragedModel, History, TrainingRecord, TrainingSettings
 from paranmt_hf.util.records import as_json
+from tests.refused import refused
 
 VALUES = {
     "settings": {
@@ -90,33 +90,31 @@ def test_a_card_gets_no_course_of_the_loss():
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "message"),
+    ("path", "value"),
     [
-        ("settings", ..., "it has no 'settings'"),
-        ("settings.encoder", ..., "it has no 'settings.encoder'"),
-        ("settings.training.seed", "x", "expected a whole number under 'settings.training.seed', found 'x'"),
-        ("settings.data.sources", {}, "expected a list under 'sources', found {}"),
-        ("settings.data.sources", [3], r"under 'sources\[0\]', found 3"),
-        ("settings.data.sources", [{"kind": "phrases", "files": [{}]}], r"under 'sources\[0\]', found"),
-        ("settings.data.ranges", {"a": [1]}, "expected a list of 2 under 'ranges.a', found"),
-        ("history.losses", [[1, "x"]], r"expected a number under 'history.losses\[0\]\[1\]', found 'x'"),
+        ("settings", ...),
+        ("settings.encoder", ...),
+        ("settings.training.seed", "x"),
+        ("settings.data.sources", {}),
+        ("settings.data.sources", [3]),
+        ("settings.data.sources", [{"kind": "phrases", "files": [{}]}]),
+        ("settings.data.ranges", {"a": [1]}),
+        ("history.losses", [[1, "x"]]),
     ],
 )
-def test_what_is_wrong_is_said(path, value, message):
-    with pytest.raises(InputError, match=f"is damaged: .*{message}"):
+def test_what_is_wrong_is_said(path, value):
+    with refused():
         TrainingRecord.from_json(changed(path, value), "f")
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "name"), [("settings.encoder.minimum", 2, "minimum"), ("inputs.start", "model", "start")]
-)
-def test_settings_of_another_version_are_refused(path, value, name):
-    with pytest.raises(InputError, match=f"^f (has the setting|names the input) '.*{name}'"):
+@pytest.mark.parametrize(("path", "value"), [("settings.encoder.minimum", 2), ("inputs.start", "model")])
+def test_settings_of_another_version_are_refused(path, value):
+    with refused():
         TrainingRecord.from_json(changed(path, value), "f")
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(InputError, match="holds no training.json; expected an encoder trained on pairs"):
+    with refused(path=tmp_path):
         TrainingRecord.read(tmp_path)
 
 

@@ -17,6 +17,7 @@ from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.cpu_engine import cpu_engine
 from paranmt_hf.training.losses import combined_loss, listwise_loss, similarity_loss
 from paranmt_hf.training.teacher import JoinedTeachers, TeacherVectors, teach
+from tests.refused import refused
 from tests.training.toys import encoder_of, keyed, random_text, store_of
 
 
@@ -121,7 +122,7 @@ def test_directions_of_a_pair_are_added_up(monkeypatch):
     sums = taught.directions(np.array([[0, 1], [1, 1], [2, 0]], np.uint64))
     np.testing.assert_allclose(sums, [[0.6, 1.8], [0, 2], [1.6, 0.8]], atol=1e-3)
     assert sums.dtype == np.float16
-    with pytest.raises(InputError, match="has not encoded one of these sentences"):
+    with refused():
         taught.directions(np.array([[0, 7]], np.uint64))
 
 
@@ -133,7 +134,7 @@ def test_vectors_are_found_by_key():
     some = generator.integers(0, 100, 300)
     np.testing.assert_array_equal(taught.of(keys[some]).numpy(), vectors[some].astype(np.float32))
     for stranger in (0, 2**64 - 1, int(keys[0]) ^ 1):
-        with pytest.raises(InputError, match="has not encoded one of these sentences"):
+        with refused():
             taught.of(np.array([keys[0], stranger], np.uint64))
 
 
@@ -185,7 +186,7 @@ def test_vectors_are_kept_for_another_corpus_but_not_for_another_teacher(tmp_pat
     taught = teach([keyed(["c", "w1 d", "a b"])], second, tmp_path, name="spelling")
     assert second.asked == [["w1 d"]]
     np.testing.assert_array_equal(taught.of(keys_of(["w1 d", "c"])).numpy(), Spelling()(["w1 d", "c"]))
-    with pytest.raises(InputError, match="holds the vectors of another teacher"):
+    with refused():
         teach([keyed(["c"])], second, tmp_path, name="other")
 
 
@@ -253,7 +254,7 @@ def test_damaged_part_is_named(tmp_path):
     teach(columns, Spelling(), tmp_path)
     (part,) = tmp_path.glob("part-*")
     part.write_bytes(part.read_bytes()[:20])
-    with pytest.raises(InputError, match="part-00000.safetensors is damaged; remove it"):
+    with refused():
         teach(columns, Spelling(), tmp_path)
 
 
@@ -298,6 +299,6 @@ def test_settings_name_the_loss(settings):
 
 @pytest.mark.parametrize("name", ["weigh_similar", "neighbours", "second_teacher"])
 def test_settings_about_a_teacher_need_one(name):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         TrainConfig(**{name: "x" if name == "second_teacher" else True})
-    assert refused.value.option == name
+    assert caught.value.option == name

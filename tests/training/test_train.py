@@ -21,6 +21,7 @@ from paranmt_hf.training.optimizers import learning_rates, steps_of
 from paranmt_hf.training.train import development_score, fit_encoder, train
 from paranmt_hf.training.trainer_run import train_with_trainer
 from tests.evaluation.toys import write_benchmark
+from tests.refused import refused
 from tests.training.toys import SMALL, encoder_of, random_text, small, store_of, synonyms, write_data
 
 
@@ -37,7 +38,7 @@ def test_a_last_step_that_diverges(tmp_path, any_number, model):
     sides = synonyms(20)
     encoder = trainable(encoder_of(sides, model=model, dimension=4))
     config = TrainConfig(batch_size=20, mega_batch=1, epochs=1, lambda_w=math.inf, device="cpu")
-    with pytest.raises(DivergedError, match="the loss of step 1 is nan; lower the learning rate"):
+    with refused(kind=DivergedError):
         fit_encoder(encoder, store_of(sides, encoder, tmp_path / "pairs"), config, tmp_path)
 
 
@@ -216,7 +217,7 @@ def test_development_set_of_the_benchmark_decides(tmp_path, data):
     result = train(tmp_path / "plane.parquet", tmp_path / "out", development=tmp_path, **small())
     history = result.record.history
     assert result.record.development == pytest.approx(history.best_score, abs=1e-6)
-    with pytest.raises(InputError, match="nowhere"):
+    with refused():
         train(data, tmp_path / "other", development=tmp_path / "nowhere", **small())
 
 
@@ -270,7 +271,7 @@ def test_training_goes_on_from_an_encoder_or_from_vectors(tmp_path, data):
     train(data, tmp_path / "first", **small())
     settings = small(epochs=1, learning_rate=1e-9)
     settings["encoder"] = EncoderConfig(init_from=str(tmp_path / "first"), words=5)
-    with pytest.raises(InputError, match="first is a model 'word' with its own vocabulary.*leave out `words`"):
+    with refused("init_from"):
         train(data, tmp_path / "second", **settings)
     settings["encoder"] = EncoderConfig(init_from=str(tmp_path / "first"))
     second = train(data, tmp_path / "second", **settings)
@@ -286,7 +287,7 @@ def test_training_goes_on_from_an_encoder_or_from_vectors(tmp_path, data):
     third = train(data, tmp_path / "third", **settings).load()
     np.testing.assert_allclose(third.encode(["left1", "right1", "other"]), [[1, 0], [0, 1], [1, 1]], atol=1e-6)
     settings["encoder"] = EncoderConfig(dimension=3, vectors=str(tmp_path / "v.txt"))
-    with pytest.raises(InputError, match="the vectors have 2 dimensions, the encoder 3"):
+    with refused():
         train(data, tmp_path / "fourth", **settings)
 
 
@@ -301,13 +302,13 @@ def test_vectors_are_found_behind_the_number_of_words(tmp_path, data):
     np.testing.assert_allclose(found, [[3, 0], [0, 3], [1, 1], [1, 1], [0, 0]], atol=1e-6)
     (tmp_path / "none.txt").write_text("nothing\n")
     settings["encoder"] = EncoderConfig(dimension=2, vectors=str(tmp_path / "none.txt"))
-    with pytest.raises(InputError, match="none.txt, line 1: expected a word and its numbers, found 'nothing'"):
+    with refused(path=tmp_path / "none.txt"):
         train(data, tmp_path / "none", **settings)
 
 
 def test_no_negatives_is_told(tmp_path):
     same = write_data(tmp_path / "same.parquet", (["a b"] * 30, ["b a"] * 30))
-    with pytest.raises(InputError, match="nothing was learned: none of the 30 pairs has a negative"):
+    with refused():
         train(same, tmp_path / "out", **small())
 
 

@@ -11,10 +11,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from paranmt_hf.errors import InputError, LostProcessError
+from paranmt_hf.errors import LostProcessError
 from paranmt_hf.training import distributed
 from paranmt_hf.training.config import TrainConfig
 from paranmt_hf.training.distributed import Processes, check_processes, own_device
+from tests.refused import refused
 from tests.training.toys import FREE_PORT, synonyms, write_data
 
 PROGRAM = Path(__file__).with_name("train_on_cpu.py")
@@ -133,12 +134,12 @@ def test_who_may_not_train_together(monkeypatch):
     config = TrainConfig(device="cuda", batch_size=4)
     check_processes(config, 4)
     assert own_device() == torch.device("cuda", 1)
-    with pytest.raises(InputError, match="^averaging models are trained by one process on the CPU; choose `device`"):
+    with refused("device"):
         check_processes(TrainConfig(), 2)
-    with pytest.raises(InputError, match="^`batch_size` 4 leaves some of 5 processes without a pair, .* at least 5"):
+    with refused("batch_size"):
         check_processes(config, 5)
     monkeypatch.setenv("LOCAL_RANK", "2")
-    with pytest.raises(InputError, match="^process 3 on this machine has no GPU of its own, for torch finds 2 here;"):
+    with refused():
         check_processes(config, 4)
 
 
@@ -176,23 +177,23 @@ def test_others_have_something_else(monkeypatch):
             value.copy_(own + (rank == 2))
 
     monkeypatch.setattr(distributed.distributed, "all_gather", all_gather)
-    with pytest.raises(InputError, match="^process 2 of 4 does not have the same order of pairs as rank 0; all"):
+    with refused():
         Processes(0, 4).check_same("order of pairs", 7, 8)
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    "message",
     [
-        ("[gloo/transport/tcp/pair.cc:547] Connection closed by peer", "another of the 2 processes ended, and says"),
-        ("Timed out waiting 600000ms for recv operation", "another of the 2 processes does not answer, and says"),
+        "[gloo/transport/tcp/pair.cc:547] Connection closed by peer",
+        "Timed out waiting 600000ms for recv operation",
     ],
 )
-def test_another_process_is_gone(environment, message, said):
+def test_another_process_is_gone(environment, message):
     def lost(*arguments, **options):
         raise RuntimeError(message)
 
     environment.setattr(distributed.distributed, "all_gather_single", lost)
-    with pytest.raises(LostProcessError, match=f"^{said}.* continues from the last checkpoint$"):
+    with refused(kind=LostProcessError):
         Processes(0, 2).gather(torch.ones(2))
     # Nobody is left to take leave of.
     distributed.join.__wrapped__(CPU)
@@ -213,5 +214,5 @@ def test_processes_that_nobody_brought_together(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
     monkeypatch.delenv("MASTER_ADDR", raising=False)
-    with pytest.raises(InputError, match="^the 2 processes cannot connect: .*MASTER_ADDR.*; start them by torch"):
+    with refused():
         distributed.join.__wrapped__(CPU)

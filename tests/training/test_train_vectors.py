@@ -13,6 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import rows_of_word
 from paranmt_hf.training.card import command
 from paranmt_hf.training.train import train
+from tests.refused import refused
 from tests.toys import bytes_of
 from tests.training.toys import small, synonyms, write_data
 
@@ -79,31 +80,31 @@ def test_a_vector_for_unknown_words_that_is_left_out_is_said(train_on, caplog):
 
 
 def test_unknown_words_need_a_vector_in_the_file(train_on):
-    with pytest.raises(InputError, match=r"`unknown` share .*\(UUUNKKK, <unk>\)"):
+    with refused():
         train_on(VECTORS, unknown="share")
-    with pytest.raises(InputError, match="`unknown` share is about the unknown words of `vectors`"):
+    with refused():
         EncoderConfig(unknown="share")
 
 
 @pytest.mark.parametrize(
-    ("vectors", "message"),
+    "vectors",
     [
-        ("kočka 1 0\npes 0 1\n", "v.txt knows none of the 60 words of the training data, such as '(left|right)"),
-        ("left1 1e-25 0\nright1 0 1e-25\n", "too near zero to be distinguished in 32 bits .standard deviation .*e-2"),
+        "kočka 1 0\npes 0 1\n",
+        "left1 1e-25 0\nright1 0 1e-25\n",
     ],
 )
-def test_vectors_that_are_of_no_use(train_on, tmp_path, vectors, message):
-    with pytest.raises(InputError, match=message):
+def test_vectors_that_are_of_no_use(train_on, tmp_path, vectors):
+    with refused():
         train_on(vectors)
     assert not (tmp_path / "out").exists()
 
 
 def test_an_encoder_larger_than_the_memory(train_on, monkeypatch):
-    with pytest.raises(InputError, match=r"^dimension must be from 1 to 100,000, was 1000000000$"):
+    with refused("dimension"):
         EncoderConfig(dimension=1_000_000_000)
     memory = "paranmt_hf.util.machine.total_memory"
     monkeypatch.setattr(memory, lambda: 61 * 3 * 12 - 1)
-    with pytest.raises(InputError, match="word of 3 dimensions has 183 weights here"):
+    with refused():
         train_on(VECTORS, words=60)
     monkeypatch.setattr(memory, lambda: 61 * 3 * 12)
     assert train_on(VECTORS, words=60).record.parameters == 183
@@ -147,18 +148,18 @@ def test_they_are_pushed_away_and_a_run_can_be_repeated(tmp_path, caplog):
 
 
 def test_where_there_are_none(tmp_path):
-    with pytest.raises(InputError, match="no pair differs in a number or a negation"):
+    with refused("error_negatives"):
         train(write(tmp_path / "p.parquet", False), tmp_path / "m", **small(error_negatives=1.0))
     table = pq.read_table(write(tmp_path / "q.parquet", True)).to_pydict()
     table["reference"][60:] = [f"left1 left{index}" for index in range(30)]
     pq.write_table(pa.table(table), tmp_path / "q.parquet")
-    with pytest.raises(InputError, match="30 pairs are no paraphrases, .*, but none of the other 60 has"):
+    with refused("error_negatives"):
         train(tmp_path / "q.parquet", tmp_path / "m2", **small(error_negatives=1.0))
 
 
 def test_only_where_they_can_be_used(tmp_path):
     data = write(tmp_path / "p.parquet", True)
-    with pytest.raises(InputError, match="`error_negatives` is for averaging models"):
+    with refused("error_negatives"):
         train(data, tmp_path / "m", **small("lstm", error_negatives=0.5))
 
 
@@ -180,9 +181,9 @@ def test_words_without_a_row_are_read_as_pieces(train_on, model):
 
 
 def test_pieces_are_of_words():
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         EncoderConfig(model="trigram", pieces=10)
-    assert refused.value.option == "pieces"
+    assert caught.value.option == "pieces"
 
 
 def test_with_pieces_longer_words_have_no_row(train_on):

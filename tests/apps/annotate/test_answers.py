@@ -11,6 +11,7 @@ from paranmt_hf.apps.annotate.annotate import PAGE
 from paranmt_hf.apps.annotate.answers import PARAPHRASE, AnswerStore, Outdated, Rating, annotator_name
 from paranmt_hf.errors import InputError, WriteError
 from tests.apps.annotate.toys import toy_sample
+from tests.refused import refused
 
 
 @pytest.fixture
@@ -66,11 +67,11 @@ def test_several_annotators_at_the_same_time(sample, path):
 
 def test_all_or_none(sample, path):
     store = AnswerStore(path, sample)
-    with pytest.raises(InputError, match="the sample has the items 0 to 3, not 4"):
+    with refused():
         store.put_all([("Ada", 0, Rating(strength=1)), ("Ada", 4, Rating(strength=1))])
     assert store.answers() == {}
     for item in (-1, 4, "0"):
-        with pytest.raises(InputError, match="the sample has the items 0 to 3"):
+        with refused():
             store.put("Ada", item, Rating(strength=1))
 
 
@@ -101,7 +102,7 @@ def test_answers_to_another_sample_are_refused(sample, path, tmp_path):
 )
 def test_other_and_damaged_files_are_refused_and_stay(sample, path, content):
     path.write_text(content)
-    with pytest.raises(InputError, match="is damaged"):
+    with refused(path=path):
         AnswerStore(path, sample)
     assert path.read_text() == content
 
@@ -114,7 +115,7 @@ def test_a_disk_that_takes_nothing(sample, path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(WriteError, match="No space left on device"):
+    with refused(path=path, kind=WriteError):
         store.put_all([("Ada", item, Rating(note="x" * 2000)) for item in range(1, 4)])
     assert list(store.answers()["Ada"]) == [0]
 
@@ -157,7 +158,7 @@ def test_names():
     assert annotator_name("Jose\u0301") == annotator_name("Jos\u00e9") == "Jos\u00e9"
     assert annotator_name("\u674e\u56db") == "\u674e\u56db"
     for name in ("", " ", "=1+1", "a/b", "<b>", "x" * 41, None, 3, "a\x00b", "-x"):
-        with pytest.raises(InputError, match="the name of an annotator must have from 1 to 40"):
+        with refused():
             annotator_name(name)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paranmt_hf.apps.annotate.answers import AnswerStore, Imported, Rating, add_answers, read_csv, sample_mark, to_csv
-from paranmt_hf.errors import InputError
+from tests.refused import refused
 
 WHEN = "2026-11-22T10:00:00+00:00"
 
@@ -79,52 +79,52 @@ def test_what_spreadsheets_write(sample, path):
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    "row",
     [
-        ("S,1,Ada,6,2", "line 3: strength must be from 0 to 5, was 6"),
-        ("S,1,Ada,2.5,2", "line 3: strength must be a whole number from 0 to 5"),
-        ("S,1,Ada,3,4", "line 3: fluency must be from 1 to 3, was 4"),
-        ("S,4,Ada,3,3", "line 3: item must be from 0 to 3, was '4'"),
-        ("S,,Ada,3,3", "line 3: item must be from 0 to 3, was ''"),
-        ("0123456789abcdef,1,Ada,3,3", "line 3: sample must be S, was .*; answers to another sample do not fit"),
-        (",1,Ada,3,3", "line 3: sample must be S, was"),
-        ("S,1,,3,3", "line 3: the name of an annotator must have"),
-        ("S,1,Ada,3", "line 3: expected 5 cells, found 4"),
-        ("S,0,ada,3,3", "line 3: ada answers item 0 already in line 2"),
-        ('S,1,"Ada,3,3', "line 3: this is not a CSV file"),
+        "S,1,Ada,6,2",
+        "S,1,Ada,2.5,2",
+        "S,1,Ada,3,4",
+        "S,4,Ada,3,3",
+        "S,,Ada,3,3",
+        "0123456789abcdef,1,Ada,3,3",
+        ",1,Ada,3,3",
+        "S,1,,3,3",
+        "S,1,Ada,3",
+        "S,0,ada,3,3",
+        'S,1,"Ada,3,3',
     ],
 )
-def test_a_wrong_line_is_named(sample, path, row, message):
+def test_a_wrong_line_is_named(sample, path, row):
     path.write_text(lines(sample, "S,0,Ada,3,3", row), encoding="utf8")
-    with pytest.raises(InputError, match=message.replace("S,", f"{sample_mark(sample)},")) as error:
+    with refused(path=path) as error:
         read_csv(path, sample)
     assert str(error.value).startswith(f"{path}, line ")
 
 
 @pytest.mark.parametrize(
-    ("cells", "message"),
+    "cells",
     [
-        ("maybe,,,", "skipped must be yes or nothing, was 'maybe'"),
-        ("yes,,,", "line 2: a pair that is skipped has neither strength nor fluency"),
-        (",3,,", "paraphrase must be 2, as strength says, was '3'"),
+        "maybe,,,",
+        "yes,,,",
+        ",3,,",
     ],
 )
-def test_wrong_cells_of_other_columns(sample, path, cells, message):
+def test_wrong_cells_of_other_columns(sample, path, cells):
     header = "sample,item,annotator,strength,fluency,skipped,paraphrase,changed,note"
     path.write_text(lines(sample, f"S,0,Ada,3,3,{cells}", header=header))
-    with pytest.raises(InputError, match=message):
+    with refused(path=path):
         read_csv(path, sample)
 
 
 def test_files_that_are_no_answers(sample, path):
-    with pytest.raises(InputError, match="cannot read .*answers.csv: No such file"):
+    with refused():
         read_csv(path, sample)
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="is not UTF-8; save it as CSV in UTF-8"):
+    with refused():
         read_csv(path, sample)
     for text in ("", "a,b\n"):
         path.write_text(text)
-        with pytest.raises(InputError, match="line 1: no column sample, item, annotator, strength, fluency"):
+        with refused(path=path):
             read_csv(path, sample)
 
 
@@ -133,9 +133,7 @@ def test_adding(sample, path, tmp_path):
     store.put("Ada", 0, Rating(5, 3))
     same, new, other = ("ada", 0, Rating(5, 3)), ("Ada", 1, Rating(2)), ("ADA", 0, Rating(4, 3))
     assert add_answers(store, [same, new], path, replace_others=False) == Imported(1, 0, 1)
-    with pytest.raises(
-        InputError, match=r"Ada has another answer to item 0 here \(strength 5, fluency 3\) than in that file"
-    ):
+    with refused():
         add_answers(store, [("Grace", 1, Rating(1)), other], path, replace_others=False)
     assert list(store.answers()) == ["Ada"]
     assert add_answers(store, [other], path, replace_others=True) == Imported(0, 1, 0)
@@ -151,7 +149,7 @@ def test_an_answer_that_is_given_meanwhile(sample, path, tmp_path, monkeypatch):
     answers, first = store.answers, [{}]
     store.put("Ada", 1, Rating(5, 3))
     monkeypatch.setattr(store, "answers", lambda: first.pop() if first else answers())
-    with pytest.raises(InputError, match="somebody answered in the meantime"):
+    with refused():
         add_answers(store, [("Ada", 0, Rating(1)), ("Ada", 1, Rating(2))], path, replace_others=False)
     monkeypatch.undo()
     assert list(store.answers()["Ada"]) == [1]

@@ -23,6 +23,7 @@ from paranmt_hf.corpus.translation import engines, transformers
 from paranmt_hf.corpus.translation.translator import TranslatorConfig
 from paranmt_hf.errors import InputError, WriteError
 from tests.corpus import fakes
+from tests.refused import refused
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -96,19 +97,19 @@ def test_workers_give_the_same_bytes_even_if_one_dies(tmp_path):
 def test_error_in_a_worker_is_the_users_sentence(tmp_path, workers):
     source = fakes.make_input(tmp_path / "input")
     stage = fakes.UpperStage(str(tmp_path / "log"), poison="row 7")
-    with pytest.raises(WriteError) as refused:
+    with pytest.raises(WriteError) as caught:
         run_job(source, tmp_path / "output", stage, EngineConfig("local", workers, 1))
-    assert (refused.value.option, refused.value.path) == ("poison", tmp_path / "log")
+    assert (caught.value.option, caught.value.path) == ("poison", tmp_path / "log")
 
 
 def test_other_settings_are_refused(tmp_path):
     source = fakes.make_input(tmp_path / "input")
     log = str(tmp_path / "log")
     run_job(source, tmp_path / "output", fakes.UpperStage(log), EngineConfig("local", 1, 1))
-    with pytest.raises(InputError, match=r"made with other settings: setting: was 1, now 2"):
+    with refused():
         run_job(source, tmp_path / "output", fakes.UpperStage(log, setting=2), EngineConfig("local", 1, 1))
     other = fakes.make_input(tmp_path / "other", rows=6)
-    with pytest.raises(InputError, match=r"input: was '[0-9a-f]{12}', now '[0-9a-f]{12}'"):
+    with refused():
         run_job(other, tmp_path / "output", fakes.UpperStage(log), EngineConfig("local", 1, 1))
 
 
@@ -123,23 +124,20 @@ def test_damaged_shard_is_made_again(tmp_path, caplog):
 
 
 @pytest.mark.parametrize(
-    ("change", "place"),
+    "change",
     [
-        (lambda manifest: manifest.pop("shards"), "'shards'"),
-        (
-            lambda manifest: manifest["shards"]["shard-000001.parquet"].update(rows="many"),
-            "'shards.shard-000001.parquet.rows'",
-        ),
+        lambda manifest: manifest.pop("shards"),
+        lambda manifest: manifest["shards"]["shard-000001.parquet"].update(rows="many"),
     ],
 )
-def test_damaged_manifest_is_told(tmp_path, change, place):
+def test_damaged_manifest_is_told(tmp_path, change):
     fakes.run(tmp_path)
     path = tmp_path / "output" / "manifest.json"
     manifest = json.loads(path.read_text())
     change(manifest)
     for content in ("{", json.dumps(manifest)):
         path.write_text(content)
-        with pytest.raises(InputError, match=f"manifest.json is damaged.*{'' if content == '{' else place}.*; delete"):
+        with refused():
             fakes.run(tmp_path)
 
 
@@ -162,12 +160,12 @@ def test_workers_share_cores_and_gpus(monkeypatch):
     config = EngineConfig().resolved()
     assert (config.workers, config.threads, config.gpus) == (8, 3, 0)
     assert job._worker_environment(0, config) == {"OMP_NUM_THREADS": "3"}
-    with pytest.raises(InputError, match="workers must be from 0 to 10,000, was -1"):
+    with refused("workers"):
         EngineConfig(workers=-1)
-    with pytest.raises(InputError, match="threads must be a whole number from 0 to 10,000, was 1.5"):
+    with refused("threads"):
         EngineConfig(threads=1.5)
     monkeypatch.setattr(engine, "count_gpus", lambda: 1)
-    with pytest.raises(InputError, match="`gpus` is 2, and torch sees 1"):
+    with refused("gpus"):
         EngineConfig(gpus=2).resolved()
 
 
@@ -244,7 +242,7 @@ def test_threads_reach_the_engine(monkeypatch):
         raise InputError("enough")
 
     monkeypatch.setattr(engines, "load_translator", load)
-    with pytest.raises(InputError, match="enough"):
+    with refused():
         TranslateStage(TranslatorConfig("captions-cs-en"), threads=5).load()
     assert given == [5]
 
@@ -289,7 +287,7 @@ def test_what_is_cut_is_not_read_again(tmp_path):
 
     again = cut_into_shards(unreadable(), tmp_path, {"made": "here"}, 2)
     assert again.extra == {"left out": 3} and again.shards == first.shards
-    with pytest.raises(InputError, match="rows_per_shard: was 2, now 3"):
+    with refused():
         cut_into_shards(unreadable(), tmp_path, {"made": "here"}, 3)
     # A shard that was lost makes all of them be cut anew.
     first.paths()[1].unlink()

@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paranmt_hf.corpus.parsing import template_counts
-from paranmt_hf.corpus.parsing.template_counts import (
-    TEMPLATES_FILE,
-    TemplateCount,
-    TemplateCounter,
-    read_template_counts,
-    write_template_counts,
-)
+from paranmt_hf.corpus.parsing.template_counts import TemplateCounter, write_template_counts
 from paranmt_hf.corpus.parsing.trees import (
     Tree,
     are_trees,
@@ -27,6 +20,7 @@ from paranmt_hf.corpus.parsing.trees import (
 )
 from paranmt_hf.errors import InputError
 from tests.corpus.parsing.toys import LINK, PENN, trees
+from tests.refused import refused
 
 PENN_LABELS = "(S(NP(DT)(NN))(VP(VBZ)(NP(DT)(NN)))(.))"
 
@@ -87,18 +81,11 @@ def test_templates_that_people_write(text, template):
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "is not a template such as \\(S\\(NP\\)\\(VP\\)\\): expected a tree, but there is nothing"),
-        ("(S(NP)", "1 closing brackets are missing"),
-        ("(S (NP he))", "has no words: 'he'; write nodes as \\(he\\)"),
-        ("(S (NP (DT)))", "one level below it: \\(DT\\) is deeper"),
-        ("((NP)(VP))", "a node has no label"),
-        ("(S" + "(NP)" * 250 + ")", "at most 1,000 characters, got 1,003"),
-    ],
+    "text",
+    ["", "(S(NP)", "(S (NP he))", "(S (NP (DT)))", "((NP)(VP))", "(S" + "(NP)" * 250 + ")"],
 )
-def test_text_that_is_no_template(text, reason):
-    with pytest.raises(InputError, match=reason):
+def test_text_that_is_no_template(text):
+    with refused():
         read_template(text)
 
 
@@ -140,8 +127,8 @@ TREES = [None, "(S)", "(S(NP))", "(S(NP(DT)))", "(S(NP)(VP))", "(S(NP(DT)(NN))(V
 TEMPLATES = [None, "(S)", "(S(NP))", "(S(NP))", "(S(NP)(VP))", "(S(NP)(VP))", "(FRAG(NP))"]
 
 
-def counted(shards):
-    counter = TemplateCounter()
+def counted(shards, waiting=1000):
+    counter = TemplateCounter(waiting)
     for shard, numbers in enumerate(shards):
         sentences = [f"{shard} {place}" for place in range(len(numbers))]
         parses = pa.chunked_array([[TREES[number] for number in numbers]], pa.string())
@@ -162,9 +149,7 @@ def test_counts_by_hand():
 
 @given(st.lists(st.lists(st.integers(0, len(TREES) - 1), max_size=9), max_size=5), st.sampled_from([0, 3, 1000]))
 def test_counts_are_those_of_all_shards(shards, waiting):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(template_counts, "MAX_WAITING_COUNTS", waiting)
-        table = counted(shards)
+    table = counted(shards, waiting)
     found = [
         (TEMPLATES[number], f"{shard} {place}") for shard, row in enumerate(shards) for place, number in enumerate(row)
     ]
@@ -175,32 +160,13 @@ def test_counts_are_those_of_all_shards(shards, waiting):
     assert [tuple(row.values()) for row in table.to_pylist()] == wanted
 
 
-def test_a_file_and_back(tmp_path):
+def test_the_file_of_counts(tmp_path):
     table = counted([[4, 2, 4]]).set_column(2, "example", pa.array(["a\tb  c", "d"]))
-    write_template_counts(table, tmp_path / TEMPLATES_FILE)
+    write_template_counts(table, tmp_path / "templates.tsv")
     lines = "template\tcount\texample\n(S(NP)(VP))\t2\ta b c\n(S(NP))\t1\td\n"
-    assert (tmp_path / TEMPLATES_FILE).read_bytes() == lines.encode()
-    first = TemplateCount("(S(NP)(VP))", 2, "a b c")
-    assert read_template_counts(tmp_path) == [first, TemplateCount("(S(NP))", 1, "d")]
-    assert read_template_counts(tmp_path / TEMPLATES_FILE, 1) == [first]
+    assert (tmp_path / "templates.tsv").read_bytes() == lines.encode()
 
 
-def test_no_trees_at_all(tmp_path):
-    write_template_counts(counted([[0, 0]]), tmp_path / TEMPLATES_FILE)
-    assert read_template_counts(tmp_path) == []
+def test_no_trees_at_all():
+    assert counted([[0, 0]]).num_rows == 0
     assert counted([]).num_rows == 0
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        (b"", "line 1: expected template, count, example with tabs between"),
-        (b"template\tcount\texample\n(S)\t1\ta\n(S)\t1\n", "line 3: expected a template, its count and an example"),
-        (b"template\tcount\texample\n(S)\tone\ta\n", "line 2: expected a template, its count and an example"),
-        (b"template\tcount\texample\n(S)\t1\t\xff\n", "line 2: expected UTF-8"),
-    ],
-)
-def test_a_damaged_file(tmp_path, content, reason):
-    (tmp_path / TEMPLATES_FILE).write_bytes(content)
-    with pytest.raises(InputError, match=reason):
-        read_template_counts(tmp_path)

@@ -12,6 +12,7 @@ from paranmt_hf.corpus.reading.sentences import open_sentences
 from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import read
 from tests.corpus.reading.translation_units import write_text
+from tests.refused import refused
 from tests.toys import LOCAL, RELEASE, write_vectors
 
 TMX = (
@@ -71,7 +72,7 @@ def test_packed_and_by_its_columns(tmp_path):
 )
 def test_the_columns_of_a_bitext_must_be_named(tmp_path, name, content, columns):
     path = write_text(tmp_path / name, content)
-    with pytest.raises(InputError, match=f"`columns` {columns};") as error:
+    with refused("columns", path=path) as error:
         TextInput(data=(str(path),)).open()
     assert (error.value.option, error.value.path) == ("columns", path)
 

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paranmt_hf.corpus.reading.evaluation_sets import read_sentences
-from paranmt_hf.errors import InputError
+from tests.refused import refused
 
 
 def test_layouts(tmp_path):
@@ -103,12 +103,12 @@ def test_checksum_is_that_of_the_text(tmp_path):
 
 
 def test_nothing_there(tmp_path):
-    with pytest.raises(InputError, match="there is no folder .*none; expected one with evaluation sets"):
+    with refused():
         read_sentences(tmp_path / "none")
-    with pytest.raises(InputError, match="holds no evaluation set: expected text"):
+    with refused():
         read_sentences(tmp_path)
     (tmp_path / "x.bin").write_bytes(b"\0")
-    with pytest.raises(InputError, match="found x.bin: "):
+    with refused():
         read_sentences(tmp_path)
 
 

@@ -12,6 +12,7 @@ from paranmt_hf.corpus.reading.pairs import Pairs, PairSelection
 from paranmt_hf.corpus.reading.phrases import PhraseFiles, features_of, read_word_scores
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.errors import InputError
+from tests.refused import refused
 
 FEATURES = "PPDB2.0Score={} PPDB1.0Score=9.5 p(e|f)=0.25 Abstract=0 AGigaSim=NA"
 RELATED = "[JJ] ||| {} ||| {} ||| " + FEATURES + " ||| 0-0 ||| {}\n"
@@ -118,38 +119,38 @@ def test_blocks_and_files_change_nothing(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("lines", "score", "message"),
+    ("lines", "score"),
     [
-        (["[JJ] ||| a ||| b\n"], None, "line 1: expected at least 4 fields"),
-        ([ONE.format("a", "b"), ONE.format("a ||| b ||| c", "d")], None, "line 2: expected at most 6 fields"),
-        ([ONE.format("a", "b"), ONE.format("", "b")], None, "line 2: expected a phrase and a paraphrase"),
-        (["a b\n", "c\n"], None, "line 2: expected a word and its paraphrases"),
-        (["a\tb c\n"], None, "line 1: .*no tab"),
-        (["a b\n"], "PPDB2.0Score", "has no feature PPDB2.0Score"),
-        ([ONE.format("a", "b")], "PPDB2.0Score", "line 1: expected a feature PPDB2.0Score="),
-        ([TWO.format("a", "b", 1), TWO.format("a", "b", "much")], "PPDB2.0Score", "line 2: .* got 'much'"),
-        ([], None, "the file is empty"),
+        (["[JJ] ||| a ||| b\n"], None),
+        ([ONE.format("a", "b"), ONE.format("a ||| b ||| c", "d")], None),
+        ([ONE.format("a", "b"), ONE.format("", "b")], None),
+        (["a b\n", "c\n"], None),
+        (["a\tb c\n"], None),
+        (["a b\n"], "PPDB2.0Score"),
+        ([ONE.format("a", "b")], "PPDB2.0Score"),
+        ([TWO.format("a", "b", 1), TWO.format("a", "b", "much")], "PPDB2.0Score"),
+        ([], None),
     ],
 )
-def test_malformed_files(tmp_path, lines, score, message):
-    with pytest.raises(InputError, match=message):
+def test_malformed_files(tmp_path, lines, score):
+    with refused():
         read(write(tmp_path / "ppdb", *lines), score=score)
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(InputError, match="none: there is no such file"):
+    with refused(path=tmp_path / "none"):
         PhraseFiles([tmp_path / "none"])
     (tmp_path / "x").write_bytes(b"a b\nc \xff\n")
-    with pytest.raises(InputError, match="x, line 2: expected UTF-8, found the byte 0xff at position 3; convert"):
+    with refused():
         read(tmp_path / "x")
     # Random words, so that the file has more than one compressed block.
     words = np.random.default_rng(1).integers(0, 10**9, (20_000, 2)).tolist()
     content = gzip.compress("".join(TWO.format(*pair, 1) for pair in words).encode())
     (tmp_path / "x.gz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(InputError, match=r"x.gz: cannot be read completely"):
+    with refused(path=tmp_path / "x.gz"):
         read(tmp_path / "x.gz")
     (tmp_path / "y.gz").write_bytes(b"a b\n")
-    with pytest.raises(InputError, match="y.gz is not packed by gzip"):
+    with refused(path=tmp_path / "y.gz"):
         read(tmp_path / "y.gz")
 
 

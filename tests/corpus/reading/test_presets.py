@@ -15,6 +15,7 @@ from paranmt_hf.corpus.reading.presets import preset_names, read_preset
 from paranmt_hf.corpus.reading.readers import Report
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.licenses import License
+from tests.refused import refused
 
 PAWS = "id\tsentence1\tsentence2\tlabel\n"
 PAWS_ROWS = '1\tA "b" c .\t"b A" c .\t0\n2\tx y .\ty " x .\t1\n3\tq .\tr .\t-1\n'
@@ -55,7 +56,7 @@ def test_paws_has_quotes_that_are_text(tmp_path):
     assert table["label"].to_pylist() == [0, 1, None] and not report.dropped
     noisy = write(tmp_path / "noisy.tsv", PAWS.replace("label", "noisy_label") + PAWS_ROWS)
     assert read("paws", noisy)[0]["label"].to_pylist() == [1]
-    with pytest.raises(InputError, match="have different layouts of the preset paws"):
+    with refused():
         read("paws", path, noisy)
 
 
@@ -85,17 +86,17 @@ def test_pairs_whose_labels_are_hidden_are_not_taken_for_paraphrases(tmp_path, n
     first = first.replace("\tq\tq", "\tquestion1\tquestion2")
     row = '7,"Why?","How?"' if name == "qqp" else "7\tWhy?\tHow?"
     test = write(tmp_path / "test", f"{first}\n{row}\n")
-    with pytest.raises(InputError, match=r"test has no labels, so its .*; `label` any reads all of them"):
+    with refused():
         read(name, test, label=label)
     assert read(name, test, label="any")[0].to_pylist() == [{"id": 0, "reference": "Why?", "translation": "How?"}]
 
 
 def test_broken_rows_are_named(tmp_path):
     path = write(tmp_path / "q.tsv", QQP + QQP_ROWS + "3\t7\t8\tonly four\n")
-    with pytest.raises(InputError, match=r"q.tsv:6: expected 6 fields .* got 4"):
+    with refused(path=path):
         read("qqp", path)
     path = write(tmp_path / "p.tsv", PAWS + PAWS_ROWS + "4\tone\n")
-    with pytest.raises(InputError, match=r"p.tsv:5: expected 4 fields .* got 2; "):
+    with refused(path=path):
         read("paws", path)
 
 
@@ -108,13 +109,13 @@ def test_opusparcus(tmp_path):
     train = tmp_path / "de-train.txt.bz2"
     train.write_bytes(bz2.compress(b"de-N1\tGeh !\tLos !\t30.1\t12.5\t5\t4\n"))
     assert read("opusparcus", train)[0].to_pylist() == [{"id": 0, "reference": "Geh !", "translation": "Los !"}]
-    with pytest.raises(InputError, match="have no labels .train, such as en-train"):
+    with refused():
         read("opusparcus", train, label="1")
     hub = {"lang": ["en"], "input": ["Go ."], "target": ["Leave ."], "annot_score": [3.5], "gem_id": ["x"]}
     pq.write_table(pa.table(hub), tmp_path / "test.parquet")
     assert read("opusparcus", tmp_path / "test.parquet")[0]["label"].to_pylist() == [1]
     pq.write_table(pa.table({**hub, "annot_score": [0.0]}), tmp_path / "train.parquet")
-    with pytest.raises(InputError, match="expected labels 4, 3.5, .* 'annot_score', found 0.0 alone; `label` any"):
+    with refused():
         read("opusparcus", tmp_path / "train.parquet")
 
 
@@ -149,7 +150,7 @@ def test_sets_in_blocks_of_any_size(seed):
 def test_a_set_of_everything_is_refused():
     many = MOST_SENTENCES + 1
     block = Sentences(pa.array([b"1"] * many), pa.array([b"x"] * many))
-    with pytest.raises(InputError, match="en.txt: a set has more than 2,000 sentences"):
+    with refused():
         list(pairs_of_sets([block], "en.txt"))
 
 
@@ -165,31 +166,29 @@ def test_ppdb_takes_its_score_where_a_file_has_it(tmp_path):
         read("ppdb", path, label="1")
     assert caught.value.option == "label"
     sentences = write(tmp_path / "sentences.txt", "A dog runs .\n")
-    with pytest.raises(
-        InputError, match=r"sentences.txt fits no layout of the preset ppdb: expected lines with \|\|\|"
-    ):
+    with refused():
         read("ppdb", path, sentences)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "expected"),
+    ("name", "text"),
     [
-        ("paws", "a\tb\n1\t2\n", "expected a first line with the names id, sentence1, sentence2, label and tabs"),
-        ("tapaco", "x\ty\tz\n", "5 fields paraphrase_set_id, .* the first one like \\[0-9\\]"),
-        ("opusparcus", "1\ta\tb\t4.0\n", "4 fields pair_id, sentence1, sentence2, mean_mark .* found 4: 1, a, b, 4.0"),
+        ("paws", "a\tb\n1\t2\n"),
+        ("tapaco", "x\ty\tz\n"),
+        ("opusparcus", "1\ta\tb\t4.0\n"),
     ],
 )
-def test_a_preset_that_does_not_fit(tmp_path, name, text, expected):
-    with pytest.raises(InputError, match=expected) as error:
+def test_a_preset_that_does_not_fit(tmp_path, name, text):
+    with refused() as error:
         read(name, write(tmp_path / "file.tsv", text))
     assert f"file.tsv fits no layout of the preset {name}" in str(error.value)
 
 
 def test_parquet_that_does_not_fit(tmp_path):
     pq.write_table(pa.table({"a": [1]}), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="expected the columns sentence1, sentence2, label; found 1: a"):
+    with refused():
         read("paws", tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="expected no Parquet files; found one"):
+    with refused():
         read("qqp", tmp_path / "x.parquet")
 
 

@@ -11,6 +11,7 @@ from paranmt_hf.corpus.reading import lines as columns
 from paranmt_hf.corpus.reading.readers import LineFiles, Report, TableFiles
 from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import BOM, COMPRESS, pair, read, write
+from tests.refused import refused
 
 
 def test_line_files_by_hand(tmp_path):
@@ -69,9 +70,9 @@ def test_a_file_that_was_cut_off(tmp_path, monkeypatch, suffix):
 @pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
 def test_a_file_that_is_not_what_its_suffix_says(tmp_path, suffix):
     path = write(tmp_path / f"text{suffix}", "plain text", "and more")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         read(TableFiles([path], {"a": "1"}))
-    assert refused.value.path == path
+    assert caught.value.path == path
 
 
 @pytest.mark.parametrize("content", [b"", BOM])
@@ -79,7 +80,7 @@ def test_a_file_that_is_not_what_its_suffix_says(tmp_path, suffix):
 def test_an_empty_file(tmp_path, suffix, content):
     path = tmp_path / f"text{suffix}"
     path.write_bytes(COMPRESS[suffix](content))
-    with pytest.raises(InputError, match=rf"text{suffix}: expected lines of text, but the file is empty"):
+    with refused(path=path):
         read(LineFiles({"a": path}))
 
 
@@ -89,20 +90,20 @@ def test_another_encoding_is_refused(tmp_path, encoding, suffix):
     for number, text in enumerate(("one\n" * 3, "one")):
         path = tmp_path / f"{number}{suffix}"
         path.write_bytes(COMPRESS[suffix](text.encode(encoding)))
-        with pytest.raises(InputError, match=f"first bytes are those of {encoding}; convert it, .*-f {encoding} -t"):
+        with refused(path=path):
             read(LineFiles({"a": path}))
 
 
 def test_missing_files_and_folders(tmp_path):
     here = write(tmp_path / "here", "a")
-    with pytest.raises(InputError, match=r"absent: there is no such file"):
+    with refused(path=tmp_path / "absent"):
         LineFiles({"source": here, "reference": tmp_path / "absent"})
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         TableFiles([tmp_path], {"a": "1"})
-    assert refused.value.path == tmp_path
-    with pytest.raises(InputError, match=r"absent: there is no such file"):
+    assert caught.value.path == tmp_path
+    with refused(path=tmp_path / "absent"):
         TableFiles([tmp_path / "absent"], {"a": "a"})
-    with pytest.raises(InputError, match="at least one file"):
+    with refused():
         TableFiles([], {"a": "1"})
 
 
@@ -111,7 +112,7 @@ def test_missing_files_and_folders(tmp_path):
 def test_files_of_different_length(tmp_path, monkeypatch, left, right, block):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
     text = pair(tmp_path, map(str, range(left)), map(str, range(right)))
-    with pytest.raises(InputError, match=rf"equally many lines, but .*/a has {left}, .*/b has {right}: "):
+    with refused():
         read(text)
 
 
@@ -119,7 +120,7 @@ def test_a_line_without_end(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 10)
     monkeypatch.setattr(columns, "MAX_LINE_BYTES", 50)
     path = write(tmp_path / "a", "fine", "fine", "x" * 70)
-    with pytest.raises(InputError, match=r"a:3: this line has more than 50 bytes; .* lines that end with \\n"):
+    with refused(path=path):
         read(LineFiles({"a": path}))
     assert read(LineFiles({"a": write(tmp_path / "b", "x" * 45, "y")}))[1].kept == 2
 
@@ -156,13 +157,17 @@ def test_czeng_columns(tmp_path):
 def test_a_line_with_other_fields_than_the_first(tmp_path, monkeypatch, block):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
     good = write(tmp_path / "good", *["a\tb\tc"] * 5)
-    for bad, count in {"a\tb": 2, "a": 1, "a\tb\tc\td": 4}.items():
+    for bad in (
+        "a\tb",
+        "a",
+        "a\tb\tc\td",
+    ):
         path = write(tmp_path / "bad.tsv", "a\tb\tc", "a\tb\tc", bad, "a\tb\tc", "a")
-        with pytest.raises(InputError, match=rf"bad.tsv:3: expected 3 fields .* got {count}; "):
+        with refused(path=path):
             read(TableFiles([good, path], {"a": "1", "b": "2"}))
     # Lines that lack and have too many fields make up for each other in the sum only.
     path = write(tmp_path / "bad.tsv", "a\tb", "a\tb\tc", "a")
-    with pytest.raises(InputError, match=r"bad.tsv:2: expected 2 fields .* got 3"):
+    with refused(path=path):
         read(TableFiles([path], {"a": "1", "b": "2"}))
 
 
@@ -176,23 +181,23 @@ def test_names_of_columns_are_no_row(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.tsv", "a.csv.gz", "a.jsonl"])
 def test_files_of_columns_are_no_sentences(tmp_path, name):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         LineFiles({"a": write(tmp_path / name, "a sentence\t1")})
-    assert refused.value.path == tmp_path / name
+    assert caught.value.path == tmp_path / name
 
 
 def test_too_few_fields(tmp_path):
     path = write(tmp_path / "text", "a\tb", "a\tb")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         read(TableFiles([path], {"source": "5", "reference": "6"}))
-    assert (refused.value.option, refused.value.path) == ("columns", path)
+    assert (caught.value.option, caught.value.path) == ("columns", path)
 
 
 def test_a_bad_number_in_a_later_block_of_a_later_file(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 16)
     good = write(tmp_path / "good", *["a\t1"] * 9)
     bad = write(tmp_path / "bad", *["a\t0.5"] * 20, "a\tNaN", "a\t1")
-    with pytest.raises(InputError, match=r"bad:21: expected a finite number in column 'score', got 'NaN'; correct"):
+    with refused():
         read(TableFiles([good, bad], {"text": "1", "score": "2"}, numbers=["score"]))
 
 
@@ -202,9 +207,9 @@ def test_numbers_that_may_be_missing(tmp_path):
     rows, _ = read(TableFiles([file], {"text": "1", "score": "2"}, **options))
     assert [score for _, _, score in rows] == [0.5, None, None, -1.0]
     for wrong in ("NaN", "x"):
-        with pytest.raises(InputError, match=f"expected a finite number in column 'score', got '{wrong}'"):
+        with refused():
             read(TableFiles([write(tmp_path / "bad", f"a\t{wrong}")], {"text": "1", "score": "2"}, **options))
-    with pytest.raises(InputError, match="expected a finite number in column 'score', got ''"):
+    with refused():
         read(TableFiles([file], {"text": "1", "score": "2"}, numbers=["score"]))
 
 

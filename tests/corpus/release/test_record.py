@@ -16,6 +16,7 @@ from paranmt_hf.corpus.release.record import (
 from paranmt_hf.corpus.release.schema import SCHEMA_VERSION
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import publish
+from tests.refused import refused
 
 
 @pytest.fixture
@@ -70,35 +71,30 @@ def test_what_is_written_is_read(record, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "place"),
+    "change",
     [
-        (lambda record: record.pop("statistics"), "'statistics'"),
-        (lambda record: record["statistics"].update(rows="3"), "'statistics.rows'"),
-        (
-            lambda record: record["statistics"]["ranges"][0]["examples"][0].pop("reference"),
-            r"'statistics.ranges\[0\].examples\[0\].reference'",
-        ),
-        (lambda record: record["configs"]["default"].update(files=[]), "'configs.default.files'"),
-        (lambda record: record.update(schema_version="2.1.0"), "schema version 2.1.0"),
+        lambda record: record.pop("statistics"),
+        lambda record: record["statistics"].update(rows="3"),
+        lambda record: record["statistics"]["ranges"][0]["examples"][0].pop("reference"),
+        lambda record: record["configs"]["default"].update(files=[]),
+        lambda record: record.update(schema_version="2.1.0"),
     ],
 )
-def test_damage_is_named(record, tmp_path, change, place):
+def test_damage_is_named(record, tmp_path, change):
     values = record.to_json()
     change(values)
     (tmp_path / RELEASE_RECORD).write_text(json.dumps(values))
-    with pytest.raises(InputError, match=place):
+    with refused():
         ReleaseRecord.read(tmp_path, "it")
 
 
 def test_what_is_no_record(tmp_path):
-    with pytest.raises(InputError, match="it is not a finished corpus: it holds no build.json"):
+    with refused():
         ReleaseRecord.read(tmp_path, "it")
-    with pytest.raises(InputError, match="is not a finished corpus: it is not a folder"):
+    with refused():
         ReleaseRecord.read(tmp_path / "nothing", "it")
     (tmp_path / RELEASE_RECORD).write_text("{")
-    with pytest.raises(
-        InputError, match="is damaged: it is not JSON .*; expected the record of a corpus; copy or build"
-    ):
+    with refused():
         ReleaseRecord.read(tmp_path, "it")
 
 
@@ -126,25 +122,22 @@ def test_release_that_is_refused(release, spoil, message):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        (lambda record: record["configs"]["default"].update(files={}), "is not in the record of the corpus"),
-        (
-            lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),
-            "names the file 'data/train-x/../../../etc/hostname'",
-        ),
+        lambda record: record["configs"]["default"].update(files={}),
+        lambda record: record["configs"]["default"]["files"].update({"data/train-x/../../../etc/hostname": "0"}),
     ],
 )
-def test_record_that_is_refused(release, change, message):
+def test_record_that_is_refused(release, change):
     record = json.loads((release / "build.json").read_text())
     change(record)
     (release / "build.json").write_text(json.dumps(record))
-    with pytest.raises(InputError, match=message):
+    with refused():
         publish(release, DATASET, dry_run=True)
 
 
 def test_linked_folder_is_refused(release, tmp_path):
     shutil.move(release / "data", tmp_path / "elsewhere")
     (release / "data").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(InputError, match="data is a link that leads out of"):
+    with refused(path=release / "data"):
         publish(release, DATASET, dry_run=True)

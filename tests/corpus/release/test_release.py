@@ -23,8 +23,8 @@ from paranmt_hf.corpus.release.release_run import ReleaseConfig
 from paranmt_hf.corpus.release.schema import arrow_schema
 from paranmt_hf.corpus.statistics.draws import in_ranges, lottery, sample_ids, top_tenths
 from paranmt_hf.corpus.statistics.release_counts import Statistics, plot_histograms, text_histogram
-from paranmt_hf.errors import InputError
 from paranmt_hf.hub.publish import publish
+from tests.refused import refused
 from tests.toys import LOCAL
 
 
@@ -157,20 +157,20 @@ def test_same_rows_same_bytes_however_they_come(tmp_path):
 
 
 def test_nothing_to_release(tmp_path):
-    with pytest.raises(InputError, match="no pairs are left"):
+    with refused():
         write_release([make_rows(0)], tmp_path)
 
 
 def test_incomplete_release_is_told(tmp_path):
-    with pytest.raises(InputError, match="is not a folder"):
+    with refused():
         release_files(tmp_path / "none")
-    with pytest.raises(InputError, match="is not a corpus"):
+    with refused(path=tmp_path):
         release_files(tmp_path)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "train-00000-of-00002.parquet").touch()
-    with pytest.raises(InputError, match="holds 1 of 2 Parquet files"):
+    with refused():
         release_files(tmp_path)
-    with pytest.raises(InputError, match="default, filtered, sample, not 'best'"):
+    with refused():
         release_files(tmp_path, "best")
 
 
@@ -178,10 +178,10 @@ def test_damaged_parquet_is_told(tmp_path):
     path = tmp_path / "train-00000-of-00001.parquet"
     pq.write_table(make_rows(10), path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(InputError, match="cannot read .*train-00000-of-00001.parquet"):
+    with refused(path=path):
         list(read_tables([path]))
     pq.write_table(make_rows(10).drop_columns(["para_score"]), path)
-    with pytest.raises(InputError, match="lacks the column para_score; it is not part of a corpus"):
+    with refused():
         list(read_tables([path]))
 
 
@@ -277,7 +277,7 @@ def test_pairs_of_a_machine_and_pairs_that_nobody_knows(tmp_path):
     card = (tmp_path / "unknown" / "README.md").read_text()
     assert not OF_MACHINES.findall(body(card)), body(card)
     assert "it was not stated who or what wrote the second sentences" in card
-    with pytest.raises(InputError, match="made_by must be one of machine, people, unknown, was 'me'"):
+    with refused("made_by"):
         make(tmp_path / "other", made_by="me")
 
 
@@ -352,5 +352,5 @@ def test_another_wording_needs_no_other_release(tmp_path):
     assert (other.folder / "README.md").read_bytes() == (folder / "README.md").read_bytes()
     make(folder)
     assert read_record(folder) == first.record
-    with pytest.raises(InputError, match="made with other settings: .*keep_source"):
+    with refused("out", path=folder):
         make(folder, replace(worded, keep_source=True))

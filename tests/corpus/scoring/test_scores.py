@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from paranmt_hf.corpus.scoring import scores
 from paranmt_hf.corpus.scoring.language import InLanguage, Langid, LanguageConfig, Lingua, in_language
 from paranmt_hf.corpus.scoring.scores import cosines, paraphrase_scores, score_pairs
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.overlap import trigram_overlap
 from paranmt_hf.text.tokens import TokenTable, WordTokenizer
+from tests.refused import refused
 
 VOCABULARY = ["a", "cat", "sat", "dog"]
 MATRIX = np.array([[1, 0], [0, 2], [2, 2], [0, -1]], np.float32)
@@ -158,7 +158,7 @@ def test_scorer_that_gives_nan_is_an_error() -> None:
         def encode(self, sentences: list[str]) -> np.ndarray:
             return np.full((len(sentences), 2), np.nan)
 
-    with pytest.raises(InputError, match="not finite for 'one' or 'two'"):
+    with refused():
         paraphrase_scores(pa.array(["one"]), pa.array(["two"]), Broken())
 
 
@@ -266,9 +266,9 @@ def test_each_sentence_is_looked_at_once():
 
 
 def test_unknown_languages():
-    with pytest.raises(InputError, match="py3langid does not know the language xx; it knows af, am"):
+    with refused():
         Langid("xx")
-    with pytest.raises(InputError, match="lingua does not know the language xx"):
+    with refused():
         Lingua("en", ["xx"])
-    with pytest.raises(InputError, match="at least two languages"):
+    with refused():
         Lingua("en", ["en"])

@@ -20,9 +20,9 @@ from paranmt_hf.corpus.selection.duplicates import (
     unit_vectors,
 )
 from paranmt_hf.corpus.selection.minhash import BATCH, MinHash, Shingler, jaccard
-from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.util.progress import Progress
+from tests.refused import refused
 
 pytest.importorskip("duckdb")
 
@@ -354,7 +354,7 @@ def test_each_dropped_row_names_the_sentence_that_it_shares():
 
 
 def test_nothing_to_find():
-    with pytest.raises(InputError, match="no evaluation sentence has 4 words"):
+    with refused():
         EvaluationText(["one two three", "..."])
     text = EvaluationText(["one two three four"])
     assert text.found_in(pa.array([], pa.string())).tolist() == []

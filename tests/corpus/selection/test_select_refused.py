@@ -16,31 +16,32 @@ from paranmt_hf.corpus.selection.release_filter import ReleaseFilter
 from paranmt_hf.corpus.selection.select import select
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
+from tests.refused import refused
 from tests.toys import scored_release
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ({}, "nothing says which rows are kept"),
-        ({"tenths": "1", "by": "reference"}, "the column reference of whole holds no numbers"),
-        ({"tenths": "1", "by": "beauty"}, "no column beauty, .*; it has id"),
-        ({"min": {"translation_score": -1}}, "no column translation_score, .*; `paranmt build` makes it"),
-        ({"max": {"number_mismatch": 0}}, "`paranmt score whole --add number_mismatch` makes it"),
-        ({"origin": ("sea",)}, "no row of whole is left of 400: 400 not from sea"),
-        ({"min": {"para_score": 1.0}}, "400 with para_score below 1"),
-        ({"language": "xx"}, "py3langid does not know the language xx"),
-        ({"decontaminate": ("nowhere",)}, "there is no folder .*nowhere"),
+        {},
+        {"tenths": "1", "by": "reference"},
+        {"tenths": "1", "by": "beauty"},
+        {"min": {"translation_score": -1}},
+        {"max": {"number_mismatch": 0}},
+        {"origin": ("sea",)},
+        {"min": {"para_score": 1.0}},
+        {"language": "xx"},
+        {"decontaminate": ("nowhere",)},
     ],
 )
-def test_what_is_refused_leaves_nothing(whole, tmp_path, settings, message):
-    with pytest.raises(InputError, match=message):
+def test_what_is_refused_leaves_nothing(whole, tmp_path, settings):
+    with refused():
         select(whole, tmp_path / "some", ReleaseFilter(**settings))
     assert not list(tmp_path.iterdir())
 
 
 def test_a_release_without_origins(release, tmp_path):
-    with pytest.raises(InputError, match="corpus has no column origin, .* `paranmt import --columns` makes it"):
+    with refused():
         select(release, tmp_path / "some", ReleaseFilter(origin=("web",)))
 
 
@@ -76,14 +77,14 @@ def test_changed_rows(whole, tmp_path):
     table = pq.read_table(path)
     nulls = pa.nulls(table.num_rows, pa.float32())
     pq.write_table(table.set_column(table.column_names.index("trigram_overlap"), "trigram_overlap", nulls), path)
-    with pytest.raises(InputError, match="is missing or not the file that was written"):
+    with refused():
         select(folder, tmp_path / "some", ReleaseFilter(tenths="1"))
     update_checksums(folder)
-    with pytest.raises(InputError, match="no row of changed is left of 400: 400 without trigram_overlap; drop fewer"):
+    with refused():
         select(folder, tmp_path / "some", ReleaseFilter(tenths="1", by="trigram_overlap"))
     pq.write_table(pa.concat_tables([table.slice(200), table.slice(0, 200)]), path)
     update_checksums(folder)
-    with pytest.raises(InputError, match="the ids of .* do not ascend from row to row"):
+    with refused():
         select(folder, tmp_path / "some", ReleaseFilter(tenths="1"))
 
 
@@ -94,9 +95,9 @@ def test_files_for_dropped_rows_that_are_refused(whole, tmp_path):
             select(whole, tmp_path / "some", ReleaseFilter(tenths="1"), keep_dropped=tmp_path / name)
     assert (tmp_path / "mine.parquet").read_bytes() == b"mine" and not (tmp_path / "some").exists()
     for inside in (whole / "dropped.parquet", whole / "data" / "train-00001-of-00002.parquet"):
-        with pytest.raises(InputError, match="is inside") as refused:
+        with refused("keep_dropped", path=inside) as caught:
             select(whole, tmp_path / "some", ReleaseFilter(tenths="1"), keep_dropped=inside)
-        assert refused.value.option == "keep_dropped" and not inside.exists()
+        assert caught.value.option == "keep_dropped" and not inside.exists()
 
 
 PAIRS = [

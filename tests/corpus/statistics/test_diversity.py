@@ -33,6 +33,7 @@ from paranmt_hf.corpus.statistics.sampling import Sample, draw, open_corpus
 from paranmt_hf.errors import InputError
 from paranmt_hf.text.definitions import words
 from paranmt_hf.text.tokens import Bags, CorpusIds, PerToken
+from tests.refused import refused
 
 SENTENCES = ["The dog barks.", "The dog, the dog!", "A cat", "   ", "It's 3.5 miles"]
 
@@ -219,24 +220,24 @@ def test_text_files(tmp_path):
 
 
 def test_what_cannot_be_measured(tmp_path, parquet):
-    with pytest.raises(InputError, match="there is no such file"):
+    with refused(path=tmp_path / "none"):
         open_corpus(tmp_path / "none")
-    with pytest.raises(InputError, match=r"has no column translation; it has english, .* `columns` translation=NAME"):
+    with refused():
         open_corpus(parquet, side="translation")
     twice = pa.Table.from_arrays([pa.array(["a"])] * 3, names=["reference", "text", "text"])
     pq.write_table(twice, tmp_path / "twice.parquet")
-    with pytest.raises(InputError, match="has 2 columns 'text'"):
+    with refused("columns", path=tmp_path / "twice.parquet"):
         list(open_corpus(tmp_path / "twice.parquet", columns={"reference": "text"}).batches())
-    with pytest.raises(InputError, match="has no column 'none'"):
+    with refused("columns", path=parquet):
         list(open_corpus(parquet, columns={"reference": "none"}).batches())
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match="neither a corpus nor a folder of Parquet files"):
+    with refused():
         open_corpus(tmp_path / "folder")
     (tmp_path / "bad.parquet").write_text("text")
-    with pytest.raises(InputError, match="cannot read .*bad.parquet"):
+    with refused(path=tmp_path / "bad.parquet"):
         open_corpus(tmp_path / "bad.parquet")
     (tmp_path / "blank").write_text("\n\n")
-    with pytest.raises(InputError, match=r"blank has no rows .*: read 2 rows, kept 0, dropped 2 \(2 empty\)"):
+    with refused():
         draw(open_corpus(tmp_path / "blank"), 5, 0)
 
 
@@ -244,10 +245,10 @@ def test_too_many_origins(tmp_path):
     path = tmp_path / "many.parquet"
     origins = [f"o{index}" for index in range(sampling.MAX_ORIGINS + 1)]
     pq.write_table(pa.table({"reference": origins, "origin": origins}), path)
-    with pytest.raises(InputError, match=r"more than 100 origins, such as 'o0'; a table by origin is for a few"):
+    with refused():
         draw(open_corpus(path, by_origin=True), 1, 0)
     pq.write_table(pa.table({"reference": origins, "origin": ["a", "b", "c"] * 33 + ["a", "b"]}), path)
-    with pytest.raises(InputError, match=r"at least 3 origins, whose samples hold more than 20 rows together"):
+    with refused():
         draw(open_corpus(path, by_origin=True), 10, 0, limit=20)
 
 
@@ -275,7 +276,7 @@ def test_a_release_that_was_edited_is_refused(release, read):
     read(release)
     path = release_files(release)[0]
     pq.write_table(pq.read_table(path).slice(1), path)
-    with pytest.raises(InputError, match="is missing or not the file that was written"):
+    with refused():
         read(release)
     (release / RELEASE_RECORD).unlink()
     read(release)
@@ -287,9 +288,9 @@ def test_links_without_an_end_are_not_taken_for_names_on_the_hub(tmp_path, monke
     folder.mkdir()
     (folder / "one").symlink_to("two")
     (folder / "two").symlink_to("one")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         SentenceSources(["folder/one"])
-    assert refused.value.path is not None and refused.value.path.name == "one"
+    assert caught.value.path is not None and caught.value.path.name == "one"
 
 
 def test_release_on_the_hub(release, monkeypatch):
@@ -308,7 +309,7 @@ def test_release_on_the_hub(release, monkeypatch):
 
 def test_other_data_on_the_hub_needs_columns(monkeypatch):
     monkeypatch.setattr(module, "fetch_release", lambda *arguments: None)
-    with pytest.raises(InputError, match=r"you/text is not a corpus: say which of its columns .* `columns` NAME"):
+    with refused():
         SentenceSources(["you/text"])
     (reader,) = SentenceSources(["you/text"], ["body"])._readers
     assert (reader.id, reader.paths) == ("you/text", {"sentence": "body"})

@@ -24,6 +24,7 @@ from tests.corpus.translation.tiny_models import (
     make_marian,
     search,
 )
+from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 
@@ -179,16 +180,16 @@ class TestLanguages:
 
     def test_a_code_that_marian_lacks(self, tmp_path):
         make_marian(tmp_path, codes=("fra", "ita"))
-        with pytest.raises(InputError, match=r"\(fra, ita\); got 'deu'"):
+        with refused():
             Checkpoint(TranslatorConfig(str(tmp_path), target_language="deu"))
-        with pytest.raises(InputError, match="source_language is not used by a Marian model; got 'ces'"):
+        with refused():
             Checkpoint(TranslatorConfig(str(tmp_path), source_language="ces"))
 
     @pytest.mark.parametrize(
         "settings", [{}, {"source_language": "ces_Latn"}, {"source_language": "cs", "target_language": "eng_Latn"}]
     )
     def test_nllb_wants_both(self, folders, settings):
-        with pytest.raises(InputError, match="to be one of its 202 codes"):
+        with refused():
             Checkpoint(TranslatorConfig(str(folders / "nllb"), **settings))
 
     @pytest.mark.parametrize(("family", "code"), [("m2m100", "__cs__"), ("nllb", "ces_Latn")])
@@ -246,23 +247,23 @@ class TestRefusals:
         BertModel(sizes).save_pretrained(folder)
 
     @pytest.mark.parametrize(
-        ("spoil", "message"),
+        "spoil",
         [
-            ("spoil_weights", "cannot be read as a translation model"),
-            ("pickle_weights", "pytorch_model.bin.*save_pretrained"),
-            ("drop_weights", "lacks 1 weight of the model, such as 'model.decoder.layers.1.fc1.weight'"),
-            ("break_weights", "not finite, such as 'model.decoder.layers.1.fc1.weight'"),
-            ("break_buffer", "not finite, such as 'final_logits_bias'"),
-            ("name_no_token", "'decoder_start_token_id' must be a token"),
-            ("change_shape", "cannot be read as a translation model"),
-            ("break_configuration", "no readable configuration and tokenizer"),
-            ("remove_everything", "no model .*expected a folder that exists"),
-            ("save_encoder", "is a bert model, not an encoder-decoder"),
+            "spoil_weights",
+            "pickle_weights",
+            "drop_weights",
+            "break_weights",
+            "break_buffer",
+            "name_no_token",
+            "change_shape",
+            "break_configuration",
+            "remove_everything",
+            "save_encoder",
         ],
     )
-    def test_folders_that_are_no_translation_model(self, marian, spoil, message):
+    def test_folders_that_are_no_translation_model(self, marian, spoil):
         getattr(self, spoil)(marian)
-        with pytest.raises(InputError, match=message) as caught:
+        with refused() as caught:
             load(marian)
         assert "\n" not in str(caught.value)
 

@@ -26,6 +26,7 @@ from paranmt_hf.errors import InputError
 from paranmt_hf.hub.repository import Model
 from paranmt_hf.util.optional import available
 from tests.encoders.toys import BIASED, EVERY, REAL, SENTENCES, encoder, needs_onnx, real, rows, trigram
+from tests.refused import refused
 from tests.toys import bytes_of, full_disk
 
 needs_model2vec = pytest.mark.skipif(not available("model2vec"), reason="needs paranmt-hf[model2vec]")
@@ -143,7 +144,7 @@ def test_trained_vector_of_unknown_words_is_kept(tmp_path):
     export_encoder(tmp_path / "in", tmp_path / "out", format="static")
     plain = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     np.testing.assert_allclose(plain.encode(["a dog"]), [[1, 1, 1, 1]])
-    with pytest.raises(InputError, match="trained vector for unknown units.*format static"):
+    with refused():
         export_encoder(tmp_path / "in", tmp_path / "other", format="model2vec")
 
 
@@ -157,7 +158,7 @@ def test_settings_are_kept_or_refused(tmp_path):
     plain = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     np.testing.assert_allclose(plain.encode(SENTENCES), load(tmp_path / "in").encode(SENTENCES), atol=1e-6)
     assert plain.encode("x").shape == (3,)
-    with pytest.raises(InputError, match="default prompt or a truncate_dim"):
+    with refused():
         export_encoder(tmp_path / "in", tmp_path / "other", format="model2vec")
 
 
@@ -235,15 +236,15 @@ def test_licence_of_the_carried_encoder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "format", "message"),
+    ("name", "format"),
     [
-        ("word,trigram", "static", "is WORD,TRIGRAM; format onnx holds it"),
-        ("word+trigram", "static", "is WORD\\+TRIGRAM; format onnx holds it"),
-        ("lstm", "model2vec", "holds WORD or TRIGRAM alone, and lstm is LSTM; format onnx holds it"),
+        ("word,trigram", "static"),
+        ("word+trigram", "static"),
+        ("lstm", "model2vec"),
     ],
 )
-def test_what_a_format_cannot_hold(sources, tmp_path, name, format, message):
-    with pytest.raises(InputError, match=message):
+def test_what_a_format_cannot_hold(sources, tmp_path, name, format):
+    with refused():
         export_encoder(sources / name, tmp_path / "out", format=format)
     assert not list(tmp_path.iterdir())
 
@@ -251,7 +252,7 @@ def test_what_a_format_cannot_hold(sources, tmp_path, name, format, message):
 def test_encoders_of_others_are_refused(tmp_path):
     tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
     save(SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=3)], device="cpu"), tmp_path / "in")
-    with pytest.raises(InputError, match="in is not an encoder of this package"):
+    with refused():
         export_encoder(tmp_path / "in", tmp_path / "out", format="static")
 
 
@@ -260,7 +261,7 @@ class TestOut:
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / "file").touch()
         for out in (tmp_path / "out", tmp_path / "out" / "file"):
-            with pytest.raises(InputError, match="was not made by this command"):
+            with refused("out", path=out):
                 export_encoder(sources / "word", out)
 
     def test_nothing_is_left_of_an_export_that_failed(self, sources, tmp_path, monkeypatch):
@@ -268,7 +269,7 @@ class TestOut:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("paranmt_hf.encoders.export.formats.card", full)
-        with pytest.raises(InputError, match="No space left"):
+        with refused(path=tmp_path / "out.work"):
             export_encoder(sources / "word", tmp_path / "out")
         assert not list(tmp_path.iterdir())
 
@@ -298,7 +299,7 @@ def test_weights_that_are_not_finite(tmp_path):
     stored = load_file(path)
     stored["embedding.weight"][2, 1] = float("nan")
     save_file(stored, path)
-    with pytest.raises(InputError, match=f"{path}: the tensor 'embedding.weight' holds a number that is not finite"):
+    with refused():
         export_encoder(tmp_path / "in", tmp_path / "out", format="static")
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
@@ -314,7 +315,7 @@ def test_a_full_disk_is_told_with_the_folder(sources, tmp_path, format):
 class TestMissingPackages:
     def test_writing_onnx(self, sources, tmp_path, monkeypatch):
         monkeypatch.setattr("paranmt_hf.util.optional.available", lambda package: False)
-        with pytest.raises(InputError, match=r"pip install 'paranmt-hf\[onnx\]'"):
+        with refused():
             export_encoder(sources / "word", tmp_path / "out", format="onnx")
 
     def test_checking(self, sources, tmp_path, monkeypatch):
@@ -327,7 +328,7 @@ class TestMissingPackages:
 def test_a_family_that_no_library_holds_says_why_itself(tmp_path, monkeypatch):
     monkeypatch.setitem(FAMILIES, "dan", replace(FAMILIES["dan"], not_exported="it is a toy of this test"))
     save(encoder("dan"), tmp_path / "in")
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as caught:
         export_encoder(tmp_path / "in", tmp_path / "out", format="onnx")
-    assert refused.value.option == "model" and FAMILIES["dan"].not_exported in str(refused.value)
-    assert FAMILIES["sent2vec"].not_exported not in str(refused.value)
+    assert caught.value.option == "model" and FAMILIES["dan"].not_exported in str(caught.value)
+    assert FAMILIES["sent2vec"].not_exported not in str(caught.value)

@@ -1,0 +1,49 @@
+"""The English constituency parser of stanza."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from paranmt_hf.corpus.parsing.trees import Tree
+from paranmt_hf.errors import InputError
+from paranmt_hf.util.optional import require
+
+PROCESSORS = "tokenize,pos,constituency"
+
+
+class StanzaParser:
+    """The English constituency parser of stanza: categories of the Penn Treebank, parts of speech included."""
+
+    at_once: int | None = 100
+
+    def __init__(self) -> None:
+        stanza: Any = require("stanza", "parse")
+        try:
+            self._pipeline = stanza.Pipeline(
+                "en", processors=PROCESSORS, download_method=None, tokenize_no_ssplit=True, verbose=False
+            )
+        # Stanza has several errors for missing files, not all of them OSErrors.
+        except Exception as error:
+            raise InputError(
+                f"stanza's English models cannot be loaded ({' '.join(str(error).split())}); download them: "
+                f"python -c \"import stanza; stanza.download('en', processors='{PROCESSORS}')\", or take trees from a "
+                "file"
+            ) from None
+        self.name = f"stanza {stanza.__version__}"
+
+    def trees(self, sentences: Sequence[str]) -> list[Tree | None]:
+        """Parse sentences; a sentence that stanza splits has the tree of its first part."""
+        present = [index for index, sentence in enumerate(sentences) if sentence.strip()]
+        documents = self._pipeline.bulk_process([sentences[index] for index in present])
+        found: list[Tree | None] = [None] * len(sentences)
+        for index, document in zip(present, documents, strict=True):
+            for sentence in document.sentences[:1]:
+                if sentence.constituency is not None:
+                    found[index] = _converted(sentence.constituency)
+        return found
+
+
+def _converted(tree: Any) -> Tree:  # noqa: ANN401 - a tree of stanza
+    """Convert a tree of stanza, whose words are nodes without children."""
+    return Tree(tree.label, tuple(_converted(child) if child.children else child.label for child in tree.children))
