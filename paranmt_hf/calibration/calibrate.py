@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from paranmt_hf.corpus.reading.arrow_tables import is_saved_dataset
 from paranmt_hf.corpus.reading.formats import open_table
 from paranmt_hf.corpus.reading.labels import LABEL, UNLABELLED
 from paranmt_hf.corpus.reading.pair_columns import WantedColumns, check_given, unknown_columns, usual_labels
 from paranmt_hf.corpus.reading.pair_files import open_pairs
 from paranmt_hf.corpus.reading.readers import Report
-from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.release.record import RELEASE_RECORD
 from paranmt_hf.corpus.release.schema import SIDES
 from paranmt_hf.encoders.calibration import Calibration, CalibrationData, CalibrationSettings, encoded_cosines

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
+from paranmt_hf.corpus.reading.arrow_tables import is_saved_dataset
 from paranmt_hf.corpus.reading.formats import find_format, open_table
 from paranmt_hf.corpus.reading.hub_dataset import HubDataset, split_dataset
 from paranmt_hf.corpus.reading.language_tables import LanguageTable, plain_code
 from paranmt_hf.corpus.reading.pair_columns import check_names
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Reader, TableFiles
-from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
-from paranmt_hf.corpus.reading.tables import Table
-from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
-from paranmt_hf.corpus.reading.wmt_sgml_pairs import WmtSgmlPairs
+from paranmt_hf.corpus.reading.tables import Piece, Table, file_identity
+from paranmt_hf.corpus.reading.wmt import WmtSgmlTable
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import split_revision
 from paranmt_hf.text.word_rules import ENGLISH
@@ -134,4 +135,40 @@ def _unnamed_sides(table: Table, language: str) -> InputError:
         f"`columns` {named}; of text alone: `columns` reference=NAME",
         option="columns",
         path=table.path,
+    )
+
+
+class WmtSgmlPairs(Reader):
+    """Source and reference of each segment; several references of a segment are rows each."""
+
+    def __init__(self, source: Path, reference: Path) -> None:
+        super().__init__(["source", "reference"])
+        self._source, self._reference = WmtSgmlTable(source), WmtSgmlTable(reference)
+        self.label = f"{source} and {reference}"
+
+    def source(self) -> dict[str, object]:
+        sides = {"source": self._source, "reference": self._reference}
+        return {"kind": "sgml", "files": {name: file_identity(table.path) for name, table in sides.items()}}
+
+    def pieces(self) -> Iterator[Piece]:
+        sources = {(one.document, one.number): one.text for one in self._source.segments()}
+        missing = dict.fromkeys(sources)
+        rows = []
+        for one in self._reference.segments():
+            key = (one.document, one.number)
+            if key not in sources:
+                raise _unaligned(*key, self._reference.path, self._source.path)
+            missing.pop(key, None)
+            rows.append((sources[key], one.text))
+        if missing:
+            raise _unaligned(*next(iter(missing)), self._source.path, self._reference.path)
+        columns = [pa.array(side, pa.string()).cast(pa.binary()) for side in zip(*rows, strict=True)]
+        yield Piece(columns, f"{self._reference.path}, segment ", 1)
+
+
+def _unaligned(document: str, number: str, has: Path, lacks: Path) -> InputError:
+    return InputError(
+        f"{lacks} has no segment {number!r} in document {document!r}, which {has} has; get both files from the same "
+        "test set",
+        path=lacks,
     )

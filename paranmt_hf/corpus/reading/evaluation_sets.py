@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.reading.arrow_tables import ParquetTable
 from paranmt_hf.corpus.reading.comma_separated import BYTES, CommaSeparated, Form, find_form, read_separated
 from paranmt_hf.corpus.reading.formats import find_format
-from paranmt_hf.corpus.reading.json_lines import JsonObjects
+from paranmt_hf.corpus.reading.json_tables import JsonObjects
 from paranmt_hf.corpus.reading.lines import read_blocks
-from paranmt_hf.corpus.reading.parquet_table import ParquetTable
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.tab_separated import QUOTED_TABS, TabSeparated, has_quoted_fields
 from paranmt_hf.corpus.reading.tables import Table, text_rows

@@ -9,13 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
-from paranmt_hf.corpus.reading.arrow_columns import read_columns, stream_batches
+from paranmt_hf.corpus.reading.arrow_tables import read_columns, stream_batches
 from paranmt_hf.corpus.reading.labels import LABEL, check_label_names
 from paranmt_hf.corpus.reading.readers import Reader, TextOptions
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, file_identity
 from paranmt_hf.errors import InputError
 from paranmt_hf.hub.client import explain, fetching, is_id, split_revision
 from paranmt_hf.hub.repository import own_files
+from paranmt_hf.util.files import check_regular
 
 # Names that end so are files, not ids on the Hub.
 FILE_SUFFIXES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt", ".gz", ".bz2", ".xz", ".zst")
@@ -24,6 +25,7 @@ FILE_SUFFIXES = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".txt
 def is_on_hub(source: str) -> bool:
     """Whether a source is an id on the Hub, which may contain dots, and not the name of a file that is missing."""
     path, name = Path(source).expanduser(), split_revision(source)[0]
+    check_regular(path)
     suffix = Path(name).suffix
     is_file = suffix.lower() in FILE_SUFFIXES or (suffix and path.parent.is_dir())
     return is_id(name) and not path.exists() and not is_file

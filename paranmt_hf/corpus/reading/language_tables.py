@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, islice, product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pyarrow as pa
 
 from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table
+from paranmt_hf.corpus.reading.xml_stream import root_of
 from paranmt_hf.errors import InputError
 
 # The texts of a translation unit by language: several where a unit has several translations into one language.
@@ -24,14 +25,29 @@ class LanguageTable(Table):
     of them, next to each text of the other languages that are read.
 
     Attributes:
+        root: Name of the root element of the files, if they are XML.
         source_language: The language that the file says was translated into the others; None if it does not say.
     """
 
     languages: ClassVar[bool] = True
+    root: ClassVar[str] = ""
 
-    def __init__(self, path: Path, names: Sequence[str], source_language: str | None = None) -> None:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        names, self.source_language = self.find_languages()
         super().__init__(path, names)
-        self.source_language = source_language
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return root_of(head) == cls.root
+
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> LanguageTable:
+        return cls(path)
+
+    @abstractmethod
+    def find_languages(self) -> tuple[Sequence[str], str | None]:
+        """Find the languages of the file at `path`, and that of the source."""
 
     @abstractmethod
     def units(self) -> Iterator[Unit]:
@@ -92,20 +108,12 @@ class LanguageTable(Table):
 
     def pieces(self, columns: Sequence[str], *, numbers: Collection[str] = ()) -> Iterator[Piece]:
         names = [self.names[self.position(column)] for column in columns]
-        rows: list[tuple[str | None, ...]] = []
+        rows = chain.from_iterable(product(*(unit.get(name) or (None,) for name in names)) for unit in self.units())
         first = 1
-        for unit in self.units():
-            rows += product(*[unit.get(name) or (None,) for name in names])
-            if len(rows) >= BLOCK_ROWS:
-                yield self._piece(rows, len(names), first)
-                first += len(rows)
-                rows = []
-        if rows:
-            yield self._piece(rows, len(names), first)
-
-    def _piece(self, rows: Sequence[tuple[Any, ...]], width: int, first: int) -> Piece:
-        columns = [pa.array([row[index] for row in rows], pa.string()).cast(pa.binary()) for index in range(width)]
-        return Piece(columns, f"{self.path}, pair ", first)
+        while some := list(islice(rows, BLOCK_ROWS)):
+            texts = [pa.array(column, pa.string()).cast(pa.binary()) for column in zip(*some, strict=True)]
+            yield Piece(texts, f"{self.path}, pair ", first)
+            first += len(some)
 
 
 def plain_code(language: str) -> str:

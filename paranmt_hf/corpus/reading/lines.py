@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from paranmt_hf.errors import InputError
-from paranmt_hf.util.packed import DAMAGED, open_packed
+from paranmt_hf.util.packed import DAMAGED, find_packing, open_packed
 
 BLOCK_BYTES = 1 << 20
 HEAD_BYTES = 1 << 16  # The beginning of a file that shows its format
@@ -92,3 +93,19 @@ def without_mark(start: bytes, path: Path) -> bytes:
 def split_lines(block: bytes) -> pa.Array:
     """Split a block of whole lines, less than 2 GiB, into lines (binary, without their ends)."""
     return pc.split_pattern(pa.array([block[:-1]], pa.binary()), b"\n").flatten()
+
+
+def write_rows(source: Path, out: Path, rows: Iterable[bytes], kept: np.ndarray, *, names: bytes = b"") -> None:
+    """Write the rows that are `kept`, booleans [row], after a line of `names`, packed as `source` is."""
+    packing, left = find_packing(source), iter(kept.tolist())
+    with out.open("wb") if packing is None else packing.create(out) as file:
+        file.write(names)
+        for row in rows:
+            if next(left, False):
+                file.write(row)
+
+
+def write_lines(source: Path, out: Path, kept: np.ndarray, *, names: bool = False) -> None:
+    """Write the lines that are `kept`, booleans [line], after the first line if it has `names`; see `write_rows`."""
+    lines = (line + b"\n" for block in read_blocks(source) for line in block.split(b"\n")[:-1])
+    write_rows(source, out, lines, kept, names=next(lines) if names else b"")

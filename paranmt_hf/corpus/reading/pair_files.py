@@ -10,15 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from paranmt_hf.corpus.reading.arrow_tables import ParquetTable, is_saved_dataset
 from paranmt_hf.corpus.reading.formats import find_format, open_table
 from paranmt_hf.corpus.reading.hub_dataset import FILE_SUFFIXES, HubDataset, is_on_hub
 from paranmt_hf.corpus.reading.labels import LABEL, check_label_names, paraphrase_labels
 from paranmt_hf.corpus.reading.pair_columns import ERRORS, WantedColumns, pair_columns, unknown_columns
-from paranmt_hf.corpus.reading.parquet_table import ParquetTable
 from paranmt_hf.corpus.reading.phrases import SCORE, PhraseFiles, features_of, has_entailment, holds_sentences, is_list
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import Reader, Report, TableFiles
-from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.release.record import RELEASE_RECORD, ReleaseRecord
 from paranmt_hf.corpus.release.release import (
     FOLDERS,

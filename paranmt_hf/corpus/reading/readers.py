@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from paranmt_hf.corpus.reading.arrow_columns import rebatch
+from paranmt_hf.corpus.reading.arrow_tables import rebatch
 from paranmt_hf.corpus.reading.formats import find_format, open_table
 from paranmt_hf.corpus.reading.labels import LABEL, Wanted, check_label_names, paraphrase_labels, unwanted_labels
 from paranmt_hf.corpus.reading.lines import read_blocks, split_lines

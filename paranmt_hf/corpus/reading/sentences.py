@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from paranmt_hf.corpus.reading.arrow_tables import is_saved_dataset
 from paranmt_hf.corpus.reading.formats import find_format, open_table
 from paranmt_hf.corpus.reading.hub_dataset import HubDataset, is_on_hub
 from paranmt_hf.corpus.reading.normalisation import decode, normalise
 from paranmt_hf.corpus.reading.plain_text import PlainText
 from paranmt_hf.corpus.reading.readers import LineFiles, Reader, Report, TableFiles
-from paranmt_hf.corpus.reading.saved_datasets import is_saved_dataset
 from paranmt_hf.corpus.reading.tables import Table
 from paranmt_hf.corpus.release.release import checked_files, fetch_release
 from paranmt_hf.corpus.release.schema import SIDES

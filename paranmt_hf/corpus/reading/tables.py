@@ -7,7 +7,7 @@ are in the file: decoding, normalisation and the choice of usable rows belong to
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from paranmt_hf.errors import InputError
 from paranmt_hf.util.files import checksum
-from paranmt_hf.util.packed import find_packing
 
 BLOCK_ROWS = 10_000  # Rows that are read at once: bounds the memory, never changes the result
 
@@ -169,13 +168,3 @@ def _as_text(cell: Any, place: str, path: Path) -> str:  # noqa: ANN401 - bytes 
         raise InputError(
             f"{place}: expected UTF-8, found the byte {cell[error.start]:#04x}; convert the file to UTF-8", path=path
         ) from None
-
-
-def write_rows(source: Path, out: Path, rows: Iterable[bytes], kept: np.ndarray, *, names: bytes = b"") -> None:
-    """Write the rows that are `kept`, booleans [row], after a line of `names`, packed as `source` is."""
-    packing, left = find_packing(source), iter(kept.tolist())
-    with out.open("wb") if packing is None else packing.create(out) as file:
-        file.write(names)
-        for row in rows:
-            if next(left, False):
-                file.write(row)

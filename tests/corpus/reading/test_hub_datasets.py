@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paranmt_hf.corpus.reading import arrow_tables as parquet_table
 from paranmt_hf.corpus.reading import hub_dataset as inputs
-from paranmt_hf.corpus.reading import parquet_table
 from paranmt_hf.corpus.reading.bitext import TextInput
 from paranmt_hf.corpus.reading.hub_dataset import HubDataset, split_dataset
 from paranmt_hf.corpus.reading.readers import TableFiles

@@ -3,8 +3,7 @@
 import pytest
 
 from paranmt_hf.corpus.reading.bitext import TextInput
-from paranmt_hf.corpus.reading.wmt_sgml import WmtSgmlTable
-from paranmt_hf.corpus.reading.wmt_xml import WmtXmlTable
+from paranmt_hf.corpus.reading.wmt import WmtSgmlTable, WmtXmlTable
 from paranmt_hf.errors import InputError
 from tests.corpus.reading.bitexts import read
 from tests.corpus.reading.translation_units import rows, write_text

@@ -1,4 +1,7 @@
-"""Columns of Arrow data by their names or dotted paths: text as bytes, and numbers, whatever type a program wrote."""
+"""Parquet files and folders of `Dataset.save_to_disk`, and all tables of Arrow: whatever types a program wrote.
+
+Columns are found by their names or dotted paths, and read as text, in bytes, or as numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,17 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from paranmt_hf.corpus.reading.tables import Piece, Table
+from paranmt_hf.corpus.reading.labels import label_names
+from paranmt_hf.corpus.reading.tables import BLOCK_ROWS, Piece, Table, file_identity
 from paranmt_hf.errors import InputError
+from paranmt_hf.util.files import existing
+from paranmt_hf.util.parquet import open_parquet, read_schema, without_views
+from paranmt_hf.util.records import read_json
 
 STRINGS = (pa.string(), pa.large_string(), pa.string_view())
 TEXTS = (*STRINGS, pa.binary(), pa.large_binary(), pa.binary_view(), pa.null())
@@ -133,3 +142,97 @@ def stream_batches(stream: Any, name: str, rows: int) -> Generator[pa.RecordBatc
             raise InputError(
                 f"{name}: cannot be read beyond row {done}: {error}; fetch it again, or run the command once more"
             ) from error
+
+
+SIGNATURE = b"PAR1"
+
+
+class ParquetTable(ArrowTable):
+    """A Parquet file."""
+
+    format = "Parquet"
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return head.startswith(SIGNATURE) or name.endswith(".parquet")
+
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> Table:
+        return cls(path, read_schema(path))
+
+    def label_names(self, column: str) -> Sequence[str] | None:
+        return label_names(read_schema(self.path), self.names[self.position(column)])
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        with open_parquet(self.path) as file:
+            yield from file.iter_batches(BLOCK_ROWS, columns=columns)
+
+    def write(self, out: Path, kept: np.ndarray) -> None:
+        done = 0
+        with open_parquet(self.path) as file:
+            schema = without_views(file.schema_arrow.empty_table()).schema
+            with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+                for batch in file.iter_batches(BLOCK_ROWS):
+                    rows = without_views(pa.Table.from_batches([batch]))
+                    writer.write_table(rows.filter(pa.array(kept[done : done + len(batch)])))
+                    done += len(batch)
+
+
+STATE, SPLITS = "state.json", "dataset_dict.json"
+
+
+class SavedDataset(ArrowTable):
+    """A folder that `Dataset.save_to_disk` wrote."""
+
+    format = "a dataset on disk"
+
+    @classmethod
+    def matches(cls, name: str, head: bytes) -> bool:
+        return False
+
+    @classmethod
+    def open(cls, path: Path, named: Collection[str] = ()) -> Table:
+        if (path / SPLITS).is_file():
+            raise InputError(f"{path} has several splits; name the folder of one, such as {path / 'train'}", path=path)
+        if not (path / STATE).is_file():
+            raise InputError(
+                f"{path} is a folder, but not one of `Dataset.save_to_disk`, which has {STATE}; name the files in it",
+                path=path,
+            )
+        return cls(path, load(path).features.arrow_schema)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        # Only the files of the dataset: `Dataset.map` keeps its results in the same folder.
+        state = read_json(self.path / STATE, "the list of files of a dataset")
+        try:
+            files = existing([self.path / Path(file["filename"]).name for file in state["_data_files"]])
+        except (KeyError, TypeError):
+            raise InputError(f"{self.path / STATE} does not list the files of a dataset", path=self.path) from None
+        return {"format": self.format, "name": self.path.name, "files": [file_identity(file) for file in files]}
+
+    def label_names(self, column: str) -> Sequence[str] | None:
+        return getattr(load(self.path).features.get(self.names[self.position(column)]), "names", None)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for table in load(self.path).with_format("arrow").iter(BLOCK_ROWS):
+            yield from table.combine_chunks().to_batches()
+
+    def write(self, out: Path, kept: np.ndarray) -> None:
+        load(self.path).select(np.flatnonzero(kept)).save_to_disk(str(out))
+
+
+def is_saved_dataset(path: Path) -> bool:
+    """Whether a path is a folder that `save_to_disk` wrote, of one split or several."""
+    return (path / STATE).is_file() or (path / SPLITS).is_file()
+
+
+def load(path: Path) -> Any:  # noqa: ANN401 - a dataset of `datasets`
+    """Load the dataset of a folder."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    try:
+        return datasets.load_from_disk(str(path))
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise InputError(f"{path}: this dataset cannot be read: {error}", path=path) from None
